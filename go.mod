@@ -1,0 +1,3 @@
+module passerelle
+
+go 1.26
