@@ -1,0 +1,37 @@
+// Package passerelle is the vocabulary of the service: identifiers, money,
+// dates, account numbers, identities, scopes and errors.
+//
+// It owns what the words mean and which values are possible; constructors and
+// parsers refuse the rest, so that no other package has to check again. It
+// does not own rules about payments (package payment), storage, HTTP or any
+// wire format, and it has no clock: the present instant is always an argument.
+// It fails only by returning an *Error that names the field at fault.
+package passerelle
+
+// Identifiers are positive integers, unique within a deployment and never
+// reused. They are assigned in blocks and so do not order anything.
+type (
+	// DomainID identifies a tenant of the API.
+	DomainID int64
+	// ClientID identifies an application that calls the API.
+	ClientID int64
+	// UserID identifies an end user of a domain.
+	UserID int64
+	// PaymentID identifies a payment.
+	PaymentID int64
+	// WebhookID identifies the registration of a receiving URL for an event.
+	WebhookID int64
+	// DeliveryID is what receivers know as id_webhook_data: one event body
+	// for one webhook.
+	DeliveryID int64
+)
+
+// DomainKind says whether money of a domain is real.
+type DomainKind string
+
+// The kinds of domain. A sandbox domain has a clock of its own and simulated
+// banks; a live domain has neither.
+const (
+	Sandbox DomainKind = "sandbox"
+	Live    DomainKind = "live"
+)

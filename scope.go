@@ -1,0 +1,65 @@
+package passerelle
+
+import (
+	"slices"
+	"strings"
+)
+
+// Scope is a permission a token carries.
+type Scope string
+
+// The scopes of the payments product, and those of management tokens, which
+// are given by the kind of token and cannot be asked for.
+const (
+	ScopePaymentsAdmin     Scope = "payments:admin"
+	ScopePaymentsReadOnly  Scope = "payments:read-only"
+	ScopePaymentsSensitive Scope = "payments:allow-sensitive"
+	ScopePaymentsValidate  Scope = "payments:validate"
+	ScopePaymentsCancel    Scope = "payments:cancel"
+	ScopeConfig            Scope = "config"
+	ScopeUsers             Scope = "users"
+)
+
+// Scopes is a set of scopes without duplicates, in the order given.
+type Scopes []Scope
+
+var grantable = []Scope{ScopePaymentsAdmin, ScopePaymentsReadOnly, ScopePaymentsSensitive, ScopePaymentsValidate, ScopePaymentsCancel}
+
+// ParseScopes reads scopes asked for by a client: each word may itself hold
+// several, separated by spaces or commas. "payments" is the deprecated
+// spelling of payments:admin. An unknown or absent scope is an Invalid error
+// on the field "scope".
+func ParseScopes(words ...string) (Scopes, error) {
+	var scopes Scopes
+	separator := func(r rune) bool { return r == ' ' || r == ',' }
+	for _, name := range strings.FieldsFunc(strings.Join(words, " "), separator) {
+		scope := Scope(name)
+		if scope == "payments" {
+			scope = ScopePaymentsAdmin
+		}
+		if !slices.Contains(grantable, scope) {
+			return nil, InvalidField("scope", "%q is not a scope; known scopes are %s", name, Scopes(grantable))
+		}
+		if !scopes.Has(scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	if len(scopes) == 0 {
+		return nil, MissingField("scope", "at least one scope is required, such as payments:admin")
+	}
+	return scopes, nil
+}
+
+// Has reports whether the set contains any of the scopes.
+func (s Scopes) Has(any ...Scope) bool {
+	return slices.ContainsFunc(any, func(scope Scope) bool { return slices.Contains(s, scope) })
+}
+
+// String joins the scopes with spaces, the form in which answers echo them.
+func (s Scopes) String() string {
+	words := make([]string, len(s))
+	for i, scope := range s {
+		words[i] = string(scope)
+	}
+	return strings.Join(words, " ")
+}
