@@ -1,0 +1,31 @@
+package access
+
+import "passerelle"
+
+// TokenKind says what a token stands for.
+type TokenKind string
+
+// The kinds of token. A code is exchanged for a user token and opens
+// webviews; a payment token is bound to one payment; config and users tokens
+// are for the operator's own programs.
+const (
+	UserToken    TokenKind = "user"
+	CodeToken    TokenKind = "code"
+	ServiceToken TokenKind = "service"
+	PaymentToken TokenKind = "payment"
+	ConfigToken  TokenKind = "config"
+	UsersToken   TokenKind = "users"
+)
+
+// Principal is who calls: the resolved content of a valid token. Client, User
+// and Payment are zero where the token has none; a payment token reaches its
+// payment and nothing else.
+type Principal struct {
+	Token   int64
+	Kind    TokenKind
+	Domain  passerelle.DomainID
+	Client  passerelle.ClientID
+	User    passerelle.UserID
+	Payment passerelle.PaymentID
+	Scopes  passerelle.Scopes
+}
