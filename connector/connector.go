@@ -1,0 +1,130 @@
+// Package connector says what a connector to a bank must do, what it may do,
+// and which ones a deployment has.
+//
+// A connector owns the conversation with one kind of bank: it translates an
+// order into the bank's words and the bank's words into a payment.Report. It
+// does not own state: it keeps nothing between calls that the service relies
+// on, changes no payment and decides nothing about retries. What it answers
+// is checked by the payment's own rules.
+//
+// It fails in four ways that callers must tell apart: a *payment.Refusal is
+// the bank's business refusal and the only one that rejects a payment;
+// ErrNotSent means that not one byte of an order reached the bank; ErrUnknownOrder
+// means that the bank knows no order of that key; every other error leaves the
+// outcome unknown, and the bank has to be asked.
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// ErrNotSent marks a failure before anything was sent to the bank.
+var ErrNotSent = errors.New("nothing was sent to the bank")
+
+// ErrUnknownOrder is the answer of Status when the bank has no order of that key.
+var ErrUnknownOrder = errors.New("the bank knows no such order")
+
+// Profile describes a connector as data: what clients see of it and what it
+// can carry.
+type Profile struct {
+	// UUID names the connector everywhere and for ever.
+	UUID string
+	// ID is the deprecated numeric name, unique within a deployment.
+	ID int64
+	// Name is what people read.
+	Name string
+	// Countries are ISO 3166-1 alpha-2 codes.
+	Countries []string
+	// Hidden connectors are not offered to payers.
+	Hidden bool
+	// Sandbox connectors move no money and refuse to load in live domains.
+	Sandbox bool
+	// Payments is nil when the connector initiates no payments.
+	Payments *payment.Settings
+	// PaymentFields are asked of the payer, or of the client, at validation.
+	PaymentFields []payment.Field
+	// Idempotent declares that the bank recognises an order's key, so that
+	// the same order may be sent again when nobody knows whether it arrived.
+	Idempotent bool
+}
+
+// Connector is the duty of every connector: to say what it is.
+type Connector interface {
+	Profile() Profile
+}
+
+// Order is one payment as it goes to a bank.
+type Order struct {
+	Domain passerelle.DomainID
+	// Key is the same for every call about the same order, and different
+	// for every other order.
+	Key       string
+	Payment   payment.Payment
+	Mechanism string
+	// Fields are the values of the connector's payment fields.
+	Fields map[string]string
+	// ReturnURL is where the bank sends the payer's browser afterwards.
+	ReturnURL string
+	// Now is the present instant of the domain.
+	Now time.Time
+}
+
+// Initiator is the ability to initiate payments.
+type Initiator interface {
+	Connector
+	// Initiate sends the order once. The context's deadline bounds the whole
+	// exchange.
+	Initiate(ctx context.Context, o Order) (payment.Report, error)
+	// Status asks what became of the order of o.Key. It never sends an order.
+	Status(ctx context.Context, o Order) (payment.Report, error)
+}
+
+// Registry is the set of connectors of a deployment, in the order they are
+// shown.
+type Registry struct {
+	list []Connector
+	byID map[string]Connector
+}
+
+// NewRegistry checks that the connectors have distinct names and the abilities
+// their profiles claim.
+func NewRegistry(connectors ...Connector) (*Registry, error) {
+	r := &Registry{list: connectors, byID: map[string]Connector{}}
+	for _, c := range connectors {
+		p := c.Profile()
+		for _, name := range []string{p.UUID, fmt.Sprint(p.ID)} {
+			if _, taken := r.byID[name]; taken {
+				return nil, fmt.Errorf("connector %s: the name %s is taken", p.Name, name)
+			}
+			r.byID[name] = c
+		}
+		if _, able := c.(Initiator); able != (p.Payments != nil) {
+			return nil, fmt.Errorf("connector %s: payment settings and the ability to initiate go together", p.Name)
+		}
+	}
+	return r, nil
+}
+
+// Initiators lists the connectors that initiate payments, in order.
+func (r *Registry) Initiators() []Initiator {
+	var able []Initiator
+	for _, c := range r.list {
+		if initiator, ok := c.(Initiator); ok {
+			able = append(able, initiator)
+		}
+	}
+	return able
+}
+
+// Initiator finds a connector that initiates payments by its UUID or its
+// numeric id in decimal.
+func (r *Registry) Initiator(name string) (Initiator, bool) {
+	initiator, ok := r.byID[name].(Initiator)
+	return initiator, ok
+}

@@ -1,0 +1,174 @@
+package payment
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"passerelle"
+)
+
+// PayerAccount says whether a connector takes the payer's account with the
+// order.
+type PayerAccount string
+
+// The ways a connector treats the payer's account.
+const (
+	PayerNotUsed   PayerAccount = "not_used"
+	PayerOptional  PayerAccount = "optional"
+	PayerMandatory PayerAccount = "mandatory"
+)
+
+// Settings are what a connector can carry: the payment_settings of a
+// connector. A nil map or slice and a zero number mean no restriction, but for
+// Schemes, DateTypes, Currencies and Mechanisms, which list what is possible.
+type Settings struct {
+	Mechanisms      []string
+	Schemes         []passerelle.AccountScheme
+	DateTypes       []DateType
+	Frequencies     []Frequency
+	Currencies      []passerelle.Currency
+	MaxInstructions int
+	PayerAccount    PayerAccount
+	// PartialTracking lists the types whose payments may end in accepted.
+	PartialTracking []DateType
+	// TrustedBeneficiary lists the types that need a trusted beneficiary.
+	TrustedBeneficiary []DateType
+	Cancellable        bool
+	// Minimum and Maximum bound the sum, in minor units, per date type.
+	Minimum map[DateType]int64
+	Maximum map[DateType]int64
+	// MinDays and MaxDays bound how far away the execution day is.
+	MinDays int
+	MaxDays int
+}
+
+// Severity says whether an incompatibility excludes the connector.
+type Severity string
+
+// The types of incompatibility.
+const (
+	Incompatible Severity = "incompatible"
+	Warning      Severity = "warning"
+)
+
+// Reason is one rule of a connector that a payment breaks, with both sides of
+// the comparison where the rule has a parameter.
+type Reason struct {
+	Code           string
+	Severity       Severity
+	Description    string
+	ConnectorValue any
+	PaymentValue   any
+}
+
+// Incompatibilities compares the payment with what a connector can carry and
+// lists every rule it breaks; none means eligible without reserve.
+func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
+	var reasons []Reason
+	for _, rule := range compatibilityRules {
+		if reason, broken := rule(p, s, now); broken {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// Eligible reports whether no reason excludes the connector.
+func Eligible(reasons []Reason) bool {
+	return !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Severity == Incompatible })
+}
+
+type compatibilityRule func(p *Payment, s Settings, now time.Time) (Reason, bool)
+
+var compatibilityRules = []compatibilityRule{
+	bulkRule, dateTypeRule, frequencyRule, schemeRule, currencyRule, payerRule,
+	minAmountRule, maxAmountRule, minDateRule, maxDateRule, trustedRule,
+}
+
+func bulkRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	n := len(p.Instructions)
+	if s.MaxInstructions == 1 && n > 1 {
+		return Reason{"nspBulk", Incompatible, "This bank takes one instruction at a time.", 1, n}, true
+	}
+	return Reason{"maxBulk", Incompatible, "This bank takes fewer instructions at a time.", s.MaxInstructions, n},
+		s.MaxInstructions > 0 && n > s.MaxInstructions
+}
+
+func dateTypeRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	return Reason{"nspDateType", Incompatible, "This bank does not offer this type of payment.", s.DateTypes, p.DateType()},
+		!slices.Contains(s.DateTypes, p.DateType())
+}
+
+func frequencyRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	frequency := p.Instructions[0].Frequency
+	return Reason{"nspFrequency", Incompatible, "This bank does not offer this frequency.", s.Frequencies, frequency},
+		p.DateType() == Periodic && !slices.Contains(s.Frequencies, frequency)
+}
+
+func schemeRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	for _, in := range p.Instructions {
+		if !slices.Contains(s.Schemes, in.Beneficiary.Scheme) {
+			return Reason{"nspBenefScheme", Incompatible, "This bank does not pay to this kind of account.", s.Schemes, in.Beneficiary.Scheme}, true
+		}
+	}
+	return Reason{}, false
+}
+
+func currencyRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	return Reason{"nspCurrency", Incompatible, "This bank does not pay in this currency.", s.Currencies, p.Currency()},
+		!slices.Contains(s.Currencies, p.Currency())
+}
+
+func payerRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	return Reason{"nspPayer", Incompatible, "This bank does not let the payer account be given.", s.PayerAccount, true},
+		p.Payer != nil && s.PayerAccount == PayerNotUsed
+}
+
+func minAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	minimum, bounded := s.Minimum[p.DateType()]
+	return Reason{"minAmount", Incompatible, "The amount is below this bank's minimum.", p.decimal(minimum), p.decimal(p.Total())},
+		bounded && p.Total() < minimum
+}
+
+// maxAmountRule only warns: the payer may have the bank lift the limit.
+func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	maximum, bounded := s.Maximum[p.DateType()]
+	return Reason{"maxAmount", Warning, "The amount is above this bank's usual limit.", p.decimal(maximum), p.decimal(p.Total())},
+		bounded && p.Total() > maximum
+}
+
+func minDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
+	days, dated := p.daysAhead(now)
+	return Reason{"minDateDelta", Incompatible, "The execution day is too near for this bank.", s.MinDays, days},
+		dated && s.MinDays > 0 && days < s.MinDays
+}
+
+func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
+	days, dated := p.daysAhead(now)
+	return Reason{"maxDateDelta", Incompatible, "The execution day is too far away for this bank.", s.MaxDays, days},
+		dated && s.MaxDays > 0 && days > s.MaxDays
+}
+
+func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	return Reason{"trustBenef", Warning, "The beneficiary must be a trusted one of the payer's account.", s.TrustedBeneficiary, p.DateType()},
+		slices.Contains(s.TrustedBeneficiary, p.DateType())
+}
+
+// daysAhead is the distance from today to the day the payment names, in days.
+func (p *Payment) daysAhead(now time.Time) (int, bool) {
+	day := p.Instructions[0].ExecutionDate
+	if p.DateType() == Periodic {
+		day = p.Instructions[0].StartDate
+	}
+	if day == (passerelle.Date{}) {
+		return 0, false
+	}
+	today := passerelle.DateOf(now, time.UTC)
+	return int(day.In(time.UTC).Sub(today.In(time.UTC)).Hours() / 24), true
+}
+
+// decimal writes minor units of the payment's currency as an exact number.
+func (p *Payment) decimal(minor int64) json.Number {
+	return json.Number(passerelle.Money{Minor: minor, Currency: p.Currency()}.Decimal())
+}

@@ -1,0 +1,269 @@
+package payment
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"passerelle"
+)
+
+// Limits of a draft.
+const (
+	// MaxInstructions is the largest bulk.
+	MaxInstructions = 1000
+	// MaxClientState is the longest client_state, in characters.
+	MaxClientState = 2000
+	// MaxLabel is the longest instruction label, in characters: what a SEPA
+	// credit transfer carries as unstructured remittance information.
+	MaxLabel = 140
+)
+
+// Draft is a payment as a client asks for it, before any rule was applied.
+type Draft struct {
+	Connector         string
+	ClientRedirectURI string
+	ClientState       string
+	Instructions      []Instruction
+	Payer             *passerelle.Account
+	PayerIdentity     *passerelle.Identity
+	OperatorIdentity  *passerelle.Identity
+}
+
+// Policy is what the domain's settings say about new payments.
+type Policy struct {
+	// MaxAmount is the highest sum of a payment in major units of its
+	// currency, as decimal text; empty means no limit.
+	MaxAmount string
+	// Periodic allows periodic payments.
+	Periodic bool
+	// Strict refuses what is otherwise dropped, such as identity fields that
+	// do not apply.
+	Strict bool
+}
+
+// New makes a payment in state created from a draft, or says in a
+// *passerelle.Error which field is wrong. Missing reference ids are generated
+// from random. The first transition comes with it.
+func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
+	for _, rule := range []func(*Draft, Policy, time.Time) error{
+		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,
+	} {
+		if err := rule(&d, policy, now); err != nil {
+			return nil, Transition{}, err
+		}
+	}
+	if err := generateReferences(d.Instructions, random); err != nil {
+		return nil, Transition{}, err
+	}
+	p := &Payment{
+		Created: now, Connector: d.Connector, ClientRedirectURI: d.ClientRedirectURI, ClientState: d.ClientState,
+		Payer: d.Payer, PayerIdentity: d.PayerIdentity, OperatorIdentity: d.OperatorIdentity, Instructions: d.Instructions,
+		Seq: -1,
+	}
+	return p, p.move(Created, Cause{Actor: ByClient}, now), nil
+}
+
+func checkRedirect(d *Draft, _ Policy, _ time.Time) error {
+	if d.ClientRedirectURI == "" {
+		return passerelle.MissingField("client_redirect_uri", "the absolute http(s) URL the payer returns to is required")
+	}
+	uri, err := passerelle.ParseRedirectURI("client_redirect_uri", d.ClientRedirectURI)
+	if err != nil {
+		return err
+	}
+	d.ClientRedirectURI = uri
+	return passerelle.CheckText("client_state", d.ClientState, MaxClientState)
+}
+
+func checkParties(d *Draft, policy Policy, _ time.Time) error {
+	if d.Payer != nil {
+		if err := d.Payer.Check("payer"); err != nil {
+			return err
+		}
+	}
+	if err := checkIdentity(d.PayerIdentity, "payer_identity", policy); err != nil {
+		return err
+	}
+	return checkIdentity(d.OperatorIdentity, "operator_identity", policy)
+}
+
+func checkIdentity(identity *passerelle.Identity, path string, policy Policy) error {
+	if identity == nil {
+		return nil
+	}
+	return identity.Check(path, policy.Strict)
+}
+
+func checkShape(d *Draft, policy Policy, _ time.Time) error {
+	n := len(d.Instructions)
+	switch {
+	case n == 0:
+		return passerelle.MissingField("instructions", "at least one instruction is required")
+	case n > MaxInstructions:
+		return passerelle.InvalidField("instructions", "at most %d instructions are possible, not %d", MaxInstructions, n)
+	}
+	first := d.Instructions[0]
+	if first.DateType == Periodic && n > 1 {
+		return passerelle.InvalidField("instructions", "a periodic payment has exactly one instruction, not %d", n)
+	}
+	if first.DateType == Periodic && !policy.Periodic {
+		return passerelle.InvalidField(path(0, "execution_date_type"), "periodic payments are not enabled in this domain")
+	}
+	return checkUniform(d.Instructions)
+}
+
+// checkUniform holds a bulk to one currency, one date type and one day.
+func checkUniform(lines []Instruction) error {
+	first := lines[0]
+	for i, in := range lines[1:] {
+		switch {
+		case in.Amount.Currency != first.Amount.Currency:
+			return passerelle.InvalidField(path(i+1, "currency"), "all instructions of a payment share one currency, here %s", first.Amount.Currency)
+		case in.DateType != first.DateType:
+			return passerelle.InvalidField(path(i+1, "execution_date_type"), "all instructions of a payment share one type, here %s", first.DateType)
+		case in.ExecutionDate != first.ExecutionDate:
+			return passerelle.InvalidField(path(i+1, "execution_date"), "all instructions of a payment share one day")
+		}
+	}
+	return nil
+}
+
+func checkLines(d *Draft, policy Policy, _ time.Time) error {
+	for i := range d.Instructions {
+		if err := checkLine(&d.Instructions[i], i, policy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLine(in *Instruction, i int, policy Policy) error {
+	if in.Label == "" {
+		return passerelle.MissingField(path(i, "label"), "a label is required")
+	}
+	if err := passerelle.CheckText(path(i, "label"), in.Label, MaxLabel); err != nil {
+		return err
+	}
+	if err := in.Amount.Payable(path(i, "amount")); err != nil {
+		return err
+	}
+	if in.ReferenceID != "" {
+		if err := passerelle.CheckReference(path(i, "reference_id"), in.ReferenceID); err != nil {
+			return err
+		}
+	}
+	if err := in.Beneficiary.Check(path(i, "beneficiary")); err != nil {
+		return err
+	}
+	return checkIdentity(in.BeneficiaryIdentity, path(i, "beneficiary_identity"), policy)
+}
+
+func checkDates(d *Draft, _ Policy, now time.Time) error {
+	today := passerelle.DateOf(now, time.UTC)
+	for i := range d.Instructions {
+		if err := checkLineDates(&d.Instructions[i], i, today); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLineDates(in *Instruction, i int, today passerelle.Date) error {
+	if in.DateType == "" {
+		return passerelle.MissingField(path(i, "execution_date_type"), "one of first_open_day, deferred, instant, periodic is required")
+	}
+	if err := checkDatesFitType(in, i); err != nil {
+		return err
+	}
+	none := passerelle.Date{}
+	switch {
+	case in.DateType == Deferred && in.ExecutionDate == none:
+		return passerelle.MissingField(path(i, "execution_date"), "a deferred payment needs the day of its execution")
+	case in.DateType == Deferred && in.ExecutionDate.Compare(today) < 0:
+		return passerelle.InvalidField(path(i, "execution_date"), "must be today (%s) or later", today)
+	case in.DateType == Periodic:
+		return checkSchedule(in, i, today)
+	}
+	return nil
+}
+
+// checkDatesFitType refuses dates that the date type has no use for: silently
+// dropping one could send money on a day nobody asked for.
+func checkDatesFitType(in *Instruction, i int) error {
+	none := passerelle.Date{}
+	stray := []struct {
+		field string
+		given bool
+		only  DateType
+	}{
+		{"execution_date", in.ExecutionDate != none, Deferred},
+		{"start_date", in.StartDate != none, Periodic},
+		{"end_date", in.EndDate != none, Periodic},
+		{"frequency", in.Frequency != "", Periodic},
+	}
+	for _, s := range stray {
+		if s.given && in.DateType != s.only {
+			return passerelle.InvalidField(path(i, s.field), "only a %s instruction has one", s.only)
+		}
+	}
+	return nil
+}
+
+func checkSchedule(in *Instruction, i int, today passerelle.Date) error {
+	none := passerelle.Date{}
+	switch {
+	case in.StartDate == none:
+		return passerelle.MissingField(path(i, "start_date"), "a periodic payment needs the day it starts")
+	case in.Frequency == "":
+		return passerelle.MissingField(path(i, "frequency"), "a periodic payment needs a frequency")
+	case !slices.Contains(Frequencies(), in.Frequency):
+		return passerelle.InvalidField(path(i, "frequency"), "must be one of %v", Frequencies())
+	case in.StartDate.Compare(today) < 0:
+		return passerelle.InvalidField(path(i, "start_date"), "must be today (%s) or later", today)
+	case in.EndDate != none && in.EndDate.Compare(in.StartDate) < 0:
+		return passerelle.InvalidField(path(i, "end_date"), "must not be before start_date")
+	}
+	return nil
+}
+
+func checkSum(d *Draft, policy Policy, _ time.Time) error {
+	sum := passerelle.Money{Currency: d.Instructions[0].Amount.Currency}
+	for i, in := range d.Instructions {
+		if in.Amount.Minor > math.MaxInt64-sum.Minor {
+			return passerelle.InvalidField(path(i, "amount"), "the sum of the instructions is too large")
+		}
+		sum.Minor += in.Amount.Minor
+	}
+	if policy.MaxAmount == "" {
+		return nil
+	}
+	limit, err := passerelle.ParseMoney("payment.max_amount", policy.MaxAmount, sum.Currency)
+	if err != nil {
+		return fmt.Errorf("read the payment limit: %w", err)
+	}
+	if limit.Minor > 0 && sum.Minor > limit.Minor {
+		return passerelle.InvalidField("instructions", "the sum %s %s is above the limit of %s per payment", sum.Decimal(), sum.Currency, limit.Decimal())
+	}
+	return nil
+}
+
+// generateReferences fills missing end-to-end identifiers: 31 characters for
+// SEPA, 18 for sort codes, with the line's position as suffix in a bulk.
+func generateReferences(lines []Instruction, random io.Reader) error {
+	for i := range lines {
+		if lines[i].ReferenceID != "" {
+			continue
+		}
+		id, err := passerelle.NewReference(random, lines[i].Beneficiary.Scheme, i+1, len(lines))
+		if err != nil {
+			return fmt.Errorf("generate a reference id: %w", err)
+		}
+		lines[i].ReferenceID = id
+	}
+	return nil
+}
+
+func path(line int, field string) string { return fmt.Sprintf("instructions[%d].%s", line, field) }

@@ -1,0 +1,151 @@
+package payment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// State is where a payment stands in its life. Clients must treat a state
+// they do not know as final and unresolvable.
+type State string
+
+// The states of a payment. Created, Validating and Pending are intermediate;
+// a payment never leaves any of the others.
+const (
+	// Created: registered, not validated by the payer.
+	Created State = "created"
+	// Validating: initialised with the bank, the payer has an action to do.
+	Validating State = "validating"
+	// Pending: validated on the bank's side, execution not confirmed.
+	Pending State = "pending"
+	// Rejected: refused or cancelled; an error code says why.
+	Rejected State = "rejected"
+	// Done: executed and confirmed.
+	Done State = "done"
+	// Accepted: passed the bank's checks; the bank will say no more.
+	Accepted State = "accepted"
+	// Expired: no definitive status came in time.
+	Expired State = "expired"
+	// Partial: a bulk with lines rejected and lines done or accepted.
+	Partial State = "partial"
+)
+
+// States lists every state, in the order of a payment's life.
+func States() []State {
+	return []State{Created, Validating, Pending, Rejected, Done, Accepted, Expired, Partial}
+}
+
+// Final reports whether no transition leaves the state.
+func (s State) Final() bool {
+	return !slices.ContainsFunc(edges, func(e Edge) bool { return e.From == s })
+}
+
+// Trigger is what makes a payment change state.
+type Trigger string
+
+// The triggers of the state table of the interface specification.
+const (
+	// Validated: the payer chose a bank and the bank took the order.
+	Validated Trigger = "validated"
+	// Approved: the payer validated on the bank's app or site.
+	Approved Trigger = "approved"
+	// Executed: the bank confirms every line as executed.
+	Executed Trigger = "executed"
+	// Admitted: the first controls are passed and the bank returns no more.
+	Admitted Trigger = "admitted"
+	// Mixed: some lines are rejected, others done or accepted.
+	Mixed Trigger = "mixed"
+	// Refused: a bank, the payer or the client ended it, or an error did.
+	Refused Trigger = "refused"
+	// Lapsed: no definitive status within the configured delay.
+	Lapsed Trigger = "lapsed"
+)
+
+// Triggers lists every trigger.
+func Triggers() []Trigger {
+	return []Trigger{Validated, Approved, Executed, Admitted, Mixed, Refused, Lapsed}
+}
+
+// Edge is one legal change of state.
+type Edge struct {
+	From    State
+	Trigger Trigger
+	To      State
+}
+
+// The state table of the interface specification, whole. The schema carries
+// the same pairs in payment_edge, so a new edge is also a migration.
+var edges = []Edge{
+	{Created, Validated, Validating},
+	{Created, Refused, Rejected},
+	{Created, Lapsed, Expired},
+	{Validating, Approved, Pending},
+	{Validating, Refused, Rejected},
+	{Validating, Lapsed, Expired},
+	{Pending, Executed, Done},
+	{Pending, Admitted, Accepted},
+	{Pending, Mixed, Partial},
+	{Pending, Refused, Rejected},
+	{Pending, Lapsed, Expired},
+}
+
+// Edges returns the state table.
+func Edges() []Edge { return slices.Clone(edges) }
+
+// ErrIllegal is returned for a trigger that the present state does not know.
+var ErrIllegal = errors.New("illegal payment transition")
+
+// Actor says who caused a transition.
+type Actor string
+
+// Those who can cause a transition.
+const (
+	ByClient  Actor = "client"
+	ByPayer   Actor = "payer"
+	ByBank    Actor = "bank"
+	ByService Actor = "service"
+)
+
+// Cause explains a transition to whoever reads the timeline. Bank is the
+// bank's own status word, empty when no bank was involved.
+type Cause struct {
+	Trigger Trigger
+	Actor   Actor
+	Bank    string
+}
+
+// Transition is one row of a payment's history. Seq counts from 0, the
+// creation, without gaps; From is empty for the creation alone.
+type Transition struct {
+	Seq   int64
+	From  State
+	To    State
+	Cause Cause
+	At    time.Time
+}
+
+// Fire moves the payment along the edge of the cause's trigger and returns
+// the transition to be recorded with it. It is the only code that assigns a
+// state. A trigger without an edge from here returns ErrIllegal and changes
+// nothing.
+func (p *Payment) Fire(cause Cause, now time.Time) (Transition, error) {
+	i := slices.IndexFunc(edges, func(e Edge) bool { return e.From == p.State && e.Trigger == cause.Trigger })
+	if i < 0 {
+		return Transition{}, fmt.Errorf("%w: %s does not leave %s", ErrIllegal, cause.Trigger, p.State)
+	}
+	return p.move(edges[i].To, cause, now), nil
+}
+
+func (p *Payment) move(to State, cause Cause, now time.Time) Transition {
+	t := Transition{Seq: p.Seq + 1, From: p.State, To: to, Cause: cause, At: now}
+	p.State, p.Seq = to, t.Seq
+	if to == Validating {
+		p.Validated = &now
+	}
+	if to.Final() {
+		p.Action, p.ValidateURI, p.Fields, p.Detail = "", "", nil, ""
+	}
+	return t
+}
