@@ -1,0 +1,184 @@
+package keys
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// fixedID is the word in front of the fixed key in a key file; no master key
+// may be called so.
+const fixedID = "fixed"
+
+// maxFileSize is far above any real key file, which has some 60 bytes per key.
+const maxFileSize = 1 << 20
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Load reads a key file. Its lines are "id key" with a key of 32 bytes in
+// base64; the last is the current master key; the line of the word "fixed" is
+// the fixed key; blank lines and lines that begin with # are ignored. A file
+// that anybody but its owner may touch is refused.
+func Load(path string) (*Ring, error) {
+	return load(path, checkPrivate)
+}
+
+// LoadOrCreate reads the key file, and makes one of Generate's keys for the
+// owner alone when there is none. When several processes start together, all
+// of them get the keys of the one file that was made first. It does not
+// refuse a file for its mode: it is for development, on any file system.
+func LoadOrCreate(path string) (*Ring, error) {
+	anyMode := func(*os.File) error { return nil }
+	ring, err := load(path, anyMode)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ring, err
+	}
+	// A link, unlike a rename, refuses to replace the file of a process that
+	// was faster.
+	err = Generate().write(path, os.Link)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return load(path, anyMode)
+}
+
+// Save writes the ring to a key file for the owner alone, replacing it as a
+// whole: a crash leaves the old file or the new one.
+func (r *Ring) Save(path string) error {
+	return r.write(path, os.Rename)
+}
+
+func load(path string, check func(*os.File) error) (*Ring, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open key file: %w", err)
+	}
+	defer file.Close()
+	if err := check(file); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxFileSize))
+	if err != nil {
+		return nil, fmt.Errorf("read key file: %w", err)
+	}
+	ring, err := parseFile(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("key file %s: %w", path, err)
+	}
+	return ring, nil
+}
+
+// checkPrivate looks at the open file, not at its name, which could meanwhile
+// be another's.
+func checkPrivate(file *os.File) error {
+	stat, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("check key file: %w", err)
+	}
+	if mode := stat.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("key file %s has mode %04o, which lets others at the keys: run chmod 600 %s", file.Name(), mode, file.Name())
+	}
+	return nil
+}
+
+func parseFile(text string) (*Ring, error) {
+	ring := &Ring{}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if err := ring.addLine(strings.TrimSpace(line)); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	if len(ring.masters) == 0 {
+		return nil, errors.New("no master key: a line of an id and 32 bytes in base64 is needed")
+	}
+	if ring.fixed == nil {
+		return nil, fmt.Errorf("no line %q with 32 bytes in base64", fixedID)
+	}
+	return ring, nil
+}
+
+func (r *Ring) addLine(line string) error {
+	if line == "" || strings.HasPrefix(line, "#") {
+		return nil
+	}
+	id, encoded, _ := strings.Cut(line, " ")
+	secret, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	if err != nil || len(secret) != keySize || !validID.MatchString(id) {
+		// The line itself holds a key and is not repeated here.
+		return fmt.Errorf("want an id of letters, digits, - and _, a space, and %d bytes in base64", keySize)
+	}
+	return r.add(id, secret)
+}
+
+func (r *Ring) add(id string, secret []byte) error {
+	if r.has(id) || id == fixedID && r.fixed != nil {
+		return fmt.Errorf("%q comes twice", id)
+	}
+	if id == fixedID {
+		r.fixed = secret
+		return nil
+	}
+	r.masters = append(r.masters, newMaster(id, secret))
+	return nil
+}
+
+// write makes a complete file beside path and then gives it that name.
+func (r *Ring) write(path string, name func(from, to string) error) error {
+	temporary, err := writeTemporary(filepath.Dir(path), r.text())
+	if err != nil {
+		return fmt.Errorf("write key file: %w", err)
+	}
+	defer os.Remove(temporary)
+	if err := name(temporary, path); err != nil {
+		return fmt.Errorf("write key file: %w", err)
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+func (r *Ring) text() []byte {
+	var b bytes.Buffer
+	b.WriteString("# Keys of this deployment; the last line is the current master key. Losing this file is losing every secret in the database.\n")
+	line := func(id string, secret []byte) {
+		fmt.Fprintf(&b, "%s %s\n", id, base64.StdEncoding.EncodeToString(secret))
+	}
+	line(fixedID, r.fixed)
+	for _, m := range r.masters {
+		line(m.id, m.secret)
+	}
+	return b.Bytes()
+}
+
+// writeTemporary leaves a durable file of mode 0600, which is what CreateTemp
+// makes.
+func writeTemporary(dir string, text []byte) (string, error) {
+	file, err := os.CreateTemp(dir, ".keys-*")
+	if err != nil {
+		return "", err
+	}
+	_, writeErr := file.Write(text)
+	if err := errors.Join(writeErr, file.Sync(), file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), nil
+}
+
+// syncDirectory makes the new name itself survive a crash.
+func syncDirectory(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("sync key directory: %w", err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("sync key directory: %w", err)
+	}
+	return nil
+}

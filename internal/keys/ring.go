@@ -1,0 +1,105 @@
+// Package keys is the key material of a deployment: what seals secrets at
+// rest, what indexes encrypted columns and what signs the things the service
+// hands out and takes back.
+//
+// It owns the key file, the form of a sealed value and the derivation of
+// every other key. It does not own which columns are secret, nor where sealed
+// values are kept: it never sees a database.
+//
+// A sealed value is bound to its domain, table, column and row, so that one
+// copied to another place does not open. It fails by returning an error, and
+// a value that does not open is never taken for an empty one. No error and no
+// printed form of a Ring holds key material or plain text.
+package keys
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+)
+
+// keySize is the size in bytes of every key: AES-256 and HMAC-SHA256.
+const keySize = 32
+
+// Ring is the set of keys of a deployment. Master keys wrap the data keys of
+// sealed values: one of them, the current, seals, and all of them open. The
+// fixed key is the root of blind indexes and of MACs; it stays when the master
+// key rotates, because what is derived from it has to stay comparable.
+//
+// A Ring does not change once made, and is safe for concurrent use.
+type Ring struct {
+	masters []master
+	fixed   []byte
+}
+
+// master is a key that wraps data keys. Its secret is kept beside the cipher
+// so that the ring can be written to a file again.
+type master struct {
+	id     string
+	secret []byte
+	wrap   cipher.AEAD
+}
+
+// Generate makes a ring of one random master key and a random fixed key.
+func Generate() *Ring {
+	return (&Ring{fixed: random(keySize)}).Rotated()
+}
+
+// Rotated is the ring with a fresh current master key; older values still
+// open. It takes effect once saved and loaded by every replica.
+func (r *Ring) Rotated() *Ring {
+	id := hex.EncodeToString(random(4))
+	for r.has(id) {
+		id = hex.EncodeToString(random(4))
+	}
+	fresh := newMaster(id, random(keySize))
+	return &Ring{masters: append(r.masters[:len(r.masters):len(r.masters)], fresh), fixed: r.fixed}
+}
+
+// Format prints how many master keys there are and which is current, whatever
+// the verb: the default would print the keys.
+func (r *Ring) Format(state fmt.State, _ rune) {
+	fmt.Fprintf(state, "keys.Ring(%d master keys, current %s)", len(r.masters), r.current().id)
+}
+
+func (r *Ring) current() master { return r.masters[len(r.masters)-1] }
+
+func (r *Ring) has(id string) bool {
+	_, found := r.master(id)
+	return found
+}
+
+func (r *Ring) master(id string) (master, bool) {
+	for _, m := range r.masters {
+		if m.id == id {
+			return m, true
+		}
+	}
+	return master{}, false
+}
+
+func newMaster(id string, secret []byte) master {
+	return master{id: id, secret: secret, wrap: newAEAD(secret)}
+}
+
+// newAEAD is AES-256-GCM with a random nonce in front of each ciphertext. The
+// key has keySize bytes, of which the file parser makes sure: nothing fails.
+func newAEAD(key []byte) cipher.AEAD {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(fmt.Sprintf("keys: %v", err))
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(fmt.Sprintf("keys: %v", err))
+	}
+	return aead
+}
+
+func random(size int) []byte {
+	b := make([]byte, size)
+	rand.Read(b) // never fails: the runtime stops the program instead
+	return b
+}
