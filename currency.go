@@ -1,0 +1,264 @@
+package passerelle
+
+import cldr "github.com/bojanz/currency"
+
+// Currency is the code of a currency: a code of ISO 4217 for money that can be
+// paid, or one of a few customary codes of crypto assets, which accounts may
+// hold and payments may not use.
+type Currency string
+
+// CurrencyDetails describes a currency to a reader.
+type CurrencyDetails struct {
+	// Name is the English name of ISO 4217.
+	Name string
+	// Symbol is the one used in English, and the code where there is none.
+	Symbol string
+	// Prefix says that the symbol stands before the number where the currency
+	// is at home.
+	Prefix bool
+	// Crypto says that the currency is not one of ISO 4217.
+	Crypto bool
+	// Precision is the number of digits after the decimal point.
+	Precision int
+}
+
+type currencyStatus uint8
+
+const (
+	active currencyStatus = iota
+	withdrawn
+	crypto
+)
+
+// currencyRow holds what the CLDR data lack. Symbol and digits are set only
+// for currencies that those do not know.
+type currencyRow struct {
+	name   string
+	after  bool
+	status currencyStatus
+	symbol string
+	digits int
+}
+
+// ParseCurrency accepts the upper-case code of a currency that ISO 4217 lists
+// as active; everything else is an Invalid error on the field. Withdrawn
+// currencies and crypto assets cannot be paid and are refused.
+func ParseCurrency(field, s string) (Currency, error) {
+	row, known := currencies[Currency(s)]
+	switch {
+	case !known:
+		return "", InvalidField(field, "must be an ISO 4217 currency code in capitals, such as EUR")
+	case row.status == withdrawn:
+		return "", InvalidField(field, "%s is no longer a currency of ISO 4217", s)
+	case row.status == crypto:
+		return "", InvalidField(field, "%s is not a currency of ISO 4217, such as EUR", s)
+	}
+	return Currency(s), nil
+}
+
+// Digits is the number of digits after the decimal point, which is what a
+// minor unit is: 2 for EUR, 0 for JPY. It is 0 for an unknown currency.
+func (c Currency) Digits() int {
+	if digits, known := cldr.GetDigits(string(c)); known {
+		return int(digits)
+	}
+	return currencies[c].digits
+}
+
+// Details describes the currency. For an unknown one they hold its code as
+// name and symbol, and nothing else.
+func (c Currency) Details() CurrencyDetails {
+	row, known := currencies[c]
+	if !known {
+		return CurrencyDetails{Name: string(c), Symbol: string(c)}
+	}
+	return CurrencyDetails{
+		Name:      row.name,
+		Symbol:    c.symbol(row),
+		Prefix:    !row.after,
+		Crypto:    row.status == crypto,
+		Precision: c.Digits(),
+	}
+}
+
+func (c Currency) symbol(row currencyRow) string {
+	if row.symbol != "" {
+		return row.symbol
+	}
+	symbol, _ := cldr.GetSymbol(string(c), cldr.Locale{})
+	return symbol
+}
+
+// currencies lists the active codes of ISO 4217 that denote money, those
+// withdrawn since 2025, which older data still carry, and crypto assets.
+var currencies = map[Currency]currencyRow{
+	"AED": {name: "UAE Dirham"},
+	"AFN": {name: "Afghani"},
+	"ALL": {name: "Lek", after: true},
+	"AMD": {name: "Armenian Dram", after: true},
+	"ANG": {name: "Netherlands Antillean Guilder", status: withdrawn},
+	"AOA": {name: "Kwanza", after: true},
+	"ARS": {name: "Argentine Peso"},
+	"AUD": {name: "Australian Dollar"},
+	"AWG": {name: "Aruban Florin"},
+	"AZN": {name: "Azerbaijan Manat", after: true},
+	"BAM": {name: "Convertible Mark", after: true},
+	"BBD": {name: "Barbados Dollar"},
+	"BDT": {name: "Taka"},
+	"BGN": {name: "Bulgarian Lev", after: true, status: withdrawn},
+	"BHD": {name: "Bahraini Dinar"},
+	"BIF": {name: "Burundi Franc", after: true},
+	"BMD": {name: "Bermudian Dollar"},
+	"BND": {name: "Brunei Dollar"},
+	"BOB": {name: "Boliviano"},
+	"BOV": {name: "Mvdol"},
+	"BRL": {name: "Brazilian Real"},
+	"BSD": {name: "Bahamian Dollar"},
+	"BTC": {name: "Bitcoin", symbol: "₿", digits: 8, status: crypto},
+	"BTN": {name: "Ngultrum"},
+	"BWP": {name: "Pula"},
+	"BYN": {name: "Belarusian Ruble", after: true},
+	"BZD": {name: "Belize Dollar"},
+	"CAD": {name: "Canadian Dollar"},
+	"CDF": {name: "Congolese Franc", after: true},
+	"CHE": {name: "WIR Euro"},
+	"CHF": {name: "Swiss Franc"},
+	"CHW": {name: "WIR Franc"},
+	"CLF": {name: "Unidad de Fomento"},
+	"CLP": {name: "Chilean Peso"},
+	"CNY": {name: "Yuan Renminbi"},
+	"COP": {name: "Colombian Peso"},
+	"COU": {name: "Unidad de Valor Real"},
+	"CRC": {name: "Costa Rican Colon"},
+	"CUP": {name: "Cuban Peso"},
+	"CVE": {name: "Cabo Verde Escudo", after: true},
+	"CZK": {name: "Czech Koruna", after: true},
+	"DJF": {name: "Djibouti Franc", after: true},
+	"DKK": {name: "Danish Krone", after: true},
+	"DOP": {name: "Dominican Peso"},
+	"DZD": {name: "Algerian Dinar", after: true},
+	"EGP": {name: "Egyptian Pound"},
+	"ERN": {name: "Nakfa"},
+	"ETB": {name: "Ethiopian Birr"},
+	"ETH": {name: "Ether", symbol: "Ξ", digits: 18, status: crypto},
+	"EUR": {name: "Euro", after: true},
+	"FJD": {name: "Fiji Dollar"},
+	"FKP": {name: "Falkland Islands Pound"},
+	"GBP": {name: "Pound Sterling"},
+	"GEL": {name: "Lari", after: true},
+	"GHS": {name: "Ghana Cedi"},
+	"GIP": {name: "Gibraltar Pound"},
+	"GMD": {name: "Dalasi"},
+	"GNF": {name: "Guinean Franc", after: true},
+	"GTQ": {name: "Quetzal"},
+	"GYD": {name: "Guyana Dollar"},
+	"HKD": {name: "Hong Kong Dollar"},
+	"HNL": {name: "Lempira"},
+	"HTG": {name: "Gourde", after: true},
+	"HUF": {name: "Forint", after: true},
+	"IDR": {name: "Rupiah"},
+	"ILS": {name: "New Israeli Sheqel", after: true},
+	"INR": {name: "Indian Rupee"},
+	"IQD": {name: "Iraqi Dinar"},
+	"IRR": {name: "Iranian Rial"},
+	"ISK": {name: "Iceland Krona", after: true},
+	"JMD": {name: "Jamaican Dollar"},
+	"JOD": {name: "Jordanian Dinar"},
+	"JPY": {name: "Yen"},
+	"KES": {name: "Kenyan Shilling"},
+	"KGS": {name: "Som", after: true},
+	"KHR": {name: "Riel", after: true},
+	"KMF": {name: "Comorian Franc", after: true},
+	"KPW": {name: "North Korean Won"},
+	"KRW": {name: "Won"},
+	"KWD": {name: "Kuwaiti Dinar"},
+	"KYD": {name: "Cayman Islands Dollar"},
+	"KZT": {name: "Tenge", after: true},
+	"LAK": {name: "Lao Kip"},
+	"LBP": {name: "Lebanese Pound"},
+	"LKR": {name: "Sri Lanka Rupee"},
+	"LRD": {name: "Liberian Dollar"},
+	"LSL": {name: "Loti"},
+	"LYD": {name: "Libyan Dinar"},
+	"MAD": {name: "Moroccan Dirham", after: true},
+	"MDL": {name: "Moldovan Leu", after: true},
+	"MGA": {name: "Malagasy Ariary", after: true},
+	"MKD": {name: "Denar", after: true},
+	"MMK": {name: "Kyat", after: true},
+	"MNT": {name: "Tugrik"},
+	"MOP": {name: "Pataca"},
+	"MRU": {name: "Ouguiya", after: true},
+	"MUR": {name: "Mauritius Rupee"},
+	"MVR": {name: "Rufiyaa"},
+	"MWK": {name: "Malawi Kwacha"},
+	"MXN": {name: "Mexican Peso"},
+	"MXV": {name: "Mexican Unidad de Inversion (UDI)"},
+	"MYR": {name: "Malaysian Ringgit"},
+	"MZN": {name: "Mozambique Metical", after: true},
+	"NAD": {name: "Namibia Dollar"},
+	"NGN": {name: "Naira"},
+	"NIO": {name: "Cordoba Oro"},
+	"NOK": {name: "Norwegian Krone", after: true},
+	"NPR": {name: "Nepalese Rupee"},
+	"NZD": {name: "New Zealand Dollar"},
+	"OMR": {name: "Rial Omani"},
+	"PAB": {name: "Balboa"},
+	"PEN": {name: "Sol"},
+	"PGK": {name: "Kina"},
+	"PHP": {name: "Philippine Peso"},
+	"PKR": {name: "Pakistan Rupee"},
+	"PLN": {name: "Zloty", after: true},
+	"PYG": {name: "Guarani"},
+	"QAR": {name: "Qatari Rial"},
+	"RON": {name: "Romanian Leu", after: true},
+	"RSD": {name: "Serbian Dinar", after: true},
+	"RUB": {name: "Russian Ruble", after: true},
+	"RWF": {name: "Rwanda Franc", after: true},
+	"SAR": {name: "Saudi Riyal"},
+	"SBD": {name: "Solomon Islands Dollar"},
+	"SCR": {name: "Seychelles Rupee"},
+	"SDG": {name: "Sudanese Pound"},
+	"SEK": {name: "Swedish Krona", after: true},
+	"SGD": {name: "Singapore Dollar"},
+	"SHP": {name: "Saint Helena Pound"},
+	"SLE": {name: "Leone"},
+	"SOS": {name: "Somali Shilling"},
+	"SRD": {name: "Surinam Dollar"},
+	"SSP": {name: "South Sudanese Pound"},
+	"STN": {name: "Dobra", after: true},
+	"SVC": {name: "El Salvador Colon"},
+	"SYP": {name: "Syrian Pound"},
+	"SZL": {name: "Lilangeni"},
+	"THB": {name: "Baht"},
+	"TJS": {name: "Somoni", after: true},
+	"TMT": {name: "Turkmenistan New Manat", after: true},
+	"TND": {name: "Tunisian Dinar", after: true},
+	"TOP": {name: "Pa'anga"},
+	"TRY": {name: "Turkish Lira"},
+	"TTD": {name: "Trinidad and Tobago Dollar"},
+	"TWD": {name: "New Taiwan Dollar"},
+	"TZS": {name: "Tanzanian Shilling"},
+	"UAH": {name: "Hryvnia", after: true},
+	"UGX": {name: "Uganda Shilling"},
+	"USD": {name: "US Dollar"},
+	"USN": {name: "US Dollar (Next day)"},
+	"UYI": {name: "Uruguay Peso en Unidades Indexadas (UI)"},
+	"UYU": {name: "Peso Uruguayo"},
+	"UYW": {name: "Unidad Previsional"},
+	"UZS": {name: "Uzbekistan Sum", after: true},
+	"VED": {name: "Bolívar Digital"},
+	"VES": {name: "Bolívar Soberano"},
+	"VND": {name: "Dong", after: true},
+	"VUV": {name: "Vatu"},
+	"WST": {name: "Tala"},
+	"XAF": {name: "CFA Franc BEAC", after: true},
+	"XBT": {name: "Bitcoin", symbol: "₿", digits: 8, status: crypto},
+	"XCD": {name: "East Caribbean Dollar"},
+	"XCG": {name: "Caribbean Guilder", symbol: "Cg.", digits: 2},
+	"XOF": {name: "CFA Franc BCEAO", after: true},
+	"XPF": {name: "CFP Franc", after: true},
+	"YER": {name: "Yemeni Rial"},
+	"ZAR": {name: "Rand"},
+	"ZMW": {name: "Zambian Kwacha"},
+	"ZWG": {name: "Zimbabwe Gold"},
+}

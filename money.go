@@ -1,0 +1,156 @@
+package passerelle
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MaxInstruction is the largest amount of one payment instruction, in major
+// units of any currency. Sums may be larger.
+const MaxInstruction = "999999999.99"
+
+const maxInstructionHundredths = 99_999_999_999
+
+// Money is an exact amount in minor units of a currency: 1250 of EUR is 12.50.
+// It may be negative or zero; Positive and CheckInstruction are the rules for
+// amounts that are paid.
+type Money struct {
+	Minor    int64
+	Currency Currency
+}
+
+// ParseMoney reads an amount in major units: a JSON number or the same digits
+// as a string, without exponent, plus sign, spaces or leading zeros. Zeros
+// beyond the precision of the currency are accepted, other digits there and
+// amounts beyond 63 bits of minor units are Invalid errors on the field.
+func ParseMoney(field, text string, c Currency) (Money, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, fraction, pointed := strings.Cut(digits, ".")
+	if !isWhole(whole) || pointed && !isDigits(fraction) {
+		return Money{}, InvalidField(field, "must be a plain decimal number such as 12.50, without exponent, plus sign, spaces or leading zeros")
+	}
+	precision := c.Digits()
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > precision {
+		return Money{}, InvalidField(field, "%s has %d digits after the decimal point; only zeros may follow them", c, precision)
+	}
+	minor, fits := minorUnits(whole, fraction, precision)
+	if !fits {
+		return Money{}, InvalidField(field, "is too large; one instruction is at most %s", MaxInstruction)
+	}
+	if negative {
+		minor = -minor
+	}
+	return Money{Minor: minor, Currency: c}, nil
+}
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isWhole(s string) bool { return isDigits(s) && (s[0] != '0' || len(s) == 1) }
+
+func minorUnits(whole, fraction string, precision int) (minor int64, fits bool) {
+	for i := range len(whole) + precision {
+		var digit int64
+		switch {
+		case i < len(whole):
+			digit = int64(whole[i] - '0')
+		case i-len(whole) < len(fraction):
+			digit = int64(fraction[i-len(whole)] - '0')
+		}
+		if minor > (math.MaxInt64-digit)/10 {
+			return 0, false
+		}
+		minor = minor*10 + digit
+	}
+	return minor, true
+}
+
+// Positive refuses zero and negative amounts with an Invalid error on the
+// field.
+func (m Money) Positive(field string) error {
+	if m.Minor <= 0 {
+		return InvalidField(field, "must be positive, not %s", m.Decimal())
+	}
+	return nil
+}
+
+// CheckInstruction refuses amounts that one payment instruction cannot have:
+// those that are not positive and those above MaxInstruction. The error is
+// Invalid, on the field.
+func (m Money) CheckInstruction(field string) error {
+	if err := m.Positive(field); err != nil {
+		return err
+	}
+	if m.Minor > fromHundredths(maxInstructionHundredths, m.Currency.Digits()) {
+		return InvalidField(field, "must be at most %s, not %s", MaxInstruction, m.Decimal())
+	}
+	return nil
+}
+
+// fromHundredths converts to minor units of the given precision, rounding down
+// and stopping at the largest possible amount.
+func fromHundredths(n int64, precision int) int64 {
+	for ; precision < 2; precision++ {
+		n /= 10
+	}
+	for ; precision > 2; precision-- {
+		if n > math.MaxInt64/10 {
+			return math.MaxInt64
+		}
+		n *= 10
+	}
+	return n
+}
+
+// Add is the sum. Amounts of two currencies and sums beyond 63 bits of minor
+// units are Invalid errors on the field, which names what is being summed.
+func (m Money) Add(field string, other Money) (Money, error) {
+	if m.Currency != other.Currency {
+		return Money{}, InvalidField(field, "must all be in one currency, not in %s and %s", m.Currency, other.Currency)
+	}
+	sum := m.Minor + other.Minor
+	if (other.Minor > 0) != (sum > m.Minor) && other.Minor != 0 {
+		return Money{}, InvalidField(field, "the sum is too large")
+	}
+	return Money{Minor: sum, Currency: m.Currency}, nil
+}
+
+// Decimal is the amount in major units with exactly the digits of the
+// currency: "12.50" for EUR, "12" for JPY. ParseMoney reads it back.
+func (m Money) Decimal() string {
+	var digits [24]byte
+	return string(m.AppendDecimal(digits[:0]))
+}
+
+// AppendDecimal appends what Decimal returns, without allocating when b has
+// room for it.
+func (m Money) AppendDecimal(b []byte) []byte {
+	magnitude := uint64(m.Minor)
+	if m.Minor < 0 {
+		b = append(b, '-')
+		magnitude = -magnitude
+	}
+	precision := m.Currency.Digits()
+	unit := uint64(1)
+	for range precision {
+		unit *= 10
+	}
+	b = strconv.AppendUint(b, magnitude/unit, 10)
+	if precision == 0 {
+		return b
+	}
+	// The unit puts a 1 before the fraction, which keeps its leading zeros and
+	// gives way to the decimal point.
+	point := len(b)
+	b = strconv.AppendUint(b, magnitude%unit+unit, 10)
+	b[point] = '.'
+	return b
+}

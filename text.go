@@ -1,0 +1,55 @@
+package passerelle
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// CheckText refuses text that is not valid UTF-8, contains NUL (which one of
+// the databases cannot store) or is longer than max code points; a max of zero
+// sets no limit. The error is Invalid, on the field.
+func CheckText(field, s string, max int) error {
+	if fault := textFault(s, max); fault != "" {
+		return InvalidField(field, "%s", fault)
+	}
+	return nil
+}
+
+// textFault says what is wrong with a text, in words that do not repeat it, or
+// "" when nothing is. Checks of nested objects use it, so that the path of a
+// field is only put together when there is something to say about it.
+func textFault(s string, max int) string {
+	switch {
+	case !utf8.ValidString(s):
+		return "must be valid UTF-8"
+	case strings.IndexByte(s, 0) >= 0:
+		return "must not contain a NUL character"
+	case max > 0 && len(s) > max && utf8.RuneCountInString(s) > max:
+		return fmt.Sprintf("must have at most %d characters; it has %d", max, utf8.RuneCountInString(s))
+	}
+	return ""
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// nested is the path of a field within the object at path.
+func nested(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// missingFields reports required fields of the object at path that did not
+// come: all of them in the message, the first of them as the field.
+func missingFields(path, condition string, names []string) *Error {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = nested(path, name)
+	}
+	if len(paths) == 1 {
+		return MissingField(paths[0], "is required"+condition)
+	}
+	return MissingField(paths[0], "is required"+condition+"; missing are "+strings.Join(paths, ", "))
+}
