@@ -1,0 +1,95 @@
+// Package webhook is what senders and receivers of webhooks have to agree on:
+// the catalogue of events, and the signature of a request.
+//
+// It owns names, the signed text and its verification; receivers written in
+// Go import it. It does not own when an event happens, what its body holds,
+// or sending and retrying. It makes no calls and has no clock: the present
+// instant is an argument. Verification fails with ErrHeader, ErrDate or
+// ErrSignature, and reading a request also with what went wrong in reading.
+package webhook
+
+// Event is the name of a kind of event, as in the registration of a webhook
+// and in the header EventHeader.
+type Event string
+
+// The events of the interface specification.
+const (
+	UserCreated                    Event = "USER_CREATED"
+	UserDeleted                    Event = "USER_DELETED"
+	UserSynced                     Event = "USER_SYNCED"
+	ConnectionSynced               Event = "CONNECTION_SYNCED"
+	ConnectionDeleted              Event = "CONNECTION_DELETED"
+	ConnectionCertificateAvailable Event = "CONNECTION_CERTIFICATE_AVAILABLE"
+	AccountsFetched                Event = "ACCOUNTS_FETCHED"
+	AccountCategorized             Event = "ACCOUNT_CATEGORIZED"
+	AccountSynced                  Event = "ACCOUNT_SYNCED"
+	AccountDisabled                Event = "ACCOUNT_DISABLED"
+	AccountEnabled                 Event = "ACCOUNT_ENABLED"
+	AccountFound                   Event = "ACCOUNT_FOUND"
+	AccountOwnershipsFound         Event = "ACCOUNT_OWNERSHIPS_FOUND"
+	TransactionAttachmentsFound    Event = "TRANSACTION_ATTACHMENTS_FOUND"
+	SubscriptionSynced             Event = "SUBSCRIPTION_SYNCED"
+	SubscriptionFound              Event = "SUBSCRIPTION_FOUND"
+	PaymentStateUpdated            Event = "PAYMENT_STATE_UPDATED"
+)
+
+// Subject is the kind of thing within which deliveries keep their order: what
+// happens to accounts, transactions and subscriptions is ordered within their
+// connection. Payments belong to no user, the other two do.
+type Subject string
+
+// The subjects of events.
+const (
+	SubjectUser       Subject = "user"
+	SubjectConnection Subject = "connection"
+	SubjectPayment    Subject = "payment"
+)
+
+// Entry is what the catalogue says about an event. Number is the id_event of
+// registrations; it never changes and is never reused. Description is one
+// clause that says when the event is emitted.
+type Entry struct {
+	Event       Event
+	Number      int
+	Subject     Subject
+	Deprecated  bool
+	Description string
+}
+
+// catalogue keeps the order of the interface specification. Numbers 1 to 12
+// are those that existing consoles show; 13 belongs to an event that is not
+// part of the interface.
+var catalogue = []Entry{
+	{UserCreated, 3, SubjectUser, false, "after a permanent user is created"},
+	{UserDeleted, 4, SubjectUser, false, "after a user is deleted"},
+	{UserSynced, 14, SubjectUser, true, "after several connections of a user are synced"},
+	{ConnectionSynced, 8, SubjectConnection, false, "after a connection is synced"},
+	{ConnectionDeleted, 9, SubjectConnection, false, "after a connection is deleted"},
+	{ConnectionCertificateAvailable, 15, SubjectConnection, false, "after the first sync of a connection, when a certificate of account ownership can be requested"},
+	{AccountsFetched, 1, SubjectConnection, false, "during a sync, once bank accounts are known and before their transactions are processed"},
+	{AccountCategorized, 16, SubjectConnection, false, "during a sync, once the transactions of the accounts are processed and categorized"},
+	{AccountSynced, 2, SubjectConnection, false, "during a sync, once a bank account is processed, with its new transactions"},
+	{AccountDisabled, 5, SubjectConnection, false, "after a bank account is disabled"},
+	{AccountEnabled, 6, SubjectConnection, false, "after a bank account is enabled"},
+	{AccountFound, 7, SubjectConnection, false, "after a new bank account is discovered"},
+	{AccountOwnershipsFound, 17, SubjectConnection, false, "during a sync, once account ownerships are known"},
+	{TransactionAttachmentsFound, 18, SubjectConnection, false, "during a sync, once attachments of transactions are found"},
+	{SubscriptionSynced, 11, SubjectConnection, false, "during a sync, once a subscription is processed, with its new documents"},
+	{SubscriptionFound, 10, SubjectConnection, false, "after a new subscription is discovered"},
+	{PaymentStateUpdated, 12, SubjectPayment, false, "after the state of a payment changes"},
+}
+
+// Events is the catalogue, in the order of the interface specification.
+func Events() []Entry {
+	return append([]Entry(nil), catalogue...)
+}
+
+// Lookup finds an event by its exact name.
+func Lookup(name string) (Entry, bool) {
+	for _, entry := range catalogue {
+		if string(entry.Event) == name {
+			return entry, true
+		}
+	}
+	return Entry{}, false
+}

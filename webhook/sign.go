@@ -1,0 +1,83 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"io"
+	"net/http"
+	"time"
+)
+
+// DateFormat is the form of the signature date, always UTC.
+const DateFormat = "2006-01-02T15:04:05.000000Z"
+
+// Prefix begins the names of the headers that every webhook request carries.
+const Prefix = "SVC"
+
+// Headers that tell a receiver what a request is about. They are not signed.
+const (
+	EventHeader    = Prefix + "-Event"
+	IDHeader       = Prefix + "-Webhook-Id"
+	AttemptHeader  = Prefix + "-Delivery-Attempt"
+	DeliveryHeader = Prefix + "-Webhook-Data"
+)
+
+// Signature is the pair of values that authenticates a request: the instant
+// of signing in DateFormat, and the base64 of the HMAC.
+type Signature struct {
+	Date  string
+	Value string
+}
+
+// Sign signs a POST of a payload. Path is the path on the request line,
+// escaped as there, without host or query; an empty one is "/". The payload is
+// the body before compression. The key is the bytes of the secret as given to
+// the client, not decoded.
+func Sign(secret, path string, date time.Time, payload []byte) Signature {
+	signer := NewSigner(secret, path, date)
+	signer.mac.Write(payload)
+	return signer.Signature()
+}
+
+// Signer signs a payload that is written to it piece by piece, for bodies
+// that do not fit in memory.
+type Signer struct {
+	mac  hash.Hash
+	date string
+}
+
+// NewSigner begins a signature; the arguments are those of Sign.
+func NewSigner(secret, path string, date time.Time) *Signer {
+	return newSigner(secret, path, date.UTC().Format(DateFormat))
+}
+
+func newSigner(secret, path, date string) *Signer {
+	if path == "" {
+		path = "/"
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	io.WriteString(mac, http.MethodPost+"."+path+"."+date+".")
+	return &Signer{mac: mac, date: date}
+}
+
+// Write adds to the payload; it never fails.
+func (s *Signer) Write(piece []byte) (int, error) { return s.mac.Write(piece) }
+
+// Signature is that of the payload written so far.
+func (s *Signer) Signature() Signature {
+	return Signature{Date: s.date, Value: base64.StdEncoding.EncodeToString(s.mac.Sum(nil))}
+}
+
+// Set puts the two headers SVC-Signature-Date and SVC-Signature into a
+// request, and repeats them under every other prefix given.
+func (s Signature) Set(header http.Header, aliases ...string) {
+	for _, prefix := range append([]string{Prefix}, aliases...) {
+		header.Set(dateHeader(prefix), s.Date)
+		header.Set(signatureHeader(prefix), s.Value)
+	}
+}
+
+func dateHeader(prefix string) string      { return prefix + "-Signature-Date" }
+func signatureHeader(prefix string) string { return prefix + "-Signature" }

@@ -1,0 +1,146 @@
+package webhook
+
+import (
+	"compress/gzip"
+	"crypto/hmac"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// What a verification can find. Receivers answer all of them with 401.
+var (
+	// ErrHeader: a signature header is missing or comes more than once.
+	ErrHeader = errors.New("webhook: the signature headers must come exactly once")
+	// ErrDate: the date cannot be read or is too far from the present.
+	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
+	// ErrSignature: the request was not signed with this secret as it came.
+	ErrSignature = errors.New("webhook: the signature does not match")
+)
+
+// ErrTooLarge means that the body exceeds the receiver's limit.
+var ErrTooLarge = errors.New("webhook: the payload is too large")
+
+// The limits of a Verifier that says nothing else.
+const (
+	DefaultTolerance = 5 * time.Minute
+	DefaultLimit     = 64 << 20
+)
+
+// Verifier checks the signatures of webhook requests on the receiving side.
+// Only the secret is required.
+type Verifier struct {
+	// Secret is the secret_key of the provider, as it was shown. Without one
+	// nothing is accepted.
+	Secret string
+	// Prefix is that of the headers to check; empty means "SVC".
+	Prefix string
+	// Tolerance is how far the signature date may be from the receiver's
+	// clock, in both directions; zero means DefaultTolerance.
+	Tolerance time.Duration
+	// Limit is the size in bytes up to which Read accepts a payload, after
+	// decompression; zero means DefaultLimit.
+	Limit int64
+}
+
+// Verify checks a request by its headers, the path on its request line (escaped,
+// without query) and its decompressed body. It compares in constant time.
+func (v Verifier) Verify(header http.Header, path string, payload []byte, now time.Time) error {
+	date, dateErr := once(header, dateHeader(v.prefix()))
+	got, valueErr := once(header, signatureHeader(v.prefix()))
+	if err := errors.Join(dateErr, valueErr); err != nil {
+		return err
+	}
+	if err := v.checkDate(date, now); err != nil {
+		return err
+	}
+	signer := newSigner(v.Secret, path, date)
+	signer.mac.Write(payload)
+	if v.Secret == "" || !hmac.Equal([]byte(signer.Signature().Value), []byte(got)) {
+		return ErrSignature
+	}
+	return nil
+}
+
+// Read reads and decompresses the body of a request that a server received,
+// verifies it, and returns the payload. Behind a proxy that changes the path,
+// use Verify with the path of the URL that was registered.
+func (v Verifier) Read(r *http.Request, now time.Time) ([]byte, error) {
+	body, err := decompressed(r)
+	if err != nil {
+		return nil, err
+	}
+	limit := v.limit()
+	payload, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read webhook body: %w", err)
+	}
+	if int64(len(payload)) > limit {
+		return nil, ErrTooLarge
+	}
+	if err := v.Verify(r.Header, requestPath(r), payload, now); err != nil {
+		return nil, err
+	}
+	return payload, nil
+}
+
+func (v Verifier) prefix() string {
+	if v.Prefix == "" {
+		return Prefix
+	}
+	return v.Prefix
+}
+
+func (v Verifier) limit() int64 {
+	if v.Limit == 0 {
+		return DefaultLimit
+	}
+	return v.Limit
+}
+
+func (v Verifier) checkDate(text string, now time.Time) error {
+	date, err := time.Parse(DateFormat, text)
+	if err != nil {
+		return ErrDate
+	}
+	tolerance := v.Tolerance
+	if tolerance == 0 {
+		tolerance = DefaultTolerance
+	}
+	if now.Sub(date).Abs() > tolerance {
+		return ErrDate
+	}
+	return nil
+}
+
+func once(header http.Header, name string) (string, error) {
+	values := header.Values(name)
+	if len(values) != 1 {
+		return "", fmt.Errorf("%w: %s came %d times", ErrHeader, name, len(values))
+	}
+	return values[0], nil
+}
+
+func decompressed(r *http.Request) (io.Reader, error) {
+	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
+		return r.Body, nil
+	}
+	body, err := gzip.NewReader(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("decompress webhook body: %w", err)
+	}
+	return body, nil
+}
+
+// requestPath prefers the request line itself: routers that strip a prefix
+// change the URL and leave the line alone.
+func requestPath(r *http.Request) string {
+	if strings.HasPrefix(r.RequestURI, "/") {
+		path, _, _ := strings.Cut(r.RequestURI, "?")
+		return path
+	}
+	return r.URL.EscapedPath()
+}
