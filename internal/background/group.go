@@ -1,0 +1,23 @@
+package background
+
+import "sync"
+
+// Group is a number of loops that live together.
+type Group []*Loop
+
+// Start starts every loop.
+func (g Group) Start() {
+	for _, loop := range g {
+		loop.Start()
+	}
+}
+
+// Stop stops every loop at the same time and returns when all have ended, so
+// it takes as long as the slowest.
+func (g Group) Stop() {
+	var ended sync.WaitGroup
+	for _, loop := range g {
+		ended.Go(loop.Stop)
+	}
+	ended.Wait()
+}

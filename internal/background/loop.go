@@ -1,0 +1,141 @@
+// Package background runs the work that no request waits for: loops that
+// start, stop and can be woken.
+//
+// It owns when a pass runs and what becomes of its failure; it does not own
+// what a pass does, nor locks against other processes. A pass that fails or
+// panics is logged and tried again when the next is due; it never ends its
+// loop. Stopping waits for the pass under way, whose context is cancelled.
+package background
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Loop runs a pass when it starts, then whenever Every has gone by since the
+// last pass ended, and whenever it is woken. The fields are set before Start
+// and not changed after. Methods are safe for concurrent use.
+type Loop struct {
+	// Name tells the loop from others in logs.
+	Name string
+	// Every is the pause between passes; zero leaves it to Wake alone.
+	Every time.Duration
+	// Pass does one round of work. It should return soon once its context is
+	// cancelled, for Stop waits for it.
+	Pass func(context.Context) error
+	// Log receives failures; it is required.
+	Log *slog.Logger
+
+	once   sync.Once
+	wake   chan struct{}
+	mu     sync.Mutex
+	state  state
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// state is the life of a loop, which only goes forward.
+type state int
+
+const (
+	idle state = iota
+	running
+	stopped
+)
+
+// Start begins the passes, in a goroutine of the loop's own. A loop runs once
+// in its life: Start does nothing when it runs already or was stopped.
+func (l *Loop) Start() {
+	l.init()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != idle {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.state, l.cancel, l.done = running, cancel, make(chan struct{})
+	go l.run(ctx, l.done)
+}
+
+// Wake makes a pass due now. It never blocks. Any number of calls during one
+// pass make one further pass; calls before Start are satisfied by the first.
+func (l *Loop) Wake() {
+	l.init()
+	select {
+	case l.wake <- struct{}{}:
+	default: // one is pending, and its pass has not begun
+	}
+}
+
+// Stop cancels the pass under way and returns when it has ended. Stopping
+// twice is harmless, and so is stopping before Start, which then does nothing.
+// A pass must not stop its own loop.
+func (l *Loop) Stop() {
+	l.mu.Lock()
+	l.state = stopped
+	cancel, done := l.cancel, l.done
+	l.mu.Unlock()
+	if done == nil {
+		return
+	}
+	cancel()
+	<-done
+}
+
+func (l *Loop) init() {
+	l.once.Do(func() { l.wake = make(chan struct{}, 1) })
+}
+
+func (l *Loop) run(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	l.drain()
+	for ctx.Err() == nil {
+		l.report(ctx, l.attempt(ctx))
+		l.wait(ctx)
+	}
+}
+
+// drain forgets what was asked for before the first pass, which serves it.
+func (l *Loop) drain() {
+	select {
+	case <-l.wake:
+	default:
+	}
+}
+
+func (l *Loop) wait(ctx context.Context) {
+	var due <-chan time.Time // never, unless there is an interval
+	if l.Every > 0 {
+		timer := time.NewTimer(l.Every)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-due:
+	case <-l.wake:
+	case <-ctx.Done():
+	}
+}
+
+// attempt turns a panic of the pass into an error, so that one bad item does
+// not end all background work.
+func (l *Loop) attempt(ctx context.Context) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return l.Pass(ctx)
+}
+
+// report is silent about a pass that was cut short by Stop.
+func (l *Loop) report(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	l.Log.Error("background pass failed", "loop", l.Name, "error", err)
+}
