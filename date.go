@@ -1,0 +1,136 @@
+package passerelle
+
+import (
+	"cmp"
+	"time"
+)
+
+// Date is a day of the calendar, without a zone. The zero value is no date.
+// Dates are comparable with ==.
+type Date struct {
+	year  int32
+	month uint8
+	day   uint8
+}
+
+// ParseDate reads YYYY-MM-DD, years 0001 to 9999; anything else, days that do
+// not exist included, is an Invalid error on the field.
+func ParseDate(field, s string) (Date, error) {
+	d, ok := readDate(s)
+	if !ok {
+		return Date{}, InvalidField(field, "must be an existing day in the form YYYY-MM-DD, such as 2024-03-01")
+	}
+	return d, nil
+}
+
+func readDate(s string) (Date, bool) {
+	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
+		return Date{}, false
+	}
+	year, month, day := readNumber(s[:4]), readNumber(s[5:7]), readNumber(s[8:])
+	if year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+		return Date{}, false
+	}
+	return makeDate(year, time.Month(month), day), true
+}
+
+// readNumber is the value of a few decimal digits, or -1.
+func readNumber(s string) int {
+	if !isDigits(s) {
+		return -1
+	}
+	n := 0
+	for i := range len(s) {
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
+
+func daysIn(year, month int) int {
+	return time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}
+
+func makeDate(year int, month time.Month, day int) Date {
+	return Date{year: int32(year), month: uint8(month), day: uint8(day)}
+}
+
+// DateOf is the day at the instant t in a zone.
+func DateOf(t time.Time, loc *time.Location) Date { return makeDate(t.In(loc).Date()) }
+
+// IsZero reports whether there is no date.
+func (d Date) IsZero() bool { return d == Date{} }
+
+// String is YYYY-MM-DD, and "" for no date. ParseDate reads it back.
+func (d Date) String() string {
+	if d.IsZero() {
+		return ""
+	}
+	return d.utc().Format(time.DateOnly)
+}
+
+// Compare is negative when d is before other, zero when they are the same day,
+// positive when d is after. No date comes before all dates.
+func (d Date) Compare(other Date) int {
+	return cmp.Or(cmp.Compare(d.year, other.year), cmp.Compare(d.month, other.month), cmp.Compare(d.day, other.day))
+}
+
+// AddDays is the date that many days later, or earlier when negative. No date
+// stays no date. A result outside the years 0001 to 9999 is a valid Date that
+// ParseDate would not read.
+func (d Date) AddDays(days int) Date {
+	if d.IsZero() {
+		return d
+	}
+	return makeDate(d.utc().AddDate(0, 0, days).Date())
+}
+
+// AddMonths is the same day of a later month, or of an earlier one when
+// negative; where that month is shorter, its last day. No date stays no date.
+func (d Date) AddMonths(months int) Date {
+	if d.IsZero() {
+		return d
+	}
+	first := time.Date(int(d.year), time.Month(d.month)+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
+	year, month, _ := first.Date()
+	return makeDate(year, month, min(int(d.day), daysIn(year, int(month))))
+}
+
+// Weekday is the day of the week. It has no meaning for no date.
+func (d Date) Weekday() time.Weekday { return d.utc().Weekday() }
+
+func (d Date) utc() time.Time {
+	return time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, time.UTC)
+}
+
+// In is the first instant of the day in a zone: midnight, except where a
+// change of clocks skips midnight or makes it come twice.
+func (d Date) In(loc *time.Location) time.Time {
+	midnight := time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, loc)
+	change, next := midnight.ZoneBounds()
+	switch DateOf(midnight, loc).Compare(d) {
+	case -1:
+		return next
+	case 1:
+		return change
+	}
+	if !change.IsZero() {
+		return earlierMidnight(d, midnight, change)
+	}
+	return midnight
+}
+
+// earlierMidnight finds the first of two midnights where clocks were set back
+// at change, and is midnight itself everywhere else.
+func earlierMidnight(d Date, midnight, change time.Time) time.Time {
+	before := change.Add(-time.Nanosecond)
+	if DateOf(before, midnight.Location()) != d {
+		return midnight
+	}
+	_, old := before.Zone()
+	_, current := midnight.Zone()
+	earlier := midnight.Add(time.Duration(current-old) * time.Second)
+	if earlier.Before(change) {
+		return earlier
+	}
+	return midnight
+}

@@ -1,0 +1,22 @@
+package passerelle
+
+import "time"
+
+// FormatDateTime writes an instant as YYYY-MM-DD HH:MM:SS in the zone given,
+// without naming the zone and without a fraction.
+func FormatDateTime(t time.Time, loc *time.Location) string {
+	return t.In(loc).Format(time.DateTime)
+}
+
+// ParseDateTime reads exactly what FormatDateTime writes. Anything else, and a
+// time that a change of clocks skips in the zone, is an Invalid error on the
+// field. Of a time that comes twice, it is one of the two.
+func ParseDateTime(field, s string, loc *time.Location) (time.Time, error) {
+	// time.Parse also reads fractions and hours of one digit; writing the
+	// result back tells them, and skipped times, from the exact form.
+	t, err := time.ParseInLocation(time.DateTime, s, loc)
+	if err != nil || FormatDateTime(t, loc) != s || t.Year() < 1 {
+		return time.Time{}, InvalidField(field, "must be an existing date and time in the form YYYY-MM-DD HH:MM:SS, such as 2024-03-01 09:30:00, in %s", loc)
+	}
+	return t, nil
+}

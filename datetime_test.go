@@ -1,0 +1,30 @@
+package passerelle_test
+
+import (
+	"testing"
+	"time"
+
+	"passerelle"
+)
+
+func TestDateTime(t *testing.T) {
+	paris := zone(t, "Europe/Paris")
+	instant := time.Date(2022, 9, 29, 6, 5, 30, 999, time.UTC)
+	if got := passerelle.FormatDateTime(instant, paris); got != "2022-09-29 08:05:30" {
+		t.Errorf("formatted as %q", got)
+	}
+	got, err := passerelle.ParseDateTime("set", "2022-09-29 08:05:30", paris)
+	if err != nil || !got.Equal(instant.Truncate(time.Second)) {
+		t.Errorf("parsed as %v, %v", got, err)
+	}
+}
+
+func TestParseDateTimeRefuses(t *testing.T) {
+	for _, s := range []string{
+		"", "2022-09-29", "2022-09-29T08:05:30", "2022-09-29 08:05:30Z", "2022-09-29 08:05", "2022-09-29 8:05:30",
+		"2022-09-29 08:05:30.5", "2022-09-29 24:00:00", "2022-02-30 00:00:00", "2022-03-27 02:30:00", "0000-01-01 00:00:00",
+	} {
+		_, err := passerelle.ParseDateTime("set", s, zone(t, "Europe/Paris"))
+		wantField(t, err, "set")
+	}
+}

@@ -1,0 +1,53 @@
+package passerelle
+
+import "time"
+
+// Period is a day, a month or a year, as clients name one to bound a list. The
+// zero value is no period.
+type Period struct {
+	first Date
+	unit  periodUnit
+}
+
+// periodUnit is also how many characters of a date a period is written with.
+type periodUnit uint8
+
+const (
+	inYear  periodUnit = 4
+	inMonth periodUnit = 7
+	inDay   periodUnit = 10
+)
+
+// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, years 0001 to 9999; anything
+// else is an Invalid error on the field.
+func ParsePeriod(field, s string) (Period, error) {
+	const firstDay = "0000-01-01"
+	unit := periodUnit(min(len(s), len(firstDay)+1))
+	switch unit {
+	case inYear, inMonth, inDay:
+		if first, ok := readDate(s + firstDay[len(s):]); ok {
+			return Period{first: first, unit: unit}, nil
+		}
+	}
+	return Period{}, InvalidField(field, "must be a day, month or year in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
+}
+
+// IsZero reports whether there is no period.
+func (p Period) IsZero() bool { return p == Period{} }
+
+// String is the form that ParsePeriod reads, and "" for no period.
+func (p Period) String() string { return p.first.String()[:p.unit] }
+
+// Start is the first instant of the period in a zone.
+func (p Period) Start(loc *time.Location) time.Time { return p.first.In(loc) }
+
+// End is the first instant after the period in a zone.
+func (p Period) End(loc *time.Location) time.Time {
+	switch p.unit {
+	case inYear:
+		return p.first.AddMonths(12).In(loc)
+	case inMonth:
+		return p.first.AddMonths(1).In(loc)
+	}
+	return p.first.AddDays(1).In(loc)
+}
