@@ -1,0 +1,66 @@
+# One target per thing a person does here; what takes more than a line is in
+# scripts/. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+FUZZTIME ?= 2s
+LINT := go tool -modfile=tools.mod golangci-lint
+
+# Where two goroutines meet: what others compute with, the store and the loops.
+RACE := . ./payment/... ./webhook/... ./connector/... \
+	./internal/background/... ./internal/store/... ./internal/initiation/... ./internal/delivery/...
+
+# The commit, not the moment of the build: the same source gives the same binary.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMITTED := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.committed=$(COMMITTED)
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+.PHONY: run
+run: ## the whole service on this machine, as `passerelle dev`
+	go run ./cmd/passerelle dev
+
+.PHONY: build
+build: ## bin/passerelle, static
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/passerelle ./cmd/passerelle
+
+.PHONY: test
+test: tools ## everything that must pass: unit, both databases, API, browser, a moment of fuzzing
+	scripts/with-postgres go test -timeout 8m ./...
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: race
+race: tools ## the race detector, where goroutines meet
+	scripts/with-postgres go test -race -timeout 15m $(RACE)
+
+.PHONY: check
+check: tools ## format, vet, lint, module files and generated files
+	$(LINT) config verify
+	$(LINT) run ./...
+	go mod tidy -diff
+	scripts/with-postgres scripts/generate --check
+
+.PHONY: format
+format: ## format the code
+	$(LINT) fmt ./...
+
+.PHONY: generate
+generate: tools ## write golden and generated files anew
+	scripts/with-postgres scripts/generate
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME each (make fuzz FUZZTIME=10m)
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: tools
+tools: ## install PostgreSQL and Chromium where they are missing
+	scripts/install-tools
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
