@@ -1,0 +1,377 @@
+// Package internal_test holds the rules about the shape of the module that the
+// compiler cannot: who may import whom, who may read the clock, how large
+// things grow and what a package says about itself. It owns no code, does not
+// look at behaviour, and fails with the rule and the place that breaks it.
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "passerelle"
+
+// anything, in place of a list, frees a package from the import table.
+var anything = []string{"*"}
+
+// mayImport names, for every package, the packages of this module its code may
+// import; tests are free. A package that is not here has no rule and fails, and
+// so does a rule about a package that does not exist. A key that ends in /*
+// stands for all packages below. A new package is one new line. If an import
+// you want is refused, that is a question about the design: ask it before you
+// change the table, and change the table in a commit of its own.
+var mayImport = map[string][]string{
+	".":                   {},
+	"payment":             {"."},
+	"webhook":             {"."},
+	"connector":           {".", "payment"},
+	"internal/keys":       {"."},
+	"internal/store":      {".", "payment", "webhook", "internal/keys"},
+	"internal/access":     {".", "internal/keys", "internal/store"},
+	"internal/api":        {".", "payment", "webhook", "internal/keys", "internal/access", "internal/store"},
+	"internal/background": {},
+}
+
+// ownImport names imports that belong to one package and the packages below
+// it, with the reason. A prefix ends in a slash.
+var ownImport = []struct{ prefix, owner, why string }{
+	{"database/sql", "internal/store", "all SQL is in one place"},
+	{"github.com/jackc/", "internal/store", "all SQL is in one place"},
+	{"modernc.org/", "internal/store", "all SQL is in one place"},
+	{"github.com/pressly/goose/", "internal/store", "all SQL is in one place"},
+}
+
+// pure names the packages that compute and nothing else. They meet no file,
+// no environment, no log and no server.
+var pure = []string{".", "payment", "webhook", "connector"}
+
+// impure maps imports refused to pure packages to the exceptions: package
+// webhook reads the requests that receivers hand it.
+var impure = map[string][]string{
+	"database/sql": nil,
+	"log":          nil,
+	"log/slog":     nil,
+	"net/http":     {"webhook"},
+	"os":           nil,
+	"os/exec":      nil,
+}
+
+// clockless names the packages whose present instant is an argument, because a
+// sandbox domain has a clock of its own.
+var clockless = []string{
+	".", "payment", "webhook", "connector",
+	"internal/access",
+}
+
+// ends are the packages at the outer edge: nothing builds on them.
+var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview"}
+
+// vague are names that say nothing about what is inside, for packages and files.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "type", "types", "manager", "misc", "base", "interfaces"}
+
+const (
+	maxPackageLines  = 5000
+	maxFunctionLines = 80
+	minDocSentences  = 3
+)
+
+// pkg is one package of the module, with its files other than tests.
+type pkg struct {
+	Dir     string
+	Name    string
+	Imports []string
+	GoFiles []string
+	// path is relative to the module; the root package is ".".
+	path  string
+	files map[string]*ast.File
+	fset  *token.FileSet
+}
+
+// modulePackages loads every package that has code besides tests.
+func modulePackages(t *testing.T) []pkg {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,Name,Imports,GoFiles", "./...")
+	list.Dir = ".."
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []pkg
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var listed struct {
+			pkg
+			ImportPath string
+		}
+		if err := decoder.Decode(&listed); err != nil {
+			t.Fatalf("read the answer of go list: %v", err)
+		}
+		if len(listed.GoFiles) > 0 {
+			listed.path = relative(listed.ImportPath)
+			packages = append(packages, parse(t, listed.pkg))
+		}
+	}
+	return packages
+}
+
+func parse(t *testing.T, p pkg) pkg {
+	t.Helper()
+	p.fset, p.files = token.NewFileSet(), map[string]*ast.File{}
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(p.fset, filepath.Join(p.Dir, name), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatalf("parse: %v", err)
+		}
+		p.files[name] = file
+	}
+	return p
+}
+
+// relative turns an import path of this module into a path within it; others
+// come back unchanged.
+func relative(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func inModule(importPath string) bool {
+	return importPath == module || strings.HasPrefix(importPath, module+"/")
+}
+
+// matches reports whether a package is named by any of the patterns.
+func matches(packagePath string, patterns ...string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		below, wild := strings.CutSuffix(pattern, "*")
+		return pattern == packagePath || wild && strings.HasPrefix(packagePath, below)
+	})
+}
+
+// ruleFor finds the rule of a package: its own, or that of the packages below
+// one of its parents.
+func ruleFor(packagePath string) (allowed []string, found bool) {
+	if allowed, found = mayImport[packagePath]; found {
+		return allowed, true
+	}
+	for parent := path.Dir(packagePath); parent != "."; parent = path.Dir(parent) {
+		if allowed, found = mayImport[parent+"/*"]; found {
+			return allowed, true
+		}
+	}
+	return nil, false
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		allowed, found := ruleFor(p.path)
+		if !found {
+			t.Errorf("%s has no rule: add a line to mayImport", p.path)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if inModule(imported) && !matches(relative(imported), allowed...) {
+				t.Errorf("%s imports %s, which the table does not allow", p.path, relative(imported))
+			}
+		}
+	}
+}
+
+func TestNothingBuildsOnTheEnds(t *testing.T) {
+	for name, allowed := range mayImport {
+		for _, imported := range allowed {
+			if imported != "*" && matches(imported, ends...) {
+				t.Errorf("the table lets %s import %s", name, imported)
+			}
+		}
+	}
+}
+
+func TestEveryRuleNamesSomething(t *testing.T) {
+	packages := modulePackages(t)
+	check := func(rule, pattern string) {
+		named := func(p pkg) bool { return matches(p.path, pattern) }
+		if !slices.ContainsFunc(packages, named) {
+			t.Errorf("%s names %s, which does not exist", rule, pattern)
+		}
+	}
+	for name, allowed := range mayImport {
+		check("mayImport", name)
+		for _, imported := range allowed {
+			check("mayImport of "+name, imported)
+		}
+	}
+	for _, own := range ownImport {
+		check("ownImport", own.owner)
+	}
+	for _, name := range slices.Concat(pure, clockless) {
+		check("pure or clockless", name)
+	}
+}
+
+func TestSomeImportsHaveOneOwner(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		for _, imported := range p.Imports {
+			for _, own := range ownImport {
+				if strings.HasPrefix(imported, own.prefix) && !matches(p.path, own.owner, own.owner+"/*") {
+					t.Errorf("%s imports %s, which belongs to %s: %s", p.path, imported, own.owner, own.why)
+				}
+			}
+		}
+	}
+}
+
+func TestPurePackagesTouchNothing(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if !matches(p.path, pure...) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if excepted, refused := impure[imported]; refused && !slices.Contains(excepted, p.path) {
+				t.Errorf("%s imports %s, and it is to compute only", p.path, imported)
+			}
+		}
+	}
+}
+
+func TestTheInstantIsAnArgument(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if !matches(p.path, clockless...) {
+			continue
+		}
+		for _, file := range p.files {
+			for _, use := range clockUses(file) {
+				t.Errorf("%s: reads the clock; take the instant as an argument", p.fset.Position(use))
+			}
+		}
+	}
+}
+
+// clockUses finds where a file mentions a function that reads the clock.
+func clockUses(file *ast.File) []token.Pos {
+	name := importName(file, "time")
+	var uses []token.Pos
+	ast.Inspect(file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok || !slices.Contains([]string{"Now", "Since", "Until"}, selector.Sel.Name) {
+			return true
+		}
+		if from, ok := selector.X.(*ast.Ident); ok && from.Name == name {
+			uses = append(uses, selector.Pos())
+		}
+		return true
+	})
+	return uses
+}
+
+// importName is what a file calls a package, or nothing when it does not
+// import it.
+func importName(file *ast.File, importPath string) string {
+	for _, spec := range file.Imports {
+		if spec.Path.Value != strconv.Quote(importPath) {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return path.Base(importPath)
+	}
+	return ""
+}
+
+func TestPackagesSayWhatTheyAre(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		doc := packageDoc(p)
+		if sentences(doc) < minDocSentences {
+			t.Errorf("%s: the package comment has %d sentences; say what it owns, what not, and how it fails", p.path, sentences(doc))
+		}
+		for about, words := range docWords {
+			says := func(word string) bool { return strings.Contains(doc, word) }
+			if !slices.ContainsFunc(words, says) {
+				t.Errorf("%s: the package comment does not say %s", p.path, about)
+			}
+		}
+	}
+}
+
+// docWords maps what a package comment has to say to words it cannot avoid in
+// saying so.
+var docWords = map[string][]string{
+	"what the package owns":    {"own", "Own"},
+	"what the package leaves":  {"not ", "no ", "never "},
+	"how the package can fail": {"fail", "Fail", "error", "Error", "refus"},
+}
+
+func packageDoc(p pkg) string {
+	var doc strings.Builder
+	for _, name := range p.GoFiles {
+		doc.WriteString(p.files[name].Doc.Text())
+	}
+	return doc.String()
+}
+
+func sentences(text string) int {
+	ends := func(word string) bool { return strings.HasSuffix(word, ".") || strings.HasSuffix(word, ".)") }
+	count := 0
+	for _, word := range strings.Fields(text) {
+		if ends(word) {
+			count++
+		}
+	}
+	return count
+}
+
+func TestNamesSaySomething(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if slices.Contains(vague, p.Name) {
+			t.Errorf("%s: package %s says nothing about what is inside", p.path, p.Name)
+		}
+		for _, file := range p.GoFiles {
+			if slices.Contains(vague, strings.TrimSuffix(file, ".go")) {
+				t.Errorf("%s/%s: name the file after the concept it holds", p.path, file)
+			}
+		}
+	}
+}
+
+func TestNothingGrowsTooLarge(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		lines := 0
+		for _, file := range p.files {
+			lines += p.fset.File(file.FileStart).LineCount()
+			for _, problem := range longFunctions(p.fset, file) {
+				t.Error(problem)
+			}
+		}
+		if lines > maxPackageLines {
+			t.Errorf("%s has %d lines, %d is the limit: split it by capability", p.path, lines, maxPackageLines)
+		}
+	}
+}
+
+func longFunctions(fset *token.FileSet, file *ast.File) []string {
+	var problems []string
+	for _, declaration := range file.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		start, end := fset.Position(function.Pos()), fset.Position(function.End())
+		if lines := end.Line - start.Line + 1; lines > maxFunctionLines {
+			problems = append(problems, fmt.Sprintf("%s: %s has %d lines, %d is the limit", start, function.Name.Name, lines, maxFunctionLines))
+		}
+	}
+	return problems
+}
