@@ -1,0 +1,250 @@
+package passerelle
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+// IdentityKind says what an Identity is the identity of.
+type IdentityKind string
+
+// The kinds of the interface specification. Individual is the default.
+const (
+	Individual IdentityKind = "individual"
+	Corporate  IdentityKind = "corporate"
+	NonProfit  IdentityKind = "non_profit"
+	Government IdentityKind = "government"
+)
+
+var identityKinds = []IdentityKind{Individual, Corporate, NonProfit, Government}
+
+// IdentitySchemeName is the kind of number an Identity is identified by.
+type IdentitySchemeName string
+
+// The identity schemes of the interface specification.
+const (
+	NationalIDNumber    IdentitySchemeName = "national_id_number"
+	PassportNumber      IdentitySchemeName = "passport_number"
+	AlienRegNumber      IdentitySchemeName = "alien_reg_number"
+	SIREN               IdentitySchemeName = "siren"
+	IncorporationNumber IdentitySchemeName = "incorporation_number"
+	EUID                IdentitySchemeName = "euid"
+	RNA                 IdentitySchemeName = "rna"
+)
+
+// identitySchemes are the schemes that each kind may be identified by.
+var identitySchemes = map[IdentityKind][]IdentitySchemeName{
+	Individual: {NationalIDNumber, PassportNumber, AlienRegNumber},
+	Corporate:  {SIREN, IncorporationNumber, EUID},
+	NonProfit:  {SIREN, IncorporationNumber, EUID, RNA},
+	Government: {IncorporationNumber},
+}
+
+// Identity is who pays, is paid or operates a payment. It is valid after
+// Check.
+type Identity struct {
+	// IDUser is the related user, zero for none.
+	IDUser         UserID
+	Kind           IdentityKind
+	ExternalRef    string
+	OrgName        string
+	OrgLegalStatus string
+	// Sensitive is nil when it has not been loaded, or when nothing sensitive
+	// was given.
+	Sensitive *Sensitive
+}
+
+// Sensitive holds the fields of an Identity that are only shown to those who
+// ask for them and may: never in logs, errors and webhooks.
+type Sensitive struct {
+	FirstName              string
+	LastName               string
+	BirthCity              string
+	BirthCountry           string
+	BirthDate              Date
+	Nationality            string
+	PostalAddress          string
+	Email                  string
+	SchemeName             IdentitySchemeName
+	Identification         string
+	Issuer                 string
+	UltimateOwnerText      string
+	UltimateOwnerExtraText string
+	PEP                    bool
+	OrgHQAddress           string
+	OrgBusinessAddress     string
+}
+
+// String hides everything, so that printing an identity shows nothing.
+func (Sensitive) String() string { return "[sensitive]" }
+
+// LogValue hides everything from logs.
+func (s Sensitive) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// audience says which kinds a field applies to.
+type audience uint8
+
+const (
+	everyone audience = iota
+	individuals
+	organisations
+)
+
+func (a audience) includes(kind IdentityKind) bool {
+	return a == everyone || (a == individuals) == (kind == Individual)
+}
+
+// identityField is a row of the interface specification's table of identity
+// fields: its limit in code points (zero: none is set), the kinds it applies
+// to, and those that must have it.
+type identityField struct {
+	name     string
+	limit    int
+	of       audience
+	required bool
+	text     func(*Identity, *Sensitive) *string
+}
+
+// The specification gives an identification no requirement for individuals and
+// yet lists schemes of theirs: they may have one.
+var identityFields = []identityField{
+	{"external_ref", 255, everyone, false, func(i *Identity, _ *Sensitive) *string { return &i.ExternalRef }},
+	{"first_name", 255, individuals, true, func(_ *Identity, s *Sensitive) *string { return &s.FirstName }},
+	{"last_name", 255, individuals, true, func(_ *Identity, s *Sensitive) *string { return &s.LastName }},
+	{"birth_city", 0, individuals, false, func(_ *Identity, s *Sensitive) *string { return &s.BirthCity }},
+	{"birth_country", 0, individuals, false, func(_ *Identity, s *Sensitive) *string { return &s.BirthCountry }},
+	{"nationality", 0, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.Nationality }},
+	{"postal_address", 512, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.PostalAddress }},
+	{"email", 255, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.Email }},
+	{"org_name", 255, organisations, true, func(i *Identity, _ *Sensitive) *string { return &i.OrgName }},
+	{"org_legal_status", 128, organisations, true, func(i *Identity, _ *Sensitive) *string { return &i.OrgLegalStatus }},
+	{"org_hq_address", 512, organisations, true, func(_ *Identity, s *Sensitive) *string { return &s.OrgHQAddress }},
+	{"org_business_address", 512, organisations, true, func(_ *Identity, s *Sensitive) *string { return &s.OrgBusinessAddress }},
+	{"scheme_name", 0, everyone, false, func(_ *Identity, s *Sensitive) *string { return (*string)(&s.SchemeName) }},
+	{"identification", 255, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.Identification }},
+	{"issuer", 255, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.Issuer }},
+	{"ultimate_owner_text", 0, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.UltimateOwnerText }},
+	{"ultimate_owner_extra_text", 0, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.UltimateOwnerExtraText }},
+}
+
+// Check holds an identity given at path against the requirements of its kind,
+// which is Individual when none is given. Required fields that are absent are
+// one missingParameter error that names all of them. Fields that do not apply
+// to the kind are emptied, or are Invalid errors when strict. Unknown kinds,
+// schemes of other kinds, texts that are too long and countries that do not
+// exist are Invalid errors on the field below path, and repeat no value.
+func (i *Identity) Check(path string, strict bool) error {
+	if i.Kind == "" {
+		i.Kind = Individual
+	}
+	if !slices.Contains(identityKinds, i.Kind) {
+		return InvalidField(nested(path, "kind"), "must be one of %s", list(identityKinds))
+	}
+	c := identityCheck{identity: i, sensitive: i.Sensitive, path: path, strict: strict}
+	if c.sensitive == nil {
+		c.sensitive = new(Sensitive)
+	}
+	for _, check := range []func() error{c.applicability, c.presence, c.texts, c.country, c.scheme} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identityCheck is one run of Check. Its sensitive part is never nil.
+type identityCheck struct {
+	identity  *Identity
+	sensitive *Sensitive
+	path      string
+	strict    bool
+}
+
+func (c identityCheck) text(field identityField) *string {
+	return field.text(c.identity, c.sensitive)
+}
+
+func (c identityCheck) applicability() error {
+	for _, field := range identityFields {
+		text := c.text(field)
+		if *text == "" || field.of.includes(c.identity.Kind) {
+			continue
+		}
+		if c.strict {
+			return c.inapplicable(field.name)
+		}
+		*text = ""
+	}
+	if c.sensitive.BirthDate.IsZero() || individuals.includes(c.identity.Kind) {
+		return nil
+	}
+	if c.strict {
+		return c.inapplicable("birth_date")
+	}
+	c.sensitive.BirthDate = Date{}
+	return nil
+}
+
+func (c identityCheck) inapplicable(name string) error {
+	return InvalidField(nested(c.path, name), "does not apply to kind %s; leave it out", c.identity.Kind)
+}
+
+func (c identityCheck) presence() error {
+	var names []string
+	for _, field := range identityFields {
+		if c.requires(field) && blank(*c.text(field)) {
+			names = append(names, field.name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return missingFields(c.path, " for kind "+string(c.identity.Kind), names)
+}
+
+// requires adds to the table what depends on more than the audience: a number
+// needs its scheme, and organisations need both.
+func (c identityCheck) requires(field identityField) bool {
+	organisation := organisations.includes(c.identity.Kind)
+	switch field.name {
+	case "scheme_name":
+		return organisation || c.sensitive.Identification != ""
+	case "identification":
+		return organisation
+	}
+	return field.required && field.of.includes(c.identity.Kind)
+}
+
+func (c identityCheck) texts() error {
+	for _, field := range identityFields {
+		if fault := textFault(*c.text(field), field.limit); fault != "" {
+			return InvalidField(nested(c.path, field.name), "%s", fault)
+		}
+	}
+	return nil
+}
+
+func (c identityCheck) country() error {
+	if c.sensitive.BirthCountry == "" {
+		return nil
+	}
+	_, err := ParseCountry(nested(c.path, "birth_country"), c.sensitive.BirthCountry)
+	return err
+}
+
+func (c identityCheck) scheme() error {
+	schemes := identitySchemes[c.identity.Kind]
+	if c.sensitive.SchemeName == "" || slices.Contains(schemes, c.sensitive.SchemeName) {
+		return nil
+	}
+	return InvalidField(nested(c.path, "scheme_name"), "must be, for kind %s, one of %s", c.identity.Kind, list(schemes))
+}
+
+func list[S ~string](words []S) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return strings.Join(texts, ", ")
+}
