@@ -1,0 +1,100 @@
+package httpd
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// around is the one place through which every request passes.
+func (s *Server) around(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		x := &exchange{id: s.ids.next(begun)}
+		r = x.attach(r)
+		w.Header().Set(RequestIDHeader, x.id)
+		answer := &recorder{ResponseWriter: w}
+		s.options.Metrics.begin()
+		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
+		s.guard(handler, answer, r)
+	})
+}
+
+func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took time.Duration) {
+	route := x.matched(r)
+	s.options.Metrics.end(route, answer.status, took)
+	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+		slog.String("request_id", x.id),
+		slog.String("method", r.Method),
+		slog.String("route", route),
+		slog.Int("status", answer.status),
+		slog.Int64("bytes", answer.bytes),
+		slog.Int64("duration_us", took.Microseconds()),
+	)
+}
+
+// guard runs the handler and answers for it when it panics.
+func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.recovered(cause, answer, r)
+		}
+	}()
+	handler.ServeHTTP(answer, r)
+	answer.begin(http.StatusOK) // what net/http sends for a handler that wrote nothing
+}
+
+func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
+	if cause == http.ErrAbortHandler {
+		panic(cause)
+	}
+	s.options.Log.LogAttrs(r.Context(), slog.LevelError, "handler panicked",
+		slog.String("request_id", RequestID(r.Context())),
+		slog.String("panic", fmt.Sprint(cause)),
+		slog.String("stack", string(debug.Stack())),
+	)
+	if answer.status != 0 {
+		// The client has part of an answer already: it must not take it for
+		// a whole one.
+		panic(http.ErrAbortHandler)
+	}
+	clear(answer.Header())
+	answer.Header().Set(RequestIDHeader, RequestID(r.Context()))
+	s.options.Failure(answer, r)
+}
+
+// recorder remembers what was answered. The status is 0 until the header is
+// written, and stays so when the connection is cut before.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader notes the first final status; informational ones precede it.
+func (r *recorder) WriteHeader(status int) {
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		r.begin(status)
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts the bytes of the body, before any transfer coding.
+func (r *recorder) Write(body []byte) (int, error) {
+	r.begin(http.StatusOK)
+	n, err := r.ResponseWriter.Write(body)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection, to flush or to
+// set deadlines.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *recorder) begin(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}

@@ -1,0 +1,58 @@
+package httpd
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// checkTimeout is how long one check may take before it counts as failed.
+const checkTimeout = 2 * time.Second
+
+// Check is something the service needs in order to be useful, such as its
+// database. Probe must return once its context ends; what its error says is
+// not shown to anybody, so a probe logs what operators should know.
+type Check struct {
+	Name  string
+	Probe func(context.Context) error
+}
+
+// Health answers 200 as long as the process can answer at all.
+func Health() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]bool{"alive": true})
+	})
+}
+
+// Ready runs the checks one after another and answers 200 when all hold, else
+// 503. The body is {"ready": false, "failing": ["database"]}: names only.
+func Ready(checks ...Check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		failing := []string{}
+		for _, check := range checks {
+			if !check.holds(r.Context()) {
+				failing = append(failing, check.Name)
+			}
+		}
+		status := http.StatusOK
+		if len(failing) > 0 {
+			status = http.StatusServiceUnavailable
+		}
+		reply(w, status, map[string]any{"ready": len(failing) == 0, "failing": failing})
+	})
+}
+
+func (c Check) holds(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return c.Probe(ctx) == nil
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// A failure to write means that the client is gone.
+	_ = json.NewEncoder(w).Encode(body)
+}

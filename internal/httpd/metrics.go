@@ -1,0 +1,77 @@
+package httpd
+
+import (
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics is what the process tells Prometheus: its requests, the Go runtime,
+// and whatever others register. A nil Metrics counts nothing.
+type Metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+// NewMetrics makes an empty set of measurements with a registry of its own.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "passerelle_http_requests_total",
+			Help: "Requests answered, by matched route and status; status 0 is a connection cut before any answer.",
+		}, []string{"route", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "passerelle_http_request_duration_seconds",
+			Help:    "Time from the header of a request to the end of its answer, by matched route and status.",
+			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"route", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "passerelle_http_requests_in_flight",
+			Help: "Requests that are being handled.",
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.duration, m.inFlight,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Registry is where other packages register what they measure.
+func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
+
+func (m *Metrics) begin() {
+	if m != nil {
+		m.inFlight.Inc()
+	}
+}
+
+func (m *Metrics) end(route string, status int, took time.Duration) {
+	if m == nil {
+		return
+	}
+	code := strconv.Itoa(status)
+	m.inFlight.Dec()
+	m.requests.WithLabelValues(route, code).Inc()
+	m.duration.WithLabelValues(route, code).Observe(took.Seconds())
+}
+
+// Ops is the handler of the operators' listener: /metrics, and profiles under
+// /debug/pprof/. It has no authentication, so its listener belongs on the
+// loopback interface or a private network. The command line is not shown: it
+// may hold the password of a database.
+func Ops(m *Metrics) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	return mux
+}

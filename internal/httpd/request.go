@@ -1,0 +1,70 @@
+package httpd
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// RequestIDHeader carries the request id in every answer. What a client sends
+// under this name is ignored.
+const RequestIDHeader = "X-Request-Id"
+
+// exchange is what is known of a request while it is handled. It belongs to
+// the goroutine of the request.
+type exchange struct {
+	id    string
+	route string
+}
+
+type exchangeKey struct{}
+
+// RequestID is the id of the request that a context belongs to, in decimal
+// digits that fit 63 bits; empty outside of a request.
+func RequestID(ctx context.Context) string {
+	return exchangeOf(ctx).id
+}
+
+// SetRoute tells the access log and the metrics which route matched. A handler
+// calls it when it gives a copy of the request to its mux, for then the
+// pattern stays on the copy. The route is a pattern of the program's own,
+// never a path that a client sent.
+func SetRoute(ctx context.Context, pattern string) {
+	exchangeOf(ctx).route = pattern
+}
+
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return &exchange{}
+}
+
+func (x *exchange) attach(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+}
+
+// matched is the route of a request that has been handled.
+func (x *exchange) matched(r *http.Request) string {
+	return cmp.Or(x.route, r.Pattern, "unmatched")
+}
+
+// sequence makes request ids. An id is the time in milliseconds, followed by
+// 20 random bits that keep restarts and replicas apart; within a process ids
+// only grow, also when the clock is set back.
+type sequence struct{ last atomic.Int64 }
+
+func (s *sequence) next(now time.Time) string {
+	fresh := now.UnixMilli()<<20 | rand.Int64N(1<<20)
+	for {
+		last := s.last.Load()
+		id := max(fresh, last+1)
+		if s.last.CompareAndSwap(last, id) {
+			return strconv.FormatInt(id, 10)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+// Package httpd runs an HTTP server: listener, timeouts, request ids, access
+// log, recovery from panics, draining, health and metrics.
+//
+// It owns what is the same for every request, whoever answers it; it does not
+// own routes, authentication or bodies of any interface. A panic of a handler
+// is logged and answered with the failure page it was given; a drain that
+// takes too long cuts what is left. Logs and metrics name the route that
+// matched and never the path, query, headers, body or address of a client.
+package httpd
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// The limits that hold where Options says nothing.
+const (
+	DefaultHeaderTimeout  = 10 * time.Second
+	DefaultReadTimeout    = time.Minute
+	DefaultIdleTimeout    = 2 * time.Minute
+	DefaultMaxHeaderBytes = 64 << 10
+)
+
+// Options is what a server is made of. Only Log is required.
+type Options struct {
+	// Addr is where to listen, as host:port; port 0 picks a free one. Empty
+	// means a free port of the loopback interface.
+	Addr string
+	// TLS makes the server speak HTTPS.
+	TLS *tls.Config
+	// Log receives one line per request and one per panic.
+	Log *slog.Logger
+	// Metrics counts requests, when given.
+	Metrics *Metrics
+	// Failure answers a request whose handler panicked before it wrote
+	// anything; without one the answer is a bare 500.
+	Failure http.HandlerFunc
+
+	// HeaderTimeout bounds reading the header of a request, ReadTimeout the
+	// whole of it, IdleTimeout the wait for the next one. Zero means the
+	// default, a negative value none.
+	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
+	// WriteTimeout bounds handling and answering together. Zero means none:
+	// a call that waits for a bank may take long.
+	WriteTimeout time.Duration
+	// MaxHeaderBytes bounds the header of a request; zero means the default.
+	MaxHeaderBytes int
+}
+
+// Server is a listener and what is done around each of its requests. It is
+// used once: Listen, Start, Stop.
+type Server struct {
+	options  Options
+	listener net.Listener
+	server   *http.Server
+	ids      sequence
+	ended    chan error
+}
+
+// Listen takes the address, so that it is known before anything is served;
+// clients that connect already wait until Start.
+func Listen(o Options) (*Server, error) {
+	listener, err := net.Listen("tcp", cmp.Or(o.Addr, "127.0.0.1:0"))
+	if err != nil {
+		return nil, fmt.Errorf("listen for HTTP: %w", err)
+	}
+	if o.Failure == nil {
+		o.Failure = bareFailure
+	}
+	return &Server{options: o, listener: listener, server: o.server(), ended: make(chan error, 1)}, nil
+}
+
+func (o Options) server() *http.Server {
+	return &http.Server{
+		TLSConfig:         o.TLS,
+		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),
+		ReadTimeout:       cmp.Or(o.ReadTimeout, DefaultReadTimeout),
+		WriteTimeout:      o.WriteTimeout,
+		IdleTimeout:       cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
+		MaxHeaderBytes:    cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes),
+		// What net/http logs itself is about connections and names addresses.
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Addr is the address listened on, as host:port with the real port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Start serves the handler in the background.
+func (s *Server) Start(handler http.Handler) {
+	s.server.Handler = s.around(handler)
+	go func() {
+		if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
+			s.ended <- fmt.Errorf("serve HTTP on %s: %w", s.Addr(), err)
+		}
+		close(s.ended)
+	}()
+}
+
+func (s *Server) serve() error {
+	if s.options.TLS != nil {
+		return s.server.ServeTLS(s.listener, "", "")
+	}
+	return s.server.Serve(s.listener)
+}
+
+// Ended yields the error that ended serving without Stop, and is closed when
+// serving has ended.
+func (s *Server) Ended() <-chan error { return s.ended }
+
+// Stop accepts nothing more and waits for the requests under way. When the
+// context ends first it cuts them off, and says so. Stopping twice or before
+// Start is harmless.
+func (s *Server) Stop(ctx context.Context) error {
+	err := s.server.Shutdown(ctx)
+	// The server closes its listener only once it has begun to serve.
+	if closeErr := s.listener.Close(); !errors.Is(closeErr, net.ErrClosed) {
+		err = errors.Join(err, closeErr)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("drain HTTP on %s: %w", s.Addr(), errors.Join(err, s.server.Close()))
+}
+
+func bareFailure(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusInternalServerError)
+}

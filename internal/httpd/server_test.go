@@ -1,0 +1,359 @@
+package httpd_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/httpd"
+)
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// entries are the log lines with a message, in order.
+func (l *lines) entries(t *testing.T, message string) []map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for line := range strings.Lines(l.String()) {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry["msg"] == message {
+			found = append(found, entry)
+		}
+	}
+	return found
+}
+
+// service is a running server with its log.
+type service struct {
+	*httpd.Server
+	log *lines
+}
+
+func start(t *testing.T, handler http.Handler, o httpd.Options) service {
+	t.Helper()
+	log := &lines{}
+	o.Log = slog.New(slog.NewJSONHandler(log, nil))
+	server, err := httpd.Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start(handler)
+	t.Cleanup(func() { server.Stop(context.Background()) })
+	return service{server, log}
+}
+
+func (s service) get(t *testing.T, path string) (*http.Response, string) {
+	t.Helper()
+	answer, err := http.Get("http://" + s.Addr() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+// stop drains the server, after which all log lines are written.
+func (s service) stop(t *testing.T) {
+	t.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, httpd.RequestID(r.Context()))
+	}), httpd.Options{})
+	var last int64
+	for range 50 {
+		answer, body := s.get(t, "/")
+		id, err := strconv.ParseInt(body, 10, 64)
+		if err != nil || id <= last {
+			t.Fatalf("id %q after %d (error %v), want a greater number", body, last, err)
+		}
+		if header := answer.Header.Get("X-Request-Id"); header != body {
+			t.Errorf("header %s, want %s", header, body)
+		}
+		last = id
+	}
+	if id := httpd.RequestID(context.Background()); id != "" {
+		t.Errorf("id %q outside of a request", id)
+	}
+}
+
+func TestAccessLogNamesTheRouteAndNothingOfTheClient(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /payments/{id}", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusAccepted)
+		io.WriteString(w, "seven b")
+	})
+	mux.HandleFunc("GET /silent", func(http.ResponseWriter, *http.Request) {})
+	inner := http.NewServeMux()
+	inner.HandleFunc("/deep/{id}", func(_ http.ResponseWriter, r *http.Request) { httpd.SetRoute(r.Context(), r.Pattern) })
+	mux.HandleFunc("/deep/", func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(w, r.WithContext(r.Context()))
+	})
+	s := start(t, mux, httpd.Options{})
+	for _, path := range []string{"/payments/s3cret?access_token=s3cret", "/silent", "/s3cret", "/deep/s3cret"} {
+		s.get(t, path)
+	}
+	s.stop(t)
+
+	if strings.Contains(s.log.String(), "s3cret") {
+		t.Errorf("the log shows what the client sent:\n%s", s.log)
+	}
+	var got []map[string]any
+	for _, entry := range s.log.entries(t, "request") {
+		if entry["request_id"] == "" || entry["duration_us"].(float64) < 0 {
+			t.Errorf("incomplete entry %v", entry)
+		}
+		for _, varying := range []string{"time", "level", "msg", "request_id", "duration_us"} {
+			delete(entry, varying)
+		}
+		got = append(got, entry)
+	}
+	want := []map[string]any{
+		{"method": "GET", "route": "GET /payments/{id}", "status": 202., "bytes": 7.},
+		{"method": "GET", "route": "GET /silent", "status": 200., "bytes": 0.},
+		{"method": "GET", "route": "unmatched", "status": 404., "bytes": 19.},
+		{"method": "GET", "route": "/deep/{id}", "status": 200., "bytes": 0.},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPanicIsAnsweredByTheFailureWriter(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "12345")
+		panic("nil map")
+	}), httpd.Options{Failure: func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		io.WriteString(w, "bug "+httpd.RequestID(r.Context()))
+	}})
+	answer, body := s.get(t, "/")
+	id := answer.Header.Get("X-Request-Id")
+	if answer.StatusCode != 500 || id == "" || body != "bug "+id {
+		t.Errorf("answered %d %q with id %q", answer.StatusCode, body, id)
+	}
+	s.stop(t)
+	panics := s.log.entries(t, "handler panicked")
+	if len(panics) != 1 || panics[0]["panic"] != "nil map" || panics[0]["request_id"] != id {
+		t.Errorf("logged %v", panics)
+	}
+	if requests := s.log.entries(t, "request"); len(requests) != 1 || requests[0]["status"] != 500. {
+		t.Errorf("logged %v", requests)
+	}
+}
+
+func TestPanicWithoutAFailureWriter(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") }), httpd.Options{})
+	if answer, body := s.get(t, "/"); answer.StatusCode != 500 || body != "" {
+		t.Errorf("answered %d %q", answer.StatusCode, body)
+	}
+}
+
+func TestCutAnswersAreNotTakenForWholeOnes(t *testing.T) {
+	for name, test := range map[string]struct {
+		handler http.HandlerFunc
+		status  float64
+	}{
+		"panic in the middle": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "half")
+			http.NewResponseController(w).Flush()
+			panic("bug")
+		}, 200},
+		"deliberate": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, test.handler, httpd.Options{})
+			answer, err := http.Get("http://" + s.Addr())
+			if err == nil {
+				_, err = io.ReadAll(answer.Body)
+				answer.Body.Close()
+			}
+			if err == nil {
+				t.Error("the client took the answer for a whole one")
+			}
+			s.stop(t)
+			if requests := s.log.entries(t, "request"); len(requests) != 1 || requests[0]["status"] != test.status {
+				t.Errorf("logged %v", requests)
+			}
+		})
+	}
+}
+
+func TestLongCallOutlivesTheReadTimeouts(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusInternalServerError)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}), httpd.Options{HeaderTimeout: 50 * time.Millisecond, ReadTimeout: 50 * time.Millisecond})
+	if answer, _ := s.get(t, "/"); answer.StatusCode != 200 {
+		t.Errorf("answered %d, want the call to go on", answer.StatusCode)
+	}
+}
+
+func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
+	s := start(t, http.NotFoundHandler(), httpd.Options{HeaderTimeout: 20 * time.Millisecond, MaxHeaderBytes: 1 << 10})
+	for name, test := range map[string]struct{ request, want string }{
+		"slow":      {"GET / HTTP/1.1\r\nHost: a\r\n", ""},
+		"oversized": {"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			connection, err := net.Dial("tcp", s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer connection.Close()
+			if _, err := io.WriteString(connection, test.request); err != nil {
+				t.Fatal(err)
+			}
+			line, _ := bufio.NewReader(connection).ReadString('\n')
+			if strings.TrimSpace(line) != test.want {
+				t.Errorf("answered %q, want %q", line, test.want)
+			}
+		})
+	}
+}
+
+// held is a handler that says when a request has arrived and answers when told.
+func held() (handler http.Handler, arrived, proceed chan struct{}) {
+	arrived, proceed = make(chan struct{}), make(chan struct{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		select {
+		case <-proceed:
+		case <-r.Context().Done():
+		}
+	}), arrived, proceed
+}
+
+func TestStopDrains(t *testing.T) {
+	handler, arrived, proceed := held()
+	s := start(t, handler, httpd.Options{})
+	status := make(chan int)
+	go func() {
+		answer, err := http.Get("http://" + s.Addr())
+		if err != nil {
+			t.Error(err)
+			status <- 0
+			return
+		}
+		answer.Body.Close()
+		status <- answer.StatusCode
+	}()
+	<-arrived
+	stopped := make(chan error)
+	go func() { stopped <- s.Stop(context.Background()) }()
+	if err, open := <-s.Ended(); open {
+		t.Errorf("serving ended with %v", err)
+	}
+	close(proceed)
+	if got := <-status; got != 200 {
+		t.Errorf("the request under way was answered %d", got)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", s.Addr()); err == nil {
+		t.Error("the address still answers")
+	}
+}
+
+func TestStopCutsWhatOutlivesTheDeadline(t *testing.T) {
+	handler, arrived, _ := held()
+	s := start(t, handler, httpd.Options{})
+	failed := make(chan error)
+	go func() {
+		_, err := http.Get("http://" + s.Addr())
+		failed <- err
+	}()
+	<-arrived
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the deadline", err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("the request was answered")
+	}
+}
+
+func TestStopTwiceAndBeforeStart(t *testing.T) {
+	server, err := httpd.Listen(httpd.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := server.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	server.Start(http.NotFoundHandler())
+	if err, open := <-server.Ended(); open {
+		t.Errorf("serving ended with %v", err)
+	}
+}
+
+func TestListenSaysWhyNot(t *testing.T) {
+	s := start(t, http.NotFoundHandler(), httpd.Options{})
+	if _, err := httpd.Listen(httpd.Options{Addr: s.Addr(), Log: slog.New(slog.DiscardHandler)}); err == nil {
+		t.Error("two servers on one address")
+	}
+}
+
+func TestServesTLS(t *testing.T) {
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	defer donor.Close()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.Proto)
+	}), httpd.Options{TLS: donor.TLS.Clone()})
+	answer, err := donor.Client().Get("https://" + s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.TLS == nil || answer.StatusCode != 200 {
+		t.Errorf("answered %d over TLS %v", answer.StatusCode, answer.TLS != nil)
+	}
+}
