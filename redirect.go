@@ -1,0 +1,65 @@
+package passerelle
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// MaxURL is how many characters a redirect URI or return URL may have.
+const MaxURL = 2048
+
+// ParseRedirectURI accepts an absolute http or https URI with a host and
+// without query, fragment and user info: the state is added to it as the only
+// query parameter, and it is compared, as it came, to those registered. All
+// else is an Invalid error on the field.
+func ParseRedirectURI(field, s string) (string, error) {
+	if strings.Contains(s, "?") {
+		return "", InvalidField(field, "must have no query, not even a bare question mark; pass what should come back in the state")
+	}
+	return ParseReturnURL(field, s)
+}
+
+// ParseReturnURL accepts what ParseRedirectURI does, and a query: it is for the
+// pages of clients to which a person returns in the middle of a validation.
+func ParseReturnURL(field, s string) (string, error) {
+	if fault := urlFault(s); fault != "" {
+		return "", InvalidField(field, "%s", fault)
+	}
+	return s, nil
+}
+
+func urlFault(s string) string {
+	switch {
+	case len(s) > MaxURL:
+		return "must have at most " + strconv.Itoa(MaxURL) + " characters"
+	case strings.ContainsFunc(s, outsideURL):
+		return "must be written in ASCII, with other characters, spaces and backslashes percent-encoded"
+	case strings.Contains(s, "#"):
+		return "must have no fragment"
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "must be an absolute http or https URL with a host, such as https://client.example/callback"
+	case u.User != nil:
+		return "must have no user info before the host"
+	case !usablePort(u):
+		return "must have a port from 1 to 65535, or none"
+	}
+	return ""
+}
+
+// outsideURL names the characters that RFC 3986 does not allow anywhere.
+// Browsers take some of them, above all the backslash, for delimiters.
+func outsideURL(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r)
+}
+
+func usablePort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && port > 0
+}

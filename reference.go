@@ -1,0 +1,77 @@
+package passerelle
+
+import (
+	"strconv"
+	"strings"
+)
+
+// MaxReference is how many characters a reference id may have.
+const MaxReference = 31
+
+// sepaPunctuation is what the basic character set of SEPA (EPC217-08) has
+// besides unaccented letters and digits.
+const sepaPunctuation = "/-?:().,'+ "
+
+// CheckReference accepts a reference id: 1 to MaxReference characters of the
+// SEPA character set, no slash at its beginning or end and no two slashes in
+// succession, which EPC217-08 forbids, and no space at its ends, which banks
+// remove. All else is an Invalid error on the field.
+func CheckReference(field, s string) error {
+	if err := CheckSEPAText(field, s, MaxReference); err != nil {
+		return err
+	}
+	switch {
+	case s == "":
+		return InvalidField(field, "must have 1 to %d characters; leave it out to have one generated", MaxReference)
+	case strings.Trim(s, "/ ") != s || strings.Contains(s, "//"):
+		return InvalidField(field, "must not begin or end with a slash or a space, nor contain two slashes in succession")
+	}
+	return nil
+}
+
+// CheckSEPAText accepts at most max characters of the SEPA character set:
+// unaccented letters, digits, space and / - ? : ( ) . , ' +. All else is an
+// Invalid error on the field.
+func CheckSEPAText(field, s string, max int) error {
+	if err := CheckText(field, s, max); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(s, outsideSEPA) {
+		return InvalidField(field, "may only contain unaccented letters, digits, spaces and / - ? : ( ) . , ' +")
+	}
+	return nil
+}
+
+func outsideSEPA(r rune) bool {
+	switch {
+	case '0' <= r && r <= '9', 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z':
+		return false
+	}
+	return !strings.ContainsRune(sepaPunctuation, r)
+}
+
+// sortCodeReference is how much of a reference id UK Faster Payments carry.
+const sortCodeReference = 18
+
+// NewReference makes a reference id from random bytes, as long as the
+// instrument of the beneficiary's scheme carries: 31 characters for SEPA, 18
+// for sort codes. With a count above one, it ends in "-" and the position,
+// which counts from 1, so that ids from the same bytes differ within a bulk.
+func NewReference(random [MaxReference]byte, scheme AccountScheme, position, count int) string {
+	// 32 characters, so that every byte chooses each of them equally often;
+	// those that people confuse are left out.
+	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	var suffix []byte
+	if count > 1 {
+		suffix = strconv.AppendInt([]byte{'-'}, int64(position), 10)
+	}
+	length := MaxReference
+	if scheme == SortCode {
+		length = sortCodeReference
+	}
+	id := random[:length-len(suffix)]
+	for i := range id {
+		id[i] = alphabet[id[i]%byte(len(alphabet))]
+	}
+	return string(append(id, suffix...))
+}
