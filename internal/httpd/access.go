@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -47,8 +48,8 @@ func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) 
 }
 
 func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
-	if cause == http.ErrAbortHandler {
-		panic(cause)
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(http.ErrAbortHandler)
 	}
 	s.options.Log.LogAttrs(r.Context(), slog.LevelError, "handler panicked",
 		slog.String("request_id", RequestID(r.Context())),

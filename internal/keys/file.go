@@ -40,9 +40,7 @@ func LoadOrCreate(path string) (*Ring, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return ring, err
 	}
-	// A link, unlike a rename, refuses to replace the file of a process that
-	// was faster.
-	err = Generate().write(path, os.Link)
+	err = Generate().write(path, nameNew)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -137,11 +135,19 @@ func (r *Ring) write(path string, name func(from, to string) error) error {
 	if err != nil {
 		return fmt.Errorf("write key file: %w", err)
 	}
-	defer os.Remove(temporary)
 	if err := name(temporary, path); err != nil {
-		return fmt.Errorf("write key file: %w", err)
+		return fmt.Errorf("write key file: %w", errors.Join(err, os.Remove(temporary)))
 	}
 	return syncDirectory(filepath.Dir(path))
+}
+
+// nameNew gives a file a name that is free. A link, unlike a rename, refuses to
+// replace the file of a process that was faster.
+func nameNew(from, to string) error {
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
 }
 
 func (r *Ring) text() []byte {
