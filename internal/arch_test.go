@@ -27,9 +27,9 @@ const module = "passerelle"
 // import; tests are free. A package that is not here has no rule and fails, and
 // so does a rule about a package that does not exist. A key that ends in /*
 // stands for all packages below, and "*" in a list for any package. A new
-// package is one new line. If an import
-// you want is refused, that is a question about the design: ask it before you
-// change the table, and change the table in a commit of its own.
+// package is one new line. If an import you want is refused, that is a question
+// about the design: ask it before you change the table, and change the table
+// in a commit of its own.
 var mayImport = map[string][]string{
 	".":                        {},
 	"payment":                  {"."},
@@ -40,7 +40,9 @@ var mayImport = map[string][]string{
 	"internal/store/storetest": {},
 	"internal/settings":        {".", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
-	"internal/api":             {".", "payment", "webhook", "internal/keys", "internal/access", "internal/settings", "internal/store"},
+	"internal/api":             {".", "payment", "webhook", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/delivery"},
+	"internal/wire":            {".", "payment"},
+	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/background":      {},
 	"internal/httpd":           {},
 }
@@ -74,7 +76,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "connector",
-	"internal/settings", "internal/access",
+	"internal/wire", "internal/settings", "internal/access", "internal/delivery",
 }
 
 // ends are the packages at the outer edge: nothing builds on them.
