@@ -40,8 +40,9 @@ var mayImport = map[string][]string{
 	"internal/store/storetest": {},
 	"internal/settings":        {".", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
-	"internal/api":             {".", "payment", "webhook", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/delivery"},
+	"internal/api":             {".", "payment", "webhook", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/delivery"},
 	"internal/wire":            {".", "payment"},
+	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/background":      {},
 	"internal/httpd":           {},
@@ -76,7 +77,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "connector",
-	"internal/wire", "internal/settings", "internal/access", "internal/delivery",
+	"internal/wire", "internal/settings", "internal/access", "internal/initiation", "internal/delivery",
 }
 
 // ends are the packages at the outer edge: nothing builds on them.
