@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// postgresConns is the default bound on connections.
+const postgresConns = 16
+
+// postgresEngine is a PostgreSQL server behind a pool of connections.
+type postgresEngine struct {
+	pool        *pgxpool.Pool
+	dialect     *dialect
+	settleLimit time.Duration // settleLimit, except in tests
+}
+
+func openPostgres(ctx context.Context, url string, options Options) (engine, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL address: %w", errors.New("it is not of the form postgres://user:password@host:port/database?parameters"))
+	}
+	switch {
+	case options.MaxConns > 0:
+		config.MaxConns = int32(options.MaxConns)
+	case !strings.Contains(url, "pool_max_conns"):
+		config.MaxConns = postgresConns
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "passerelle"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	return &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit}, nil
+}
+
+func (p *postgresEngine) words() *dialect { return p.dialect }
+
+func (p *postgresEngine) ping(ctx context.Context) error { return p.pool.Ping(ctx) }
+
+func (p *postgresEngine) close() error {
+	p.pool.Close()
+	return nil
+}
+
+func (p *postgresEngine) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	rows, err := p.pool.Query(ctx, p.dialect.text(sql), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if more, err := row(rows); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// migrate waits for other migrators of the same schema.
+func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
+	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('passerelle migrations of ' || current_schema(), 0))`
+	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		session := postgresSession{tx}
+		if err := session.exec(ctx, lock); err != nil {
+			return fmt.Errorf("wait for other migrators: %w", err)
+		}
+		return fn(session)
+	})
+}
+
+type postgresSession struct{ tx pgx.Tx }
+
+func (s postgresSession) script(ctx context.Context, sql string) error {
+	_, err := s.tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+func (s postgresSession) exec(ctx context.Context, sql string, args ...any) error {
+	_, err := s.tx.Exec(ctx, sql, args...)
+	return err
+}
+
+func (s postgresSession) query(ctx context.Context, row func(scanner) error, sql string) error {
+	rows, err := s.tx.Query(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

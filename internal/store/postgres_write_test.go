@@ -1,0 +1,213 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+)
+
+// flaky is a function that fails the first $1 times with the code $2: a
+// sequence keeps counting when a transaction is rolled back.
+const flaky = `CREATE SEQUENCE calls;
+CREATE FUNCTION flaky(failures BIGINT, code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+BEGIN
+	IF nextval('calls') <= failures THEN
+		RAISE EXCEPTION 'not yet' USING ERRCODE = code;
+	END IF;
+	RETURN 1;
+END $$;`
+
+func TestServerAsksToTryAgain(t *testing.T) {
+	tests := map[string]struct {
+		failures int
+		code     string
+		want     error
+		resets   int
+	}{
+		"serialization": {2, "40001", nil, 2},
+		"deadlock":      {1, "40P01", nil, 1},
+		"for ever":      {attempts, "40001", passerelle.Unavailable, attempts - 1},
+		"other code":    {1, "23514", ErrConstraint, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, storetest.Postgres(t))
+			script(t, db, flaky)
+			resets, rows := 0, 0
+			err := db.Write(t.Context(), all(insert(1, "a"), func(tx *Tx) error {
+				tx.onRetry(func() { resets++; rows = 0 })
+				tx.query(func(scanner) error { rows++; return nil }, `SELECT id FROM probe`)
+				tx.query(func(scanner) error { return nil }, `SELECT flaky($1, $2)`, test.failures, test.code)
+				return nil
+			}))
+			wantError(t, err, test.want)
+			if resets != test.resets || rows != 1 {
+				t.Errorf("%d resets and %d rows, want %d and 1", resets, rows, test.resets)
+			}
+		})
+	}
+}
+
+// TestContextEndsBeforeCommit cancels a unit that waits for a lock, and one
+// whose results have all been read.
+func TestContextEndsBeforeCommit(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	waiting := func(tx *Tx, _ func()) { tx.exec(`LOCK TABLE probe`) }
+	reading := func(tx *Tx, cancel func()) {
+		tx.query(func(scanner) error { cancel(); return nil }, `SELECT 1`)
+	}
+	holdLock(t, db)
+	for name, last := range map[string]func(*Tx, func()){"waiting": waiting, "reading": reading} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			if name == "waiting" {
+				go cancel()
+			}
+			err := db.Write(ctx, all(insert(1, "a"), func(tx *Tx) error { last(tx, cancel); return nil }))
+			wantError(t, err, context.Canceled)
+			wantNames(t, db, "")
+		})
+	}
+}
+
+// holdLock has another session keep the exclusive lock of the probe until the
+// test ends; it lets others read and add rows.
+func holdLock(t *testing.T, db *DB) {
+	t.Helper()
+	tx, err := db.engine.(*postgresEngine).pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE probe IN ROW EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConnectionLost cuts the connection once, at a place given by the bytes
+// that pass. The unit is written once whatever happens.
+func TestConnectionLost(t *testing.T) {
+	tests := map[string]cut{
+		"before the statements":  {toServer: "INSERT INTO probe"},
+		"after the statements":   {toClient: "INSERT 0 1\x00"},
+		"before COMMIT":          {toServer: "COMMIT"},
+		"after COMMIT":           {toClient: "COMMIT\x00"},
+		"server does not notice": {toServer: "COMMIT", serverWaits: true},
+	}
+	for name, cut := range tests {
+		t.Run(name, func(t *testing.T) {
+			address := storetest.Postgres(t)
+			direct := open(t, address)
+			throughCut := openOnly(t, proxy(t, address, &cut))
+			called := 0
+			err := throughCut.Write(t.Context(), all(insert(1, "a"), func(tx *Tx) error {
+				tx.AfterCommit(func() { called++ })
+				return nil
+			}))
+			if err != nil || called != 1 {
+				t.Errorf("error %v, called %d times", err, called)
+			}
+			if !cut.done.Load() {
+				t.Error("the connection was not cut")
+			}
+			wantNames(t, direct, "a")
+		})
+	}
+}
+
+// TestOutcomeUnknown has a server that goes away for good during COMMIT.
+func TestOutcomeUnknown(t *testing.T) {
+	address := storetest.Postgres(t)
+	direct := open(t, address)
+	db := openOnly(t, proxy(t, address, &cut{toClient: "COMMIT\x00", forGood: true}))
+	engine := db.engine.(*postgresEngine)
+	engine.settleLimit = engine.settleLimit / 100
+	wantError(t, db.Write(t.Context(), insert(1, "a")), ErrUnknown)
+	wantNames(t, direct, "a")
+}
+
+// cut is where a proxy cuts a connection: before it passes the bytes on.
+type cut struct {
+	toServer, toClient string
+	serverWaits        bool // only the client's side is closed
+	forGood            bool // and nobody can connect any more
+	done               atomic.Bool
+}
+
+// proxy is the address of a server at which the connection will be cut.
+func proxy(t *testing.T, address string, c *cut) string {
+	t.Helper()
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	network, target := pgconn.NetworkAddress(config.Host, config.Port)
+	go c.accept(t, listener, network, target)
+	through := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: listener.Addr().String(), Path: config.Database}
+	through.RawQuery = url.Values{"sslmode": {"disable"}, "search_path": {config.RuntimeParams["search_path"]}}.Encode()
+	return through.String()
+}
+
+func (c *cut) accept(t *testing.T, listener net.Listener, network, target string) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(network, target)
+		if err != nil {
+			client.Close()
+			return
+		}
+		t.Cleanup(func() { client.Close(); server.Close() })
+		abandon := func() {
+			client.Close()
+			if !c.serverWaits {
+				server.Close()
+			}
+			if c.forGood {
+				listener.Close()
+			}
+		}
+		go c.pass(server, client, c.toServer, abandon)
+		go c.pass(client, server, c.toClient, abandon)
+	}
+}
+
+var errCut = errors.New("cut")
+
+// pass copies until the bytes to cut at come, which happens once.
+func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
+	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
+		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
+			return 0, errCut
+		}
+		return to.Write(p)
+	}), from)
+	switch {
+	case errors.Is(err, errCut):
+		abandon()
+	case !c.serverWaits || !c.done.Load():
+		to.Close()
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// scanner is the row at hand.
+type scanner interface {
+	Scan(dest ...any) error
+}
+
+// one is the first row of a query, or ErrNotFound.
+func one[T any](ctx context.Context, r *Reader, scan func(scanner) (T, error), sql string, args ...any) (T, error) {
+	var found []T
+	err := r.each(ctx, sql, args, func(row scanner) (bool, error) {
+		value, err := scan(row)
+		found = append(found, value)
+		return false, err
+	})
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return found[0], nil
+}
+
+// collect is all rows of a query, nil when there are none.
+func collect[T any](ctx context.Context, r *Reader, scan func(scanner) (T, error), sql string, args ...any) ([]T, error) {
+	var found []T
+	err := r.each(ctx, sql, args, func(row scanner) (bool, error) {
+		value, err := scan(row)
+		found = append(found, value)
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func (r *Reader) each(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	values, err := arguments(args)
+	if err == nil {
+		err = r.engine.read(ctx, sql, values, row)
+	}
+	if err != nil {
+		return fmt.Errorf("read %q: %w", opening(sql), classify(resume(err)))
+	}
+	return nil
+}

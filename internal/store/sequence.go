@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// blockSize is how many ids one write reserves. A restart loses what is left of
+// a block: ids are unique and never reused, but neither dense nor an order.
+const blockSize = 100
+
+var reserveBlock = fmt.Sprintf(
+	`INSERT INTO sequence (name, next) VALUES ($1, %d)
+	ON CONFLICT (name) DO UPDATE SET next = sequence.next + %d
+	RETURNING next`, 1+blockSize, blockSize)
+
+// sequences are the blocks of ids that this process has reserved.
+type sequences struct {
+	mu     sync.Mutex
+	byName map[string]*block
+}
+
+// block is the ids from next up to, and without, end. Who holds the turn may
+// use it; waiting for the turn ends with the context, which a mutex's does not.
+type block struct {
+	turn      chan struct{}
+	next, end int64
+}
+
+// newID is the next id of a sequence, from 1. The first of a block is reserved
+// in a write of its own, which stays whatever becomes of this unit.
+func (tx *Tx) newID(sequence string) (int64, error) {
+	return tx.db.sequences.of(sequence).take(tx.ctx, func(ctx context.Context) (int64, error) {
+		return tx.db.reserve(ctx, sequence)
+	})
+}
+
+func (s *sequences) of(name string) *block {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName == nil {
+		s.byName = map[string]*block{}
+	}
+	if s.byName[name] == nil {
+		s.byName[name] = &block{turn: make(chan struct{}, 1)}
+	}
+	return s.byName[name]
+}
+
+func (b *block) take(ctx context.Context, reserve func(context.Context) (int64, error)) (int64, error) {
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if b.next == b.end {
+		end, err := reserve(ctx)
+		if err != nil {
+			return 0, err
+		}
+		b.next, b.end = end-blockSize, end
+	}
+	b.next++
+	return b.next - 1, nil
+}
+
+// reserve moves a sequence on by a block and returns the id after it.
+func (db *DB) reserve(ctx context.Context, sequence string) (end int64, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		tx.query(func(row scanner) error { return row.Scan(&end) }, reserveBlock, sequence)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reserve ids of %s: %w", sequence, err)
+	}
+	return end, nil
+}

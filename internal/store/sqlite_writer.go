@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// groupLimit is the most units that share a transaction.
+	groupLimit = 256
+	// unitLimit is how long the statements of a unit may take.
+	unitLimit = 30 * time.Second
+)
+
+// errLost means that the transaction is no longer there, or not as it should
+// be: SQLite may roll a whole one back because of one statement.
+var errLost = errors.New("the transaction is lost")
+
+// unit is a Tx that waits for the writer.
+type unit struct {
+	tx   *Tx
+	done chan error
+}
+
+// writer owns the connection that writes. Its goroutine takes the units that
+// wait and answers them after the COMMIT they share; its contexts are its own,
+// so that no caller can interrupt the units of others.
+type writer struct {
+	pool     *sql.DB
+	conn     *sql.Conn // nil until needed, and after a transaction was lost
+	prepared *statements
+	dialect  *dialect
+
+	queue   chan *unit // unbuffered: what was sent has been taken
+	stop    chan struct{}
+	stopped chan struct{}
+
+	limit   time.Duration   // unitLimit, except in tests
+	atLeast int             // members to wait for, so that tests can form groups
+	ended   func(group int) // told how many units a transaction has answered; may be nil
+}
+
+func newWriter(ctx context.Context, pool *sql.DB, d *dialect) (*writer, error) {
+	pool.SetMaxOpenConns(1)
+	w := &writer{
+		pool: pool, dialect: d, limit: unitLimit,
+		queue: make(chan *unit), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if err := w.connect(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	go w.run()
+	return w, nil
+}
+
+// submit waits until the writer has taken the unit, or the context ends; then
+// for the outcome, whatever the context does.
+func (w *writer) submit(ctx context.Context, tx *Tx) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u := &unit{tx: tx, done: make(chan error, 1)}
+	select {
+	case w.queue <- u:
+		return <-u.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.stop:
+		return ErrClosed
+	}
+}
+
+func (w *writer) close() error {
+	close(w.stop)
+	<-w.stopped
+	w.disconnect()
+	return w.pool.Close()
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	for {
+		select {
+		case first := <-w.queue:
+			w.answer(w.gather(first))
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+// gather adds to the first unit those that wait already.
+func (w *writer) gather(first *unit) []*unit {
+	group := []*unit{first}
+	for len(group) < w.atLeast {
+		group = append(group, <-w.queue)
+	}
+	for len(group) < groupLimit {
+		select {
+		case u := <-w.queue:
+			group = append(group, u)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// answer executes a group, together if that is possible, and otherwise one by
+// one, so that only the unit at fault fails.
+func (w *writer) answer(group []*unit) {
+	if len(group) > 1 && w.together(group) {
+		return
+	}
+	for _, u := range group {
+		err := w.alone(u)
+		w.report(1)
+		u.done <- err
+	}
+}
+
+// together executes the group in one transaction and reports whether it was
+// committed and answered. If not, nothing of it was written.
+func (w *writer) together(group []*unit) bool {
+	if err := w.begin(); err != nil {
+		return false
+	}
+	results := make([]error, len(group))
+	for i, u := range group {
+		results[i] = w.member(u)
+		if errors.Is(results[i], errLost) {
+			w.disconnect()
+			return false
+		}
+	}
+	if err := w.control("COMMIT"); err != nil {
+		w.disconnect()
+		return false
+	}
+	w.report(len(group))
+	for i, u := range group {
+		u.done <- results[i]
+	}
+	return true
+}
+
+// member executes a unit under a savepoint. That the savepoint is still there
+// afterwards shows that the transaction is.
+func (w *writer) member(u *unit) error {
+	if w.control("SAVEPOINT unit") != nil {
+		return errLost
+	}
+	err := w.execute(u.tx)
+	if err != nil && w.control("ROLLBACK TO unit") != nil {
+		return errLost
+	}
+	if w.control("RELEASE unit") != nil {
+		return errLost
+	}
+	return err
+}
+
+// alone executes a unit in a transaction of its own.
+func (w *writer) alone(u *unit) error {
+	if err := w.begin(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := guard(u.tx.reset); err != nil {
+		w.disconnect()
+		return err
+	}
+	if err := w.execute(u.tx); err != nil {
+		w.rollback()
+		return err
+	}
+	if err := w.control("COMMIT"); err != nil {
+		w.disconnect()
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// execute runs the statements of a unit within its time.
+func (w *writer) execute(tx *Tx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
+	defer cancel()
+	for i := range tx.statements {
+		s := &tx.statements[i]
+		if err := s.failed(w.statement(ctx, s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) statement(ctx context.Context, s *statement) error {
+	if s.scan != nil {
+		rows, err := w.prepared.query(ctx, s.sql, s.args)
+		if err != nil {
+			return err
+		}
+		return drain(rows, func(row scanner) (bool, error) { return true, s.take(row) })
+	}
+	result, err := w.prepared.exec(ctx, s.sql, s.args)
+	if err != nil {
+		return err
+	}
+	touched, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	return s.check(touched)
+}
+
+func (w *writer) begin() error {
+	if err := w.connect(context.Background()); err != nil {
+		return err
+	}
+	err := w.control("BEGIN IMMEDIATE")
+	if err != nil {
+		w.disconnect()
+	}
+	return err
+}
+
+// rollback gives the connection up when there is nothing to roll back, since
+// its state is then not what it should be.
+func (w *writer) rollback() {
+	if w.control("ROLLBACK") != nil {
+		w.disconnect()
+	}
+}
+
+// control runs a statement that takes no time but the wait for other
+// processes and for the disk.
+func (w *writer) control(text string) error {
+	_, err := w.prepared.exec(context.Background(), text, nil)
+	return err
+}
+
+func (w *writer) connect(ctx context.Context) (err error) {
+	if w.conn != nil {
+		return nil
+	}
+	if w.conn, err = w.pool.Conn(ctx); err != nil {
+		return err
+	}
+	w.prepared = newStatements(w.conn, w.dialect)
+	return nil
+}
+
+// disconnect closes the connection for good, and so rolls back whatever was not
+// committed on it.
+func (w *writer) disconnect() {
+	if w.conn == nil {
+		return
+	}
+	w.prepared.close()
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	w.conn = nil
+}
+
+func (w *writer) report(units int) {
+	if w.ended != nil {
+		w.ended(units)
+	}
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"passerelle/internal/keys"
+)
+
+// Tx collects the statements of a unit; see [DB.Write].
+type Tx struct {
+	// ctx is the caller's: reserving ids writes while statements are collected.
+	ctx        context.Context
+	db         *DB
+	keys       *keys.Ring
+	statements []statement
+	after      []func()
+	retries    []func()
+	err        error // the first argument that no column can hold
+	handedOver bool
+}
+
+// statement is one statement of a unit. With scan it returns rows; with
+// mismatch it must touch exactly one.
+type statement struct {
+	sql      string
+	args     []any
+	mismatch error
+	scan     func(scanner) error
+}
+
+// Write executes as one unit the statements that fn collects: all or none. Fn
+// runs in the caller's goroutine, outside any transaction, and its error is
+// returned as it is. A Write inside fn is another unit, which stays written
+// whatever becomes of this one.
+//
+// On SQLite a context that ends while the unit waits withdraws it; once the
+// writer has taken it, Write waits for the outcome. On PostgreSQL a context that
+// ends before COMMIT was sent undoes the unit. A panic in fn or in a function
+// that reads rows undoes the unit and goes on in the caller.
+func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	tx := &Tx{ctx: ctx, db: db, keys: db.keys}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	tx.handedOver = true
+	if err := db.execute(ctx, tx); err != nil {
+		return err
+	}
+	for _, hook := range tx.after {
+		hook()
+	}
+	return nil
+}
+
+func (db *DB) execute(ctx context.Context, tx *Tx) error {
+	if tx.err != nil || len(tx.statements) == 0 {
+		return tx.err
+	}
+	if err := db.engine.write(ctx, tx); err != nil {
+		return classify(resume(err))
+	}
+	return nil
+}
+
+// AfterCommit has fn called in the caller's goroutine once the unit is durable,
+// and never when it is not. Functions are called in the order given.
+func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
+
+// exec adds a statement that may touch any number of rows.
+func (tx *Tx) exec(sql string, args ...any) { tx.add(statement{sql: sql}, args) }
+
+// execOne adds a statement that must touch exactly one row; otherwise the unit
+// is undone and Write returns an error that wraps mismatch.
+func (tx *Tx) execOne(mismatch error, sql string, args ...any) {
+	tx.add(statement{sql: sql, mismatch: mismatch}, args)
+}
+
+// query adds a statement that returns rows and calls scan for each; an error
+// of scan undoes the unit. What scan has read counts only after Write has
+// returned nil.
+func (tx *Tx) query(scan func(row scanner) error, sql string, args ...any) {
+	tx.add(statement{sql: sql, scan: scan}, args)
+}
+
+// onRetry has fn called before the unit is executed anew, to forget what scan
+// functions have gathered.
+func (tx *Tx) onRetry(fn func()) { tx.retries = append(tx.retries, fn) }
+
+func (tx *Tx) add(s statement, args []any) {
+	if tx.handedOver {
+		panic("store: a statement for a unit that is already being executed")
+	}
+	values, err := arguments(args)
+	if err != nil && tx.err == nil {
+		tx.err = fmt.Errorf("prepare %q: %w", opening(s.sql), err)
+	}
+	s.args = values
+	tx.statements = append(tx.statements, s)
+}
+
+func (tx *Tx) reset() error {
+	for _, fn := range tx.retries {
+		fn()
+	}
+	return nil
+}
+
+// take gives the row at hand to the function that reads it.
+func (s *statement) take(row scanner) error {
+	return guard(func() error { return s.scan(row) })
+}
+
+// check compares the rows touched with those expected.
+func (s *statement) check(touched int64) error {
+	if s.mismatch == nil || touched == 1 {
+		return nil
+	}
+	return fmt.Errorf("%w (%d rows)", s.mismatch, touched)
+}
+
+// failed names the statement in an error, which may be nil.
+func (s *statement) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("execute %q: %w", opening(s.sql), err)
+}
+
+// arguments converts values to the few types that both databases store alike.
+// It runs in the caller's goroutine, and so does any Valuer.
+func arguments(args []any) ([]any, error) {
+	values := make([]any, len(args))
+	for i, arg := range args {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, fmt.Errorf("argument $%d: %w", i+1, err)
+		}
+		switch value.(type) {
+		case nil, int64, string, bool, []byte:
+			values[i] = value
+		default:
+			return nil, fmt.Errorf("argument $%d: no column holds a %T", i+1, arg)
+		}
+	}
+	return values, nil
+}
