@@ -147,7 +147,7 @@ func checkLine(in *Instruction, i int, policy Policy) error {
 	if err := passerelle.CheckText(path(i, "label"), in.Label, MaxLabel); err != nil {
 		return err
 	}
-	if err := in.Amount.Payable(path(i, "amount")); err != nil {
+	if err := in.Amount.CheckInstruction(path(i, "amount")); err != nil {
 		return err
 	}
 	if in.ReferenceID != "" {
@@ -257,11 +257,11 @@ func generateReferences(lines []Instruction, random io.Reader) error {
 		if lines[i].ReferenceID != "" {
 			continue
 		}
-		id, err := passerelle.NewReference(random, lines[i].Beneficiary.Scheme, i+1, len(lines))
-		if err != nil {
+		var bits [passerelle.MaxReference]byte
+		if _, err := io.ReadFull(random, bits[:]); err != nil {
 			return fmt.Errorf("generate a reference id: %w", err)
 		}
-		lines[i].ReferenceID = id
+		lines[i].ReferenceID = passerelle.NewReference(bits, lines[i].Beneficiary.Scheme, i+1, len(lines))
 	}
 	return nil
 }

@@ -105,6 +105,8 @@ type FieldValue struct {
 
 // Instruction is one line of a payment: an amount for one beneficiary.
 type Instruction struct {
+	// ID is unique among all instructions, and is assigned when stored.
+	ID int64
 	// ReferenceID is the end-to-end identifier, at most 31 characters.
 	ReferenceID string
 	Amount      passerelle.Money

@@ -1,0 +1,181 @@
+// Package access decides who calls and what they may do: tokens, scopes and
+// the applications that own them.
+//
+// It owns how tokens are made, hashed, checked and ended, and which principal
+// a token stands for. It does not own which scope a call needs (the route
+// table does) nor users. Tokens leave this package once, when they are made;
+// the database has their hashes only.
+//
+// It fails with Unauthenticated for every token that is no good, without
+// saying why, and with Forbidden for a wish to be granted more than one has.
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// PaymentTokenLife is how long a token bound to one payment is valid.
+const PaymentTokenLife = 7 * 24 * time.Hour
+
+// Access answers questions about tokens and applications. Now is real time:
+// the validity of credentials does not follow a sandbox's clock.
+type Access struct {
+	DB  *store.DB
+	Now func() time.Time
+}
+
+func unauthenticated() error {
+	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
+}
+
+// Authenticate resolves the bearer token of a request to a domain.
+func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, bearer string) (Principal, error) {
+	kind, ok := wellFormed(bearer)
+	if !ok {
+		return Principal{}, unauthenticated()
+	}
+	token, err := a.DB.TokenByHash(ctx, domain, hash(bearer))
+	if errors.Is(err, store.ErrNotFound) {
+		return Principal{}, unauthenticated()
+	}
+	if err != nil {
+		return Principal{}, fmt.Errorf("look a token up: %w", err)
+	}
+	if token.Kind != string(kind) || token.Revoked != nil || (token.Expires != nil && !a.Now().Before(*token.Expires)) {
+		return Principal{}, unauthenticated()
+	}
+	return principal(token), nil
+}
+
+func principal(t store.Token) Principal {
+	p := Principal{Token: t.ID, Kind: TokenKind(t.Kind), Domain: t.Domain, Client: t.Client, User: t.User, Payment: t.Payment}
+	for _, word := range strings.Fields(t.Scopes) {
+		p.Scopes = append(p.Scopes, passerelle.Scope(word))
+	}
+	return p
+}
+
+// Credentials are how an application identifies itself.
+type Credentials struct {
+	ClientID string
+	Secret   string
+}
+
+func badCredentials() error {
+	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "client_id, client_secret: unknown application or wrong secret."}
+}
+
+// Application finds the client whose credentials these are. An unknown id
+// takes the same path as a wrong secret.
+func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
+	id, err := strconv.ParseInt(c.ClientID, 10, 64)
+	if err != nil {
+		return store.Client{}, badCredentials()
+	}
+	client, err := a.DB.Client(ctx, domain, passerelle.ClientID(id))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.Client{}, fmt.Errorf("load client %d: %w", id, err)
+	}
+	if subtle.ConstantTimeCompare(client.SecretHash, hash(c.Secret)) != 1 {
+		return store.Client{}, badCredentials()
+	}
+	return client, nil
+}
+
+// Grant is a token just made. Text is shown once and stored nowhere.
+type Grant struct {
+	Text    string
+	Token   store.Token
+	Scopes  passerelle.Scopes
+	Expires *time.Time
+}
+
+// IssueService makes a service token for an application.
+func (a *Access) IssueService(ctx context.Context, client store.Client, scopes passerelle.Scopes) (Grant, error) {
+	values, err := settings.Load(ctx, &a.DB.Reader, client.Domain)
+	if err != nil {
+		return Grant{}, err
+	}
+	expires := a.Now().Add(time.Duration(values.Int(settings.ServiceTokenLife)) * time.Minute)
+	return a.issue(ctx, ServiceToken, store.Token{Domain: client.Domain, Client: client.ID, Expires: &expires}, scopes)
+}
+
+// IssuePayment makes a token that reaches one payment and nothing else. It has
+// no scope its maker lacks: payments:admin stands for all the others and can
+// itself never be granted here.
+func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
+	for _, scope := range scopes {
+		if scope == passerelle.ScopePaymentsAdmin {
+			return Grant{}, passerelle.InvalidField("scope", "payments:admin cannot be granted to a token bound to one payment")
+		}
+		if !maker.Scopes.Has(scope, passerelle.ScopePaymentsAdmin) {
+			return Grant{}, &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: fmt.Sprintf("scope: this token does not have %s and cannot grant it.", scope)}
+		}
+	}
+	expires := a.Now().Add(PaymentTokenLife)
+	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
+}
+
+// IssueOperator makes a permanent config or users token for the operator's own
+// programs.
+func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind) (Grant, error) {
+	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
+	if !ok {
+		return Grant{}, passerelle.InvalidField("kind", "must be config or users")
+	}
+	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope})
+}
+
+func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, scopes passerelle.Scopes) (Grant, error) {
+	text := mint(kind)
+	token.Kind, token.Hash, token.Scopes, token.Created = string(kind), hash(text), scopes.String(), a.Now()
+	err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateToken(&token) })
+	if err != nil {
+		return Grant{}, fmt.Errorf("store a %s token: %w", kind, err)
+	}
+	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, nil
+}
+
+// Register creates an application and returns its secret, shown once.
+func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
+	for i, uri := range redirectURIs {
+		if _, err := passerelle.ParseRedirectURI(fmt.Sprintf("redirect_uris[%d]", i), uri); err != nil {
+			return store.Client{}, "", err
+		}
+	}
+	if err := passerelle.CheckText("name", name, 255); err != nil {
+		return store.Client{}, "", err
+	}
+	secret := randomHex(32)
+	client := store.Client{Domain: domain, Name: name, SecretHash: hash(secret), RedirectURIs: redirectURIs, Created: a.Now()}
+	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateClient(&client) }); err != nil {
+		return store.Client{}, "", fmt.Errorf("store a client: %w", err)
+	}
+	return client, secret, nil
+}
+
+// hash is the only form in which a token or a secret is stored. They have at
+// least 128 random bits, so a fast hash is enough.
+func hash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+func randomHex(bytes int) string {
+	raw := make([]byte, bytes)
+	rand.Read(raw) // never fails, by its documentation
+	return hex.EncodeToString(raw)
+}

@@ -1,0 +1,219 @@
+// Package initiation holds what can be done with a payment: creating it,
+// validating it with the payer, following it at the bank and recovering what a
+// crash interrupted.
+//
+// It owns the order of things: intent is committed before a bank is called, no
+// bank is called inside a transaction, and a change of state is committed with
+// its transition, its event and its deliveries. It does not own the rules of a
+// payment (package payment), the words of a bank (its connector) or sending
+// events (package delivery).
+//
+// It fails with *passerelle.Error where the caller is at fault. When a bank's
+// answer does not come or makes no sense, nothing is rejected: the attempt
+// stays recorded, a loop asks the bank about its key, and the order is never
+// sent a second time unless the connector declares that its bank recognises
+// the key and the bank says that it never saw it.
+package initiation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+	"passerelle/webhook"
+)
+
+// Initiation does the payment use cases. Every field is required.
+type Initiation struct {
+	DB         *store.DB
+	Connectors *connector.Registry
+	// Random is the source of reference ids and attempt keys.
+	Random io.Reader
+	// Now is real time; each domain's clock turns it into its own.
+	Now func() time.Time
+	// MAC authenticates what comes back through the payer's browser.
+	MAC func(purpose string, data []byte) []byte
+	// Wake tells the sender of webhooks that there is news.
+	Wake func()
+	Log  *slog.Logger
+}
+
+// now is the present instant of a domain.
+func (i *Initiation) now(d passerelle.Domain) time.Time { return d.Clock.Now(i.Now()) }
+
+// Create makes a payment for a client of the domain.
+func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, draft payment.Draft, strict bool) (*payment.Payment, error) {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	policy := payment.Policy{MaxAmount: values.Text(settings.MaxAmount), Periodic: values.On(settings.PeriodicEnabled), Strict: strict}
+	p, first, err := payment.New(draft, policy, i.Random, i.now(d))
+	if err != nil {
+		return nil, err
+	}
+	p.Domain, p.Client = d.ID, by
+	if err := i.checkDraft(ctx, d, p); err != nil {
+		return nil, err
+	}
+	if err := i.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreatePayment(p, first) }); err != nil {
+		return nil, fmt.Errorf("store a payment: %w", err)
+	}
+	return p, nil
+}
+
+// checkDraft applies the rules that need more than the draft: the client's
+// redirect URIs, the users of the domain and the pre-selected connector.
+func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
+	if err := i.checkRedirect(ctx, d, p.Client, p.ClientRedirectURI); err != nil {
+		return err
+	}
+	if err := checkUsers(p); err != nil {
+		return err
+	}
+	if p.Connector == "" {
+		return nil
+	}
+	chosen, err := i.eligible(d, p, p.Connector)
+	if err != nil {
+		return err
+	}
+	p.Connector = chosen.Profile().UUID
+	return nil
+}
+
+func (i *Initiation) checkRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, uri string) error {
+	client, err := i.DB.Client(ctx, d.ID, by)
+	if err != nil {
+		return fmt.Errorf("load client %d: %w", by, err)
+	}
+	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
+		return nil
+	}
+	for _, registered := range client.RedirectURIs {
+		if uri == registered {
+			return nil
+		}
+	}
+	return passerelle.InvalidField("client_redirect_uri", "%q is not registered with client %d; registered are %q", uri, by, client.RedirectURIs)
+}
+
+// checkUsers refuses identities of users: no domain has users yet, so none of
+// them can exist.
+func checkUsers(p *payment.Payment) error {
+	named := map[string]*passerelle.Identity{"payer_identity": p.PayerIdentity, "operator_identity": p.OperatorIdentity}
+	for n, in := range p.Instructions {
+		named[fmt.Sprintf("instructions[%d].beneficiary_identity", n)] = in.BeneficiaryIdentity
+	}
+	for path, identity := range named {
+		if identity != nil && identity.IDUser != 0 {
+			return passerelle.InvalidField(path+".id_user", "no such user in this domain")
+		}
+	}
+	return nil
+}
+
+// Offered lists the connectors that may be offered to the payer: those that
+// are not hidden and that nothing excludes.
+func (i *Initiation) Offered(d passerelle.Domain, p *payment.Payment) []connector.Profile {
+	var offered []connector.Profile
+	for _, c := range i.Connectors.Initiators() {
+		profile := c.Profile()
+		if !profile.Hidden && usable(d, profile) && payment.Eligible(p.Incompatibilities(*profile.Payments, i.now(d))) {
+			offered = append(offered, profile)
+		}
+	}
+	return offered
+}
+
+// usable keeps simulated banks out of live domains.
+func usable(d passerelle.Domain, profile connector.Profile) bool {
+	return d.Kind == passerelle.Sandbox || !profile.Sandbox
+}
+
+// eligible finds a connector by UUID or numeric id and refuses one that cannot
+// carry the payment, naming the reasons.
+func (i *Initiation) eligible(d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, error) {
+	c, known := i.Connectors.Initiator(name)
+	if !known || !usable(d, c.Profile()) {
+		return nil, passerelle.InvalidField("connector_uuid", "no connector of that name initiates payments")
+	}
+	reasons := p.Incompatibilities(*c.Profile().Payments, i.now(d))
+	if payment.Eligible(reasons) {
+		return c, nil
+	}
+	for _, reason := range reasons {
+		if reason.Severity == payment.Incompatible {
+			return nil, passerelle.InvalidField("connector_uuid", "%s cannot carry this payment: %s (%s)", c.Profile().Name, reason.Description, reason.Code)
+		}
+	}
+	return c, nil
+}
+
+// commit stores a changed payment with the transitions that led to it, an
+// event for each of them, and whatever else has to be true at the same moment.
+func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also func(*store.Tx)) error {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil {
+		return err
+	}
+	return i.DB.Write(ctx, func(tx *store.Tx) error {
+		transitions := make([]payment.Transition, len(steps))
+		for n, step := range steps {
+			transitions[n] = step.Transition
+		}
+		if err := tx.UpdatePayment(p, transitions, check); err != nil {
+			return err
+		}
+		also(tx)
+		for _, step := range steps {
+			if err := tx.Emit(i.event(step, values.Location())); err != nil {
+				return err
+			}
+		}
+		tx.AfterCommit(i.Wake)
+		return nil
+	})
+}
+
+// event is what receivers are told of one transition: the payment as it stood
+// right after, without anything sensitive.
+func (i *Initiation) event(step payment.Step, zone *time.Location) store.Event {
+	p := &step.Payment
+	return store.Event{
+		Domain: p.Domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID),
+		Version: step.Transition.Seq, Created: step.Transition.At,
+		Body: wire.Encode(wire.NewPayment(p, wire.View{Location: zone, ConnectorID: i.ConnectorID})),
+	}
+}
+
+// ConnectorID is the deprecated numeric name of a connector.
+func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
+	c, known := i.Connectors.Initiator(uuid)
+	if !known {
+		return 0, false
+	}
+	return c.Profile().ID, true
+}
+
+// load reads a payment with everything a connector may need, or says that
+// there is none.
+func (i *Initiation) load(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
+	p, err := i.DB.Payment(ctx, d.ID, id, false)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, passerelle.Missing()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load payment %d: %w", id, err)
+	}
+	return p, nil
+}

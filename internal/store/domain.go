@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_frozen`
+
+func scanDomain(row scanner) (passerelle.Domain, error) {
+	var (
+		d               passerelle.Domain
+		created, offset int64
+		frozen          *int64
+	)
+	err := row.Scan(&d.ID, &d.Name, &d.Kind, &d.BaseURL, &created, &offset, &frozen)
+	d.Created = instant(created)
+	d.Clock = passerelle.Clock{Offset: time.Duration(offset) * time.Microsecond, Frozen: optionalInstant(frozen)}
+	return d, err
+}
+
+// Domains lists every domain, oldest first. It is the one read across owners;
+// loops and the operator's commands need it.
+func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
+	return collect(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
+}
+
+// Domain loads a domain by id, or ErrNotFound.
+func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle.Domain, error) {
+	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
+}
+
+// DomainByName loads a domain by its name, or ErrNotFound.
+func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Domain, error) {
+	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
+}
+
+// DomainByHost loads the domain whose base URL has the host (with its port, as
+// a Host header carries it), or ErrNotFound.
+func (r *Reader) DomainByHost(ctx context.Context, host string) (passerelle.Domain, error) {
+	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE host = $1`, host)
+}
+
+// CreateDomain stores a domain under the host of its base URL and gives it its
+// id. A name or host already taken is ErrDuplicate.
+func (tx *Tx) CreateDomain(d *passerelle.Domain, host string) error {
+	id, err := tx.newID("domain")
+	if err != nil {
+		return err
+	}
+	d.ID = passerelle.DomainID(id)
+	tx.execOne(ErrConflict, `INSERT INTO domain (id, name, kind, host, base_url, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id, d.Name, string(d.Kind), host, d.BaseURL, micros(d.Created))
+	return nil
+}
+
+// MoveDomain gives a domain another base URL.
+func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
+	tx.execOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
+}
+
+// SetClock sets a sandbox domain's clock, provided it is still what the caller
+// read; otherwise Write fails with ErrConflict.
+func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
+	tx.execOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
+		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND COALESCE(clock_frozen, -1) = COALESCE($5, -1)`,
+		to.Offset.Microseconds(), optionalMicros(to.Frozen), int64(id), from.Offset.Microseconds(), optionalMicros(from.Frozen))
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/payment"
+)
+
+// noLine is the line of an identity that belongs to the whole payment.
+const noLine = -1
+
+// plainIdentity is the part of an identity that everyone who sees the payment
+// sees; sealedIdentity the rest. The outer BirthDate stands in for the one of
+// Sensitive, because a date is stored as text.
+type plainIdentity struct {
+	IDUser         passerelle.UserID
+	Kind           passerelle.IdentityKind
+	ExternalRef    string
+	OrgName        string
+	OrgLegalStatus string
+}
+
+type sealedIdentity struct {
+	passerelle.Sensitive
+	BirthDate string
+}
+
+type identityRow struct {
+	id      int64
+	payment passerelle.PaymentID
+	role    string
+	line    int
+	plain   string
+	sealed  []byte
+}
+
+func identityPlace(domain passerelle.DomainID, id int64) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "payment_identity", Column: "sensitive", Row: id}
+}
+
+func (tx *Tx) insertIdentities(p *payment.Payment) error {
+	if err := tx.insertIdentity(p, "payer", noLine, p.PayerIdentity); err != nil {
+		return err
+	}
+	if err := tx.insertIdentity(p, "operator", noLine, p.OperatorIdentity); err != nil {
+		return err
+	}
+	for line, in := range p.Instructions {
+		if err := tx.insertIdentity(p, "beneficiary", line, in.BeneficiaryIdentity); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity *passerelle.Identity) error {
+	if identity == nil {
+		return nil
+	}
+	id, err := tx.newID("payment_identity")
+	if err != nil {
+		return err
+	}
+	plain, err := json.Marshal(plainIdentity{identity.IDUser, identity.Kind, identity.ExternalRef, identity.OrgName, identity.OrgLegalStatus})
+	if err != nil {
+		return fmt.Errorf("encode an identity: %w", err)
+	}
+	sealed, err := tx.sealIdentity(p.Domain, id, identity.Sensitive)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO payment_identity (id, payment_id, domain_id, role, line, plain, sensitive) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		id, int64(p.ID), int64(p.Domain), role, line, string(plain), sealed)
+	return nil
+}
+
+func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.Sensitive) ([]byte, error) {
+	if s == nil {
+		s = &passerelle.Sensitive{}
+	}
+	secret := sealedIdentity{Sensitive: *s}
+	if !s.BirthDate.IsZero() {
+		secret.BirthDate = s.BirthDate.String()
+	}
+	raw, err := json.Marshal(secret)
+	if err != nil {
+		return nil, fmt.Errorf("encode the sensitive part of an identity: %w", err)
+	}
+	sealed, err := tx.keys.Seal(identityPlace(domain, id), raw)
+	if err != nil {
+		return nil, fmt.Errorf("seal the sensitive part of an identity: %w", err)
+	}
+	return sealed, nil
+}
+
+// loadIdentities fills the identities of a page of payments. The sealed column
+// is not even read unless the sensitive part is asked for.
+func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) error {
+	list, args := idList(domain, page)
+	column := "NULL"
+	if sensitive {
+		column = "sensitive"
+	}
+	rows, err := collect(ctx, r, func(row scanner) (identityRow, error) {
+		var i identityRow
+		err := row.Scan(&i.id, &i.payment, &i.role, &i.line, &i.plain, &i.sealed)
+		return i, err
+	}, `SELECT id, payment_id, role, line, plain, `+column+` FROM payment_identity WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+	if err != nil {
+		return fmt.Errorf("load identities: %w", err)
+	}
+	byID := index(page)
+	for _, row := range rows {
+		identity, err := r.readIdentity(domain, row)
+		if err != nil {
+			return fmt.Errorf("read identity %d: %w", row.id, err)
+		}
+		place(byID[row.payment], row, identity)
+	}
+	return nil
+}
+
+func place(p *storedPayment, row identityRow, identity *passerelle.Identity) {
+	switch row.role {
+	case "payer":
+		p.PayerIdentity = identity
+	case "operator":
+		p.OperatorIdentity = identity
+	default:
+		p.Instructions[row.line].BeneficiaryIdentity = identity
+	}
+}
+
+func (r *Reader) readIdentity(domain passerelle.DomainID, row identityRow) (*passerelle.Identity, error) {
+	var plain plainIdentity
+	if err := json.Unmarshal([]byte(row.plain), &plain); err != nil {
+		return nil, err
+	}
+	identity := &passerelle.Identity{IDUser: plain.IDUser, Kind: plain.Kind, ExternalRef: plain.ExternalRef, OrgName: plain.OrgName, OrgLegalStatus: plain.OrgLegalStatus}
+	if row.sealed == nil {
+		return identity, nil
+	}
+	raw, err := r.keys.Open(identityPlace(domain, row.id), row.sealed)
+	if err != nil {
+		return nil, err
+	}
+	var secret sealedIdentity
+	if err := json.Unmarshal(raw, &secret); err != nil {
+		return nil, err
+	}
+	if secret.BirthDate != "" {
+		if secret.Sensitive.BirthDate, err = passerelle.ParseDate("birth_date", secret.BirthDate); err != nil {
+			return nil, err
+		}
+	}
+	identity.Sensitive = &secret.Sensitive
+	return identity, nil
+}

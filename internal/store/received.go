@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+// MaxReceived is how many requests the built-in receiver keeps per domain.
+const MaxReceived = 1000
+
+// Received is a request that arrived at the built-in receiver.
+type Received struct {
+	ID     int64
+	Domain passerelle.DomainID
+	// Name is the last segment of the path it came to.
+	Name string
+	At   time.Time
+	// Headers are as JSON; Body is as it came.
+	Headers string
+	Body    []byte
+	// Verdict says what came of checking the signature.
+	Verdict string
+}
+
+// ReceivedRequests lists the newest requests of a domain's receiver, oldest
+// first, at most MaxReceived.
+func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainID) ([]Received, error) {
+	return collect(ctx, r, func(row scanner) (Received, error) {
+		var (
+			got Received
+			at  int64
+		)
+		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.Verdict)
+		got.At = instant(at)
+		return got, err
+	}, `SELECT id, domain_id, name, at, headers, body, verdict FROM received WHERE domain_id = $1 ORDER BY id LIMIT $2`, int64(domain), MaxReceived)
+}
+
+// KeepReceived stores a request and forgets the oldest beyond MaxReceived.
+func (tx *Tx) KeepReceived(got Received) error {
+	id, err := tx.newID("received")
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO received (id, domain_id, name, at, headers, body, verdict) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		id, int64(got.Domain), got.Name, micros(got.At), got.Headers, got.Body, got.Verdict)
+	tx.exec(`DELETE FROM received WHERE domain_id = $1 AND id <= (
+		SELECT id FROM received WHERE domain_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, int64(got.Domain), MaxReceived)
+	return nil
+}
+
+// ForgetReceived empties a domain's receiver.
+func (tx *Tx) ForgetReceived(domain passerelle.DomainID) {
+	tx.exec(`DELETE FROM received WHERE domain_id = $1`, int64(domain))
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"passerelle"
+)
+
+// SandboxLedger keeps the orders of the simulated banks, so that they survive
+// a restart as a real bank's would.
+type SandboxLedger struct{ DB *DB }
+
+type sandboxOrder struct {
+	body    []byte
+	version int64
+}
+
+// Submit records that an order arrived: a new one is stored as body, a
+// repeated one only counted. It answers what is now stored, its version and
+// how often the order arrived.
+func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error) {
+	err = l.DB.Write(ctx, func(tx *Tx) error {
+		tx.query(func(row scanner) error { return row.Scan(&stored, &version, &submissions) },
+			`INSERT INTO sandbox_order (domain_id, key, version, submissions, body) VALUES ($1, $2, 1, 1, $3)
+			ON CONFLICT (domain_id, key) DO UPDATE SET submissions = sandbox_order.submissions + 1
+			RETURNING body, version, submissions`, int64(domain), key, body)
+		return nil
+	})
+	return stored, version, submissions, err
+}
+
+// Load reads an order, with found false when there is none of that key.
+func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error) {
+	order, err := one(ctx, &l.DB.Reader, func(row scanner) (sandboxOrder, error) {
+		var o sandboxOrder
+		err := row.Scan(&o.body, &o.version)
+		return o, err
+	}, `SELECT body, version FROM sandbox_order WHERE domain_id = $1 AND key = $2`, int64(domain), key)
+	if errors.Is(err, ErrNotFound) {
+		return nil, 0, false, nil
+	}
+	return order.body, order.version, err == nil, err
+}
+
+// Save stores an order over the version it was read at; saved is false when
+// somebody else was faster.
+func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error) {
+	err = l.DB.Write(ctx, func(tx *Tx) error {
+		tx.execOne(ErrConflict, `UPDATE sandbox_order SET body = $1, version = version + 1 WHERE domain_id = $2 AND key = $3 AND version = $4`,
+			body, int64(domain), key, version)
+		return nil
+	})
+	if errors.Is(err, ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// SandboxSubmissions says how often an order arrived at its simulated bank.
+func (r *Reader) SandboxSubmissions(ctx context.Context, domain passerelle.DomainID, key string) (int64, error) {
+	return one(ctx, r, func(row scanner) (int64, error) {
+		var n int64
+		err := row.Scan(&n)
+		return n, err
+	}, `SELECT submissions FROM sandbox_order WHERE domain_id = $1 AND key = $2`, int64(domain), key)
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+// Token is a credential as stored: what it allows, and the hash it is found by.
+type Token struct {
+	ID      int64
+	Domain  passerelle.DomainID
+	Client  passerelle.ClientID
+	Kind    string
+	Hash    []byte
+	Scopes  string
+	User    passerelle.UserID
+	Payment passerelle.PaymentID
+	Created time.Time
+	// Expires is nil for a token that is valid until revoked.
+	Expires *time.Time
+	Revoked *time.Time
+}
+
+const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, created, expires, revoked`
+
+func scanToken(row scanner) (Token, error) {
+	var (
+		t                     Token
+		client, user, payment *int64
+		created               int64
+		expires, revoked      *int64
+	)
+	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &created, &expires, &revoked)
+	t.Client, t.User, t.Payment = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[passerelle.PaymentID](payment)
+	t.Created, t.Expires, t.Revoked = instant(created), optionalInstant(expires), optionalInstant(revoked)
+	return t, err
+}
+
+func owner[T ~int64](id *int64) T {
+	if id == nil {
+		return 0
+	}
+	return T(*id)
+}
+
+func optionalID[T ~int64](id T) *int64 {
+	if id == 0 {
+		return nil
+	}
+	n := int64(id)
+	return &n
+}
+
+// TokenByHash loads the token of a hash within a domain, revoked or expired
+// ones included, or ErrNotFound.
+func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
+	return one(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token WHERE hash = $1 AND domain_id = $2`, hash, int64(domain))
+}
+
+// Tokens lists the newest tokens of a domain, at most limit.
+func (r *Reader) Tokens(ctx context.Context, domain passerelle.DomainID, limit int) ([]Token, error) {
+	return collect(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token WHERE domain_id = $1 ORDER BY id DESC LIMIT $2`, int64(domain), limit)
+}
+
+// CreateToken stores a token and gives it its id.
+func (tx *Tx) CreateToken(t *Token) error {
+	id, err := tx.newID("token")
+	if err != nil {
+		return err
+	}
+	t.ID = id
+	tx.execOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, created, expires)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		id, int64(t.Domain), optionalID(t.Client), t.Kind, t.Hash, t.Scopes, optionalID(t.User), optionalID(t.Payment),
+		micros(t.Created), optionalMicros(t.Expires))
+	return nil
+}
+
+// RevokeToken ends a token's validity; one already revoked is ErrNotFound.
+func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
+	tx.execOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
+}
+
+// PurgeTokens removes at most limit tokens that expired before the instant.
+func (tx *Tx) PurgeTokens(before time.Time, limit int) {
+	tx.exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires LIMIT $2)`, micros(before), limit)
+}

@@ -1,0 +1,18 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Encode writes an object of this package as it is sent: compact, and with
+// HTML characters as they are, because receivers sign and compare bytes.
+func Encode(object any) []byte {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(object); err != nil {
+		panic("wire: an object of this package cannot be encoded: " + err.Error())
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+}
