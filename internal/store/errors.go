@@ -59,7 +59,10 @@ func classify(err error) error {
 }
 
 func kindOf(err error) error {
-	if errors.Is(err, errAgain) {
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return nil // whatever the cause, it must not be simply tried again
+	case errors.Is(err, errAgain):
 		return passerelle.Unavailable
 	}
 	var fromSQLite *sqlite.Error

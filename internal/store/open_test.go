@@ -196,14 +196,14 @@ func TestReaderCannotWriteOnSQLite(t *testing.T) {
 }
 
 func TestWriteAfterClose(t *testing.T) {
-	db, err := Open(t.Context(), "sqlite::memory:", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, db.Write(t.Context(), insert(1, "a")), ErrClosed)
+	onEach(t, func(t *testing.T, db *DB) {
+		for range 2 {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantError(t, db.Write(t.Context(), insert(1, "a")), ErrClosed)
+	})
 }
 
 func TestPing(t *testing.T) {

@@ -98,7 +98,7 @@ func holdLock(t *testing.T, db *DB) {
 // TestConnectionLost cuts the connection once, at a place given by the bytes
 // that pass. The unit is written once whatever happens.
 func TestConnectionLost(t *testing.T) {
-	tests := map[string]cut{
+	tests := map[string]*cut{
 		"before the statements":  {toServer: "INSERT INTO probe"},
 		"after the statements":   {toClient: "INSERT 0 1\x00"},
 		"before COMMIT":          {toServer: "COMMIT"},
@@ -109,7 +109,7 @@ func TestConnectionLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := storetest.Postgres(t)
 			direct := open(t, address)
-			throughCut := openOnly(t, proxy(t, address, &cut))
+			throughCut := openOnly(t, proxy(t, address, cut))
 			called := 0
 			err := throughCut.Write(t.Context(), all(insert(1, "a"), func(tx *Tx) error {
 				tx.AfterCommit(func() { called++ })

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -113,39 +114,47 @@ func (w *writer) gather(first *unit) []*unit {
 // answer executes a group, together if that is possible, and otherwise one by
 // one, so that only the unit at fault fails.
 func (w *writer) answer(group []*unit) {
-	if len(group) > 1 && w.together(group) {
+	if results, ok := w.together(group); ok {
+		w.tell(group, results)
 		return
 	}
-	for _, u := range group {
-		err := w.alone(u)
-		w.report(1)
-		u.done <- err
+	for i, u := range group {
+		w.tell(group[i:i+1], []error{w.alone(u)})
 	}
 }
 
-// together executes the group in one transaction and reports whether it was
-// committed and answered. If not, nothing of it was written.
-func (w *writer) together(group []*unit) bool {
-	if err := w.begin(); err != nil {
-		return false
+func (w *writer) tell(group []*unit, results []error) {
+	if w.ended != nil {
+		w.ended(len(group))
 	}
-	results := make([]error, len(group))
-	for i, u := range group {
-		results[i] = w.member(u)
-		if errors.Is(results[i], errLost) {
-			w.disconnect()
-			return false
-		}
-	}
-	if err := w.control("COMMIT"); err != nil {
-		w.disconnect()
-		return false
-	}
-	w.report(len(group))
 	for i, u := range group {
 		u.done <- results[i]
 	}
-	return true
+}
+
+// together executes the group in one transaction. If that is not ok, nothing of
+// it was written. When there can be no transaction at all every unit fails: one
+// by one, each would wait for it as long.
+func (w *writer) together(group []*unit) (results []error, ok bool) {
+	if len(group) == 1 {
+		return nil, false
+	}
+	if err := w.begin(); err != nil {
+		return slices.Repeat([]error{err}, len(group)), true
+	}
+	for _, u := range group {
+		err := w.member(u)
+		if errors.Is(err, errLost) {
+			w.disconnect()
+			return nil, false
+		}
+		results = append(results, err)
+	}
+	if w.control("COMMIT") != nil {
+		w.disconnect()
+		return nil, false
+	}
+	return results, true
 }
 
 // member executes a unit under a savepoint. That the savepoint is still there
@@ -167,7 +176,7 @@ func (w *writer) member(u *unit) error {
 // alone executes a unit in a transaction of its own.
 func (w *writer) alone(u *unit) error {
 	if err := w.begin(); err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return err
 	}
 	if err := guard(u.tx.reset); err != nil {
 		w.disconnect()
@@ -218,13 +227,13 @@ func (w *writer) statement(ctx context.Context, s *statement) error {
 
 func (w *writer) begin() error {
 	if err := w.connect(context.Background()); err != nil {
-		return err
+		return fmt.Errorf("connect: %w", err)
 	}
-	err := w.control("BEGIN IMMEDIATE")
-	if err != nil {
+	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		w.disconnect()
+		return fmt.Errorf("begin: %w", err)
 	}
-	return err
+	return nil
 }
 
 // rollback gives the connection up when there is nothing to roll back, since
@@ -262,10 +271,4 @@ func (w *writer) disconnect() {
 	w.prepared.close()
 	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
 	w.conn = nil
-}
-
-func (w *writer) report(units int) {
-	if w.ended != nil {
-		w.ended(units)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle"
 	"passerelle/internal/store/storetest"
 )
 
@@ -187,29 +188,58 @@ func TestTakenUnitIsAnswered(t *testing.T) {
 // unit waits for it.
 func TestAnotherProcessWrites(t *testing.T) {
 	url := storetest.SQLite(t)
-	db := open(t, url)
-	other, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	other.SetMaxOpenConns(1)
-	execute := func(sql string) {
-		t.Helper()
-		if _, err := other.ExecContext(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	execute("BEGIN IMMEDIATE")
-	execute("INSERT INTO probe (id, name) VALUES (1, 'theirs')")
+	db, other := open(t, url), another(t, url)
+	other("BEGIN IMMEDIATE")
+	other("INSERT INTO probe (id, name) VALUES (1, 'theirs')")
 	answered := make(chan error)
 	go func() { answered <- db.Write(t.Context(), insert(2, "ours")) }()
 	wantNames(t, db, "")
-	execute("COMMIT")
+	other("COMMIT")
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
 	wantNames(t, db, "theirs ours")
+}
+
+// TestBusyDatabase has another process that keeps the lock for longer than the
+// writer waits: the whole group fails, and the writer lives on.
+func TestBusyDatabase(t *testing.T) {
+	url := storetest.SQLite(t)
+	db, other := open(t, url), another(t, url)
+	if err := db.engine.(*sqliteEngine).writer.control("PRAGMA busy_timeout = 10"); err != nil {
+		t.Fatal(err)
+	}
+	other("BEGIN IMMEDIATE")
+	results, groups := together(t, db, insert(1, "a"), insert(2, "b"))
+	for _, err := range results {
+		wantError(t, err, passerelle.Unavailable)
+	}
+	if diff := cmp.Diff([]int{2}, groups); diff != "" {
+		t.Error(diff)
+	}
+	other("COMMIT")
+	if err := db.Write(t.Context(), insert(3, "c")); err != nil {
+		t.Error(err)
+	}
+	wantNames(t, db, "c")
+}
+
+// another is a second process at the file: it executes statements on one
+// connection.
+func another(t *testing.T, url string) func(statement string) {
+	t.Helper()
+	pool, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	pool.SetMaxOpenConns(1)
+	return func(statement string) {
+		t.Helper()
+		if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestManyTexts needs more statements than are kept prepared.

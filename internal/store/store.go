@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"passerelle/internal/keys"
 )
@@ -28,6 +29,7 @@ type DB struct {
 	log        *slog.Logger
 	migrations []migration
 	sequences  sequences
+	closed     atomic.Bool
 }
 
 // Reader reads committed rows and cannot write.
@@ -88,5 +90,14 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the writes under way and closes all connections.
-func (db *DB) Close() error { return db.engine.close() }
+// Close waits for the writes under way and closes all connections. A second
+// call does nothing.
+func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return nil
+	}
+	if err := db.engine.close(); err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}

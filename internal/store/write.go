@@ -58,6 +58,9 @@ func (db *DB) execute(ctx context.Context, tx *Tx) error {
 	if tx.err != nil || len(tx.statements) == 0 {
 		return tx.err
 	}
+	if db.closed.Load() {
+		return ErrClosed
+	}
 	if err := db.engine.write(ctx, tx); err != nil {
 		return classify(resume(err))
 	}

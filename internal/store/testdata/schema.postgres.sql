@@ -1,0 +1,340 @@
+column attempt.id bigint NOT NULL IDENTITY
+column attempt.payment_id bigint NOT NULL
+column attempt.domain_id bigint NOT NULL
+column attempt.key text NOT NULL
+column attempt.connector_uuid text NOT NULL
+column attempt.mechanism text NOT NULL
+column attempt.state text NOT NULL
+column attempt.fields bytea NOT NULL
+column attempt.created bigint NOT NULL
+column attempt.asked bigint NOT NULL DEFAULT 0
+column attempt.lease_until bigint NOT NULL
+constraint attempt.attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint attempt.attempt_key_key UNIQUE (key)
+constraint attempt.attempt_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint attempt.attempt_payment_id_key UNIQUE (payment_id)
+constraint attempt.attempt_pkey PRIMARY KEY (id)
+constraint attempt.attempt_state_check CHECK ((state = ANY (ARRAY['open'::text, 'answered'::text, 'unknown'::text])))
+CREATE UNIQUE INDEX attempt_key_key ON attempt USING btree (key)
+CREATE UNIQUE INDEX attempt_payment_id_key ON attempt USING btree (payment_id)
+CREATE UNIQUE INDEX attempt_pkey ON attempt USING btree (id)
+CREATE INDEX attempt_unanswered ON attempt USING btree (domain_id, lease_until) WHERE (state <> 'answered'::text)
+column auth_provider.id bigint NOT NULL IDENTITY
+column auth_provider.domain_id bigint NOT NULL
+column auth_provider.type text NOT NULL
+column auth_provider.name text NOT NULL
+column auth_provider.secret bytea NOT NULL
+column auth_provider.created bigint NOT NULL
+column auth_provider.deleted bigint
+constraint auth_provider.auth_provider_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint auth_provider.auth_provider_pkey PRIMARY KEY (id)
+constraint auth_provider.auth_provider_type_check CHECK ((type = 'hmac_signature'::text))
+CREATE UNIQUE INDEX auth_provider_name ON auth_provider USING btree (domain_id, name) WHERE (deleted IS NULL)
+CREATE UNIQUE INDEX auth_provider_pkey ON auth_provider USING btree (id)
+column client.id bigint NOT NULL IDENTITY
+column client.domain_id bigint NOT NULL
+column client.name text NOT NULL
+column client.secret_hash bytea NOT NULL
+column client.redirect_uris text NOT NULL
+column client.created bigint NOT NULL
+column client.deleted bigint
+constraint client.client_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint client.client_pkey PRIMARY KEY (id)
+CREATE INDEX client_by_domain ON client USING btree (domain_id, id)
+CREATE UNIQUE INDEX client_pkey ON client USING btree (id)
+column counter.domain_id bigint NOT NULL
+column counter.name text NOT NULL
+column counter.shard bigint NOT NULL
+column counter.n bigint NOT NULL
+constraint counter.counter_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint counter.counter_pkey PRIMARY KEY (domain_id, name, shard)
+CREATE UNIQUE INDEX counter_pkey ON counter USING btree (domain_id, name, shard)
+column delivery.id bigint NOT NULL IDENTITY
+column delivery.domain_id bigint NOT NULL
+column delivery.webhook_id bigint NOT NULL
+column delivery.event_id bigint NOT NULL
+column delivery.subject text NOT NULL
+column delivery.subject_id bigint NOT NULL
+column delivery.version bigint NOT NULL
+column delivery.created bigint NOT NULL
+column delivery.attempts bigint NOT NULL DEFAULT 0
+column delivery.delivered bigint
+constraint delivery.delivery_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint delivery.delivery_event_id_fkey FOREIGN KEY (event_id) REFERENCES event(id)
+constraint delivery.delivery_pkey PRIMARY KEY (id)
+constraint delivery.delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE INDEX delivery_new ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (attempts = 0))
+CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE (delivered IS NULL)
+CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
+CREATE INDEX delivery_undelivered ON delivery USING btree (webhook_id, id) WHERE (delivered IS NULL)
+column delivery_attempt.id bigint NOT NULL IDENTITY
+column delivery_attempt.domain_id bigint NOT NULL
+column delivery_attempt.webhook_id bigint NOT NULL
+column delivery_attempt.delivery_id bigint NOT NULL
+column delivery_attempt.at bigint NOT NULL
+column delivery_attempt.duration bigint NOT NULL
+column delivery_attempt.status bigint
+column delivery_attempt.failure text
+constraint delivery_attempt.delivery_attempt_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES delivery(id)
+constraint delivery_attempt.delivery_attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint delivery_attempt.delivery_attempt_pkey PRIMARY KEY (id)
+constraint delivery_attempt.delivery_attempt_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt USING btree (delivery_id, id)
+CREATE UNIQUE INDEX delivery_attempt_pkey ON delivery_attempt USING btree (id)
+column domain.id bigint NOT NULL IDENTITY
+column domain.name text NOT NULL
+column domain.kind text NOT NULL
+column domain.host text NOT NULL
+column domain.base_url text NOT NULL
+column domain.created bigint NOT NULL
+column domain.clock_offset bigint NOT NULL DEFAULT 0
+column domain.clock_frozen bigint
+constraint domain.domain_check CHECK (((kind = 'sandbox'::text) OR ((clock_offset = 0) AND (clock_frozen IS NULL))))
+constraint domain.domain_host_key UNIQUE (host)
+constraint domain.domain_kind_check CHECK ((kind = ANY (ARRAY['sandbox'::text, 'live'::text])))
+constraint domain.domain_name_key UNIQUE (name)
+constraint domain.domain_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX domain_host_key ON domain USING btree (host)
+CREATE UNIQUE INDEX domain_name_key ON domain USING btree (name)
+CREATE UNIQUE INDEX domain_pkey ON domain USING btree (id)
+column event.id bigint NOT NULL IDENTITY
+column event.domain_id bigint NOT NULL
+column event.name text NOT NULL
+column event.subject text NOT NULL
+column event.subject_id bigint NOT NULL
+column event.version bigint NOT NULL
+column event.body bytea NOT NULL
+column event.created bigint NOT NULL
+constraint event.event_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint event.event_domain_id_subject_subject_id_name_version_key UNIQUE (domain_id, subject, subject_id, name, version)
+constraint event.event_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX event_domain_id_subject_subject_id_name_version_key ON event USING btree (domain_id, subject, subject_id, name, version)
+CREATE UNIQUE INDEX event_pkey ON event USING btree (id)
+column idempotency.id bigint NOT NULL IDENTITY
+column idempotency.domain_id bigint NOT NULL
+column idempotency.token_id bigint NOT NULL
+column idempotency.key_hash bytea NOT NULL
+column idempotency.request_hash bytea NOT NULL
+column idempotency.run bigint NOT NULL
+column idempotency.lease_until bigint NOT NULL
+column idempotency.subject bigint
+column idempotency.answer bytea
+column idempotency.expires bigint NOT NULL
+constraint idempotency.idempotency_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint idempotency.idempotency_domain_id_token_id_key_hash_key UNIQUE (domain_id, token_id, key_hash)
+constraint idempotency.idempotency_pkey PRIMARY KEY (id)
+CREATE INDEX idempotency_by_expiry ON idempotency USING btree (expires)
+CREATE UNIQUE INDEX idempotency_domain_id_token_id_key_hash_key ON idempotency USING btree (domain_id, token_id, key_hash)
+CREATE UNIQUE INDEX idempotency_pkey ON idempotency USING btree (id)
+column instruction.id bigint NOT NULL IDENTITY
+column instruction.payment_id bigint NOT NULL
+column instruction.position bigint NOT NULL
+column instruction.domain_id bigint NOT NULL
+column instruction.reference_id text NOT NULL
+column instruction.amount bigint NOT NULL
+column instruction.label text NOT NULL
+column instruction.execution_date text
+column instruction.start_date text
+column instruction.end_date text
+column instruction.frequency text
+column instruction.beneficiary_scheme text NOT NULL
+column instruction.beneficiary_identification text NOT NULL
+column instruction.beneficiary_label text NOT NULL
+column instruction.beneficiary_issuer text
+column instruction.state text
+column instruction.error_code text
+column instruction.error_description text
+column instruction.exec_date text
+constraint instruction.instruction_amount_check CHECK ((amount > 0))
+constraint instruction.instruction_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint instruction.instruction_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint instruction.instruction_payment_id_position_key UNIQUE (payment_id, "position")
+constraint instruction.instruction_pkey PRIMARY KEY (id)
+constraint instruction.instruction_state_check CHECK (((state IS NULL) OR (state = ANY (ARRAY['pending'::text, 'rejected'::text, 'done'::text, 'accepted'::text]))))
+CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
+CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
+column payment.id bigint NOT NULL IDENTITY
+column payment.domain_id bigint NOT NULL
+column payment.client_id bigint NOT NULL
+column payment.version bigint NOT NULL
+column payment.seq bigint NOT NULL
+column payment.state text NOT NULL
+column payment.state_detail text
+column payment.action text
+column payment.error_code text
+column payment.error_description text
+column payment.fields text
+column payment.validate_uri text
+column payment.connector_uuid text
+column payment.validate_mechanism text
+column payment.registered bigint NOT NULL
+column payment.validated bigint
+column payment.client_redirect_uri text NOT NULL
+column payment.client_state text NOT NULL
+column payment.webview_url text
+column payment.bank_payment_id text
+column payment.payer_scheme text
+column payment.payer_identification text
+column payment.payer_label text
+column payment.payer_issuer text
+column payment.currency text NOT NULL
+column payment.date_type text NOT NULL
+column payment.amount bigint NOT NULL
+column payment.instruction_count bigint NOT NULL
+column payment.next_check bigint
+column payment.check_lease bigint NOT NULL DEFAULT 0
+constraint payment.payment_amount_check CHECK ((amount > 0))
+constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
+constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))
+constraint payment.payment_check2 CHECK (((state = ANY (ARRAY['created'::text, 'validating'::text, 'pending'::text])) OR ((action IS NULL) AND (validate_uri IS NULL) AND (next_check IS NULL))))
+constraint payment.payment_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
+constraint payment.payment_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment.payment_id_seq_state_fkey FOREIGN KEY (id, seq, state) REFERENCES payment_transition(payment_id, seq, to_state)
+constraint payment.payment_instruction_count_check CHECK ((instruction_count > 0))
+constraint payment.payment_pkey PRIMARY KEY (id)
+CREATE INDEX payment_by_amount ON payment USING btree (domain_id, amount, id)
+CREATE INDEX payment_by_id ON payment USING btree (domain_id, id)
+CREATE INDEX payment_by_registration ON payment USING btree (domain_id, registered, id)
+CREATE INDEX payment_by_state ON payment USING btree (domain_id, state, registered, id)
+CREATE INDEX payment_by_validation ON payment USING btree (domain_id, validated, id)
+CREATE UNIQUE INDEX payment_pkey ON payment USING btree (id)
+CREATE INDEX payment_to_check ON payment USING btree (domain_id, next_check) WHERE (next_check IS NOT NULL)
+CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq ON payment FOR EACH ROW WHEN ((new.seq < old.seq)) EXECUTE FUNCTION payment_moves_forward()
+column payment_edge.from_state text NOT NULL
+column payment_edge.to_state text NOT NULL
+constraint payment_edge.payment_edge_pkey PRIMARY KEY (from_state, to_state)
+CREATE UNIQUE INDEX payment_edge_pkey ON payment_edge USING btree (from_state, to_state)
+column payment_given.payment_id bigint NOT NULL
+column payment_given.domain_id bigint NOT NULL
+column payment_given.fields bytea NOT NULL
+constraint payment_given.payment_given_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_given.payment_given_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint payment_given.payment_given_pkey PRIMARY KEY (payment_id)
+CREATE UNIQUE INDEX payment_given_pkey ON payment_given USING btree (payment_id)
+column payment_identity.id bigint NOT NULL IDENTITY
+column payment_identity.payment_id bigint NOT NULL
+column payment_identity.domain_id bigint NOT NULL
+column payment_identity.role text NOT NULL
+column payment_identity.line bigint NOT NULL
+column payment_identity.plain text NOT NULL
+column payment_identity.sensitive bytea NOT NULL
+constraint payment_identity.payment_identity_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_identity.payment_identity_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint payment_identity.payment_identity_payment_id_role_line_key UNIQUE (payment_id, role, line)
+constraint payment_identity.payment_identity_pkey PRIMARY KEY (id)
+constraint payment_identity.payment_identity_role_check CHECK ((role = ANY (ARRAY['payer'::text, 'operator'::text, 'beneficiary'::text])))
+CREATE UNIQUE INDEX payment_identity_payment_id_role_line_key ON payment_identity USING btree (payment_id, role, line)
+CREATE UNIQUE INDEX payment_identity_pkey ON payment_identity USING btree (id)
+column payment_transition.payment_id bigint NOT NULL
+column payment_transition.seq bigint NOT NULL
+column payment_transition.domain_id bigint NOT NULL
+column payment_transition.previous_seq bigint
+column payment_transition.from_state text
+column payment_transition.to_state text NOT NULL
+column payment_transition.cause text NOT NULL
+column payment_transition.actor text NOT NULL
+column payment_transition.bank_status text NOT NULL
+column payment_transition.at bigint NOT NULL
+constraint payment_transition.payment_transition_check CHECK ((((seq = 0) AND (previous_seq IS NULL) AND (from_state IS NULL) AND (to_state = 'created'::text)) OR ((seq > 0) AND (previous_seq IS NOT NULL) AND (previous_seq = (seq - 1)) AND (from_state IS NOT NULL))))
+constraint payment_transition.payment_transition_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_transition.payment_transition_from_state_to_state_fkey FOREIGN KEY (from_state, to_state) REFERENCES payment_edge(from_state, to_state)
+constraint payment_transition.payment_transition_payment_id_previous_seq_from_state_fkey FOREIGN KEY (payment_id, previous_seq, from_state) REFERENCES payment_transition(payment_id, seq, to_state)
+constraint payment_transition.payment_transition_payment_id_seq_to_state_key UNIQUE (payment_id, seq, to_state)
+constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, seq)
+CREATE UNIQUE INDEX payment_transition_payment_id_seq_to_state_key ON payment_transition USING btree (payment_id, seq, to_state)
+CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
+CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
+column received.id bigint NOT NULL IDENTITY
+column received.domain_id bigint NOT NULL
+column received.name text NOT NULL
+column received.at bigint NOT NULL
+column received.headers text NOT NULL
+column received.body bytea NOT NULL
+column received.verdict text NOT NULL
+constraint received.received_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint received.received_pkey PRIMARY KEY (id)
+CREATE INDEX received_by_domain ON received USING btree (domain_id, id)
+CREATE UNIQUE INDEX received_pkey ON received USING btree (id)
+column sandbox_order.domain_id bigint NOT NULL
+column sandbox_order.key text NOT NULL
+column sandbox_order.version bigint NOT NULL
+column sandbox_order.submissions bigint NOT NULL
+column sandbox_order.body bytea NOT NULL
+constraint sandbox_order.sandbox_order_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint sandbox_order.sandbox_order_pkey PRIMARY KEY (domain_id, key)
+CREATE UNIQUE INDEX sandbox_order_pkey ON sandbox_order USING btree (domain_id, key)
+column schema_migration.version bigint NOT NULL
+column schema_migration.name text NOT NULL
+column schema_migration.checksum text NOT NULL
+column schema_migration.applied bigint NOT NULL
+constraint schema_migration.schema_migration_pkey PRIMARY KEY (version)
+CREATE UNIQUE INDEX schema_migration_pkey ON schema_migration USING btree (version)
+column sequence.name text NOT NULL
+column sequence.next bigint NOT NULL
+constraint sequence.sequence_next_check CHECK ((next > 0))
+constraint sequence.sequence_pkey PRIMARY KEY (name)
+CREATE UNIQUE INDEX sequence_pkey ON sequence USING btree (name)
+column setting.domain_id bigint NOT NULL
+column setting.key text NOT NULL
+column setting.value text NOT NULL
+column setting.updated bigint NOT NULL
+constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
+CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
+column token.id bigint NOT NULL IDENTITY
+column token.domain_id bigint NOT NULL
+column token.client_id bigint
+column token.kind text NOT NULL
+column token.hash bytea NOT NULL
+column token.scopes text NOT NULL
+column token.user_id bigint
+column token.payment_id bigint
+column token.created bigint NOT NULL
+column token.expires bigint
+column token.revoked bigint
+constraint token.token_check CHECK (((kind = 'payment'::text) = (payment_id IS NOT NULL)))
+constraint token.token_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
+constraint token.token_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint token.token_hash_key UNIQUE (hash)
+constraint token.token_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'code'::text, 'service'::text, 'payment'::text, 'config'::text, 'users'::text])))
+constraint token.token_pkey PRIMARY KEY (id)
+CREATE INDEX token_by_domain ON token USING btree (domain_id, id)
+CREATE INDEX token_by_expiry ON token USING btree (expires) WHERE (expires IS NOT NULL)
+CREATE UNIQUE INDEX token_hash_key ON token USING btree (hash)
+CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
+column webhook.id bigint NOT NULL IDENTITY
+column webhook.domain_id bigint NOT NULL
+column webhook.client_id bigint
+column webhook.event text NOT NULL
+column webhook.url text NOT NULL
+column webhook.auth_id bigint
+column webhook.created bigint NOT NULL
+column webhook.updated bigint
+column webhook.deleted bigint
+column webhook.next_flush bigint
+column webhook.flush_after bigint NOT NULL DEFAULT 0
+column webhook.holder text NOT NULL DEFAULT ''::text
+column webhook.lease_until bigint NOT NULL DEFAULT 0
+constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_provider(id)
+constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
+constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint webhook.webhook_pkey PRIMARY KEY (id)
+CREATE INDEX webhook_by_event ON webhook USING btree (domain_id, event) WHERE (deleted IS NULL)
+CREATE UNIQUE INDEX webhook_pkey ON webhook USING btree (id)
+CREATE INDEX webhook_to_flush ON webhook USING btree (domain_id, next_flush) WHERE ((next_flush IS NOT NULL) AND (deleted IS NULL))
+CREATE OR REPLACE FUNCTION payment_moves_forward()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'a payment never goes back to an earlier state' USING ERRCODE = 'check_violation';
+END $function$
+
+CREATE OR REPLACE FUNCTION payment_transition_stays()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'the history of a payment is never rewritten' USING ERRCODE = 'check_violation';
+END $function$
+

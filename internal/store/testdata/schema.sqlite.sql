@@ -1,0 +1,289 @@
+CREATE TABLE attempt (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  payment_id     BIGINT NOT NULL UNIQUE REFERENCES payment (id),
+  domain_id      BIGINT NOT NULL REFERENCES domain (id),
+  key            TEXT NOT NULL UNIQUE,
+  connector_uuid TEXT NOT NULL,
+  mechanism      TEXT NOT NULL,
+  state          TEXT NOT NULL CHECK (state IN ('open', 'answered', 'unknown')),
+  fields         BLOB NOT NULL,
+  created        BIGINT NOT NULL,
+  asked          BIGINT NOT NULL DEFAULT 0,
+  lease_until    BIGINT NOT NULL
+);
+CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
+CREATE TABLE auth_provider (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  type      TEXT NOT NULL CHECK (type IN ('hmac_signature')),
+  name      TEXT NOT NULL,
+  secret    BLOB NOT NULL,
+  created   BIGINT NOT NULL,
+  deleted   BIGINT
+);
+CREATE UNIQUE INDEX auth_provider_name ON auth_provider (domain_id, name) WHERE deleted IS NULL;
+CREATE TABLE client (
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id     BIGINT NOT NULL REFERENCES domain (id),
+  name          TEXT NOT NULL,
+  secret_hash   BLOB NOT NULL,
+  redirect_uris TEXT NOT NULL,
+  created       BIGINT NOT NULL,
+  deleted       BIGINT
+);
+CREATE INDEX client_by_domain ON client (domain_id, id);
+CREATE TABLE counter (
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  name      TEXT NOT NULL,
+  shard     BIGINT NOT NULL,
+  n         BIGINT NOT NULL,
+  PRIMARY KEY (domain_id, name, shard)
+);
+CREATE TABLE delivery (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id   BIGINT NOT NULL REFERENCES domain (id),
+  webhook_id  BIGINT NOT NULL REFERENCES webhook (id),
+  event_id    BIGINT NOT NULL REFERENCES event (id),
+  subject     TEXT NOT NULL,
+  subject_id  BIGINT NOT NULL,
+  version     BIGINT NOT NULL,
+  created     BIGINT NOT NULL,
+  attempts    BIGINT NOT NULL DEFAULT 0,
+  delivered   BIGINT
+);
+CREATE INDEX delivery_new ON delivery (webhook_id, id) WHERE delivered IS NULL AND attempts = 0;
+CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL;
+CREATE INDEX delivery_undelivered ON delivery (webhook_id, id) WHERE delivered IS NULL;
+CREATE TABLE delivery_attempt (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id   BIGINT NOT NULL REFERENCES domain (id),
+  webhook_id  BIGINT NOT NULL REFERENCES webhook (id),
+  delivery_id BIGINT NOT NULL REFERENCES delivery (id),
+  at          BIGINT NOT NULL,
+  duration    BIGINT NOT NULL,
+  status      BIGINT,
+  failure     TEXT
+);
+CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt (delivery_id, id);
+CREATE TABLE domain (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  name         TEXT NOT NULL UNIQUE,
+  kind         TEXT NOT NULL CHECK (kind IN ('sandbox', 'live')),
+  host         TEXT NOT NULL UNIQUE,
+  base_url     TEXT NOT NULL,
+  created      BIGINT NOT NULL,
+  clock_offset BIGINT NOT NULL DEFAULT 0,
+  clock_frozen BIGINT,
+  CHECK (kind = 'sandbox' OR (clock_offset = 0 AND clock_frozen IS NULL))
+);
+CREATE TABLE event (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id    BIGINT NOT NULL REFERENCES domain (id),
+  name         TEXT NOT NULL,
+  subject      TEXT NOT NULL,
+  subject_id   BIGINT NOT NULL,
+  version      BIGINT NOT NULL,
+  body         BLOB NOT NULL,
+  created      BIGINT NOT NULL,
+  UNIQUE (domain_id, subject, subject_id, name, version)
+);
+CREATE TABLE idempotency (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id    BIGINT NOT NULL REFERENCES domain (id),
+  token_id     BIGINT NOT NULL,
+  key_hash     BLOB NOT NULL,
+  request_hash BLOB NOT NULL,
+  run          BIGINT NOT NULL,
+  lease_until  BIGINT NOT NULL,
+  subject      BIGINT,
+  answer       BLOB,
+  expires      BIGINT NOT NULL,
+  UNIQUE (domain_id, token_id, key_hash)
+);
+CREATE INDEX idempotency_by_expiry ON idempotency (expires);
+CREATE TABLE instruction (
+  id                         INTEGER PRIMARY KEY AUTOINCREMENT,
+  payment_id                 BIGINT NOT NULL REFERENCES payment (id),
+  position                   BIGINT NOT NULL,
+  domain_id                  BIGINT NOT NULL REFERENCES domain (id),
+  reference_id               TEXT NOT NULL,
+  amount                     BIGINT NOT NULL CHECK (amount > 0),
+  label                      TEXT NOT NULL,
+  execution_date             TEXT,
+  start_date                 TEXT,
+  end_date                   TEXT,
+  frequency                  TEXT,
+  beneficiary_scheme         TEXT NOT NULL,
+  beneficiary_identification TEXT NOT NULL,
+  beneficiary_label          TEXT NOT NULL,
+  beneficiary_issuer         TEXT,
+  state                      TEXT CHECK (state IS NULL OR state IN ('pending', 'rejected', 'done', 'accepted')),
+  error_code                 TEXT,
+  error_description          TEXT,
+  exec_date                  TEXT,
+  UNIQUE (payment_id, position)
+);
+CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq ON payment
+WHEN NEW.seq < OLD.seq
+BEGIN
+  SELECT RAISE(ABORT, 'a payment never goes back to an earlier state');
+END;
+CREATE TABLE payment (
+  id                  INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id           BIGINT NOT NULL REFERENCES domain (id),
+  client_id           BIGINT NOT NULL REFERENCES client (id),
+  version             BIGINT NOT NULL,
+  seq                 BIGINT NOT NULL,
+  state               TEXT NOT NULL,
+  state_detail        TEXT CHECK (state_detail IS NULL OR (state_detail = 'cancelling' AND state IN ('validating', 'pending'))),
+  action              TEXT,
+  error_code          TEXT,
+  error_description   TEXT,
+  fields              TEXT,
+  validate_uri        TEXT,
+  connector_uuid      TEXT,
+  validate_mechanism  TEXT,
+  registered          BIGINT NOT NULL,
+  validated           BIGINT,
+  client_redirect_uri TEXT NOT NULL,
+  client_state        TEXT NOT NULL,
+  webview_url         TEXT,
+  bank_payment_id     TEXT,
+  payer_scheme        TEXT,
+  payer_identification TEXT,
+  payer_label         TEXT,
+  payer_issuer        TEXT,
+  currency            TEXT NOT NULL,
+  date_type           TEXT NOT NULL,
+  amount              BIGINT NOT NULL CHECK (amount > 0),
+  instruction_count   BIGINT NOT NULL CHECK (instruction_count > 0),
+  -- When the bank is to be asked next, in the domain's time, and the lease of
+  -- the worker that asks, in the database's.
+  next_check          BIGINT,
+  check_lease         BIGINT NOT NULL DEFAULT 0,
+  CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
+  CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL)),
+  FOREIGN KEY (id, seq, state) REFERENCES payment_transition (payment_id, seq, to_state)
+);
+CREATE INDEX payment_by_amount ON payment (domain_id, amount, id);
+CREATE INDEX payment_by_id ON payment (domain_id, id);
+CREATE INDEX payment_by_registration ON payment (domain_id, registered, id);
+CREATE INDEX payment_by_state ON payment (domain_id, state, registered, id);
+CREATE INDEX payment_by_validation ON payment (domain_id, validated, id);
+CREATE INDEX payment_to_check ON payment (domain_id, next_check) WHERE next_check IS NOT NULL;
+CREATE TABLE payment_edge (
+  from_state TEXT NOT NULL,
+  to_state   TEXT NOT NULL,
+  PRIMARY KEY (from_state, to_state)
+);
+CREATE TABLE payment_given (
+  payment_id BIGINT NOT NULL PRIMARY KEY REFERENCES payment (id),
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  fields     BLOB NOT NULL
+);
+CREATE TABLE payment_identity (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  payment_id BIGINT NOT NULL REFERENCES payment (id),
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  role       TEXT NOT NULL CHECK (role IN ('payer', 'operator', 'beneficiary')),
+  line       BIGINT NOT NULL,
+  plain      TEXT NOT NULL,
+  sensitive  BLOB NOT NULL,
+  UNIQUE (payment_id, role, line)
+);
+CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition
+BEGIN
+  SELECT RAISE(ABORT, 'the history of a payment is never rewritten');
+END;
+CREATE TABLE payment_transition (
+  payment_id   BIGINT NOT NULL,
+  seq          BIGINT NOT NULL,
+  domain_id    BIGINT NOT NULL REFERENCES domain (id),
+  previous_seq BIGINT,
+  from_state   TEXT,
+  to_state     TEXT NOT NULL,
+  cause        TEXT NOT NULL,
+  actor        TEXT NOT NULL,
+  bank_status  TEXT NOT NULL,
+  at           BIGINT NOT NULL,
+  PRIMARY KEY (payment_id, seq),
+  UNIQUE (payment_id, seq, to_state),
+  CHECK (
+    (seq = 0 AND previous_seq IS NULL AND from_state IS NULL AND to_state = 'created') OR
+    (seq > 0 AND previous_seq IS NOT NULL AND previous_seq = seq - 1 AND from_state IS NOT NULL)
+  ),
+  FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
+  FOREIGN KEY (payment_id, previous_seq, from_state) REFERENCES payment_transition (payment_id, seq, to_state)
+);
+CREATE TABLE received (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  name      TEXT NOT NULL,
+  at        BIGINT NOT NULL,
+  headers   TEXT NOT NULL,
+  body      BLOB NOT NULL,
+  verdict   TEXT NOT NULL
+);
+CREATE INDEX received_by_domain ON received (domain_id, id);
+CREATE TABLE sandbox_order (
+  domain_id   BIGINT NOT NULL REFERENCES domain (id),
+  key         TEXT NOT NULL,
+  version     BIGINT NOT NULL,
+  submissions BIGINT NOT NULL,
+  body        BLOB NOT NULL,
+  PRIMARY KEY (domain_id, key)
+);
+CREATE TABLE schema_migration (
+	version BIGINT NOT NULL PRIMARY KEY,
+	name TEXT NOT NULL,
+	checksum TEXT NOT NULL,
+	applied BIGINT NOT NULL
+);
+CREATE TABLE sequence (
+	name TEXT NOT NULL PRIMARY KEY,
+	next BIGINT NOT NULL CHECK (next > 0)
+);
+CREATE TABLE setting (
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  key       TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  updated   BIGINT NOT NULL,
+  PRIMARY KEY (domain_id, key)
+);
+CREATE TABLE token (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  client_id  BIGINT REFERENCES client (id),
+  kind       TEXT NOT NULL CHECK (kind IN ('user', 'code', 'service', 'payment', 'config', 'users')),
+  hash       BLOB NOT NULL UNIQUE,
+  scopes     TEXT NOT NULL,
+  user_id    BIGINT,
+  payment_id BIGINT,
+  created    BIGINT NOT NULL,
+  expires    BIGINT,
+  revoked    BIGINT,
+  CHECK ((kind = 'payment') = (payment_id IS NOT NULL))
+);
+CREATE INDEX token_by_domain ON token (domain_id, id);
+CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
+CREATE TABLE webhook (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  client_id  BIGINT REFERENCES client (id),
+  event      TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  auth_id    BIGINT REFERENCES auth_provider (id),
+  created    BIGINT NOT NULL,
+  updated    BIGINT,
+  deleted    BIGINT,
+  -- When the flusher is to try again what failed, in the domain's time; null
+  -- when nothing has. Its place in the queue is kept between runs, so that
+  -- one payload that always fails does not starve the rest.
+  next_flush  BIGINT,
+  flush_after BIGINT NOT NULL DEFAULT 0,
+  -- Who sends to this webhook now: one worker at a time, by the database's clock.
+  holder      TEXT NOT NULL DEFAULT '',
+  lease_until BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
+CREATE INDEX webhook_to_flush ON webhook (domain_id, next_flush) WHERE next_flush IS NOT NULL AND deleted IS NULL;
