@@ -56,6 +56,23 @@ func TestValuesComeBack(t *testing.T) {
 	})
 }
 
+// TestEmptyBytesAreNotNull: only nil bytes are NULL.
+func TestEmptyBytesAreNotNull(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		err := db.Write(t.Context(), func(tx *Tx) error {
+			tx.exec(`INSERT INTO probe (id, name, data) VALUES (1, 'empty', $1), (2, 'null', $2)`, []byte{}, []byte(nil))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := one(t.Context(), &db.Reader, scanString, `SELECT name FROM probe WHERE data IS NOT NULL`)
+		if err != nil || name != "empty" {
+			t.Errorf("not null is %q, %v", name, err)
+		}
+	})
+}
+
 func TestParametersGoByNumber(t *testing.T) {
 	onEach(t, func(t *testing.T, db *DB) {
 		got, err := one(t.Context(), &db.Reader, scanString,
