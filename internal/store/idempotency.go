@@ -1,0 +1,163 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+// How long answers are kept for repetitions, and how long a request may be
+// under way before another one may take its key over; a request has a shorter
+// deadline than that. Both run on the database's clock.
+const (
+	answerRetention = 24 * time.Hour
+	keyLease        = 2 * time.Minute
+)
+
+// RepeatKey is an Idempotency-Key as one token used it, with the hash of the
+// request it came with.
+type RepeatKey struct {
+	Domain  passerelle.DomainID
+	Token   int64
+	Key     []byte // SHA-256
+	Request []byte // SHA-256
+}
+
+// Execution is the right to execute the request of a key. Its zero value is a
+// request without a key, for which [Tx.Executed] and the like do nothing.
+type Execution struct {
+	Domain passerelle.DomainID
+	ID     int64
+	Run    int64
+}
+
+// Claim is what became of the attempt to execute a request. Exactly one of
+// Execution.ID, Answer, Other and Wait is set.
+type Claim struct {
+	// Execution is set when the request is to be executed now. Subject is
+	// then what an earlier execution made before it was cut off, or zero: it
+	// must not be made again.
+	Execution Execution
+	Subject   int64
+	// Answer is the answer kept from the first execution.
+	Answer []byte
+	// Other is true when the key came with another request.
+	Other bool
+	// Wait is how long the execution under way may still take.
+	Wait time.Duration
+}
+
+// ClaimKey claims the execution of a request, durably. A key that is new, that
+// has expired, or whose execution was cut off and has outlived its lease is
+// given to the caller; of several callers at once, to one.
+func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
+	var row keyRow
+	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })
+	if err != nil {
+		return Claim{}, fmt.Errorf("claim an idempotency key: %w", err)
+	}
+	return row.claim(k, db.keys)
+}
+
+// keyRow is a row of the table after the attempt to claim it.
+type keyRow struct {
+	execution Execution
+	claimed   bool
+	request   []byte
+	wait      int64
+	subject   *int64
+	answer    []byte
+}
+
+// claimKey takes the row when nobody has it, and reads it in any case.
+func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
+	id, err := tx.newID("idempotency")
+	if err != nil {
+		return err
+	}
+	tx.onRetry(func() { *row = keyRow{} })
+	tx.query(func(s scanner) error {
+		row.claimed = true
+		return s.Scan(&row.execution.ID)
+	}, `INSERT INTO idempotency (id, domain_id, token_id, key_hash, request_hash, run, lease_until, expires)
+		VALUES ($1, $2, $3, $4, $5, 1, {now} + $6, {now} + $7)
+		ON CONFLICT (domain_id, token_id, key_hash) DO UPDATE SET
+			request_hash = excluded.request_hash, run = idempotency.run + 1,
+			lease_until = excluded.lease_until, expires = excluded.expires,
+			answer = NULL, subject = CASE WHEN idempotency.expires < {now} THEN NULL ELSE idempotency.subject END
+		WHERE idempotency.expires < {now} OR (idempotency.answer IS NULL
+			AND idempotency.lease_until < {now} AND idempotency.request_hash = excluded.request_hash)
+		RETURNING id`,
+		id, int64(k.Domain), k.Token, k.Key, k.Request, keyLease.Microseconds(), answerRetention.Microseconds())
+	tx.query(func(s scanner) error {
+		row.execution.Domain = k.Domain
+		return s.Scan(&row.execution.ID, &row.execution.Run, &row.request, &row.wait, &row.subject, &row.answer)
+	}, `SELECT id, run, request_hash, lease_until - {now}, subject, answer FROM idempotency
+		WHERE domain_id = $1 AND token_id = $2 AND key_hash = $3`, int64(k.Domain), k.Token, k.Key)
+	return nil
+}
+
+func (row keyRow) claim(k RepeatKey, ring *keys.Ring) (Claim, error) {
+	switch {
+	case row.claimed:
+		return Claim{Execution: row.execution, Subject: owner[int64](row.subject)}, nil
+	case !bytes.Equal(row.request, k.Request):
+		return Claim{Other: true}, nil
+	case row.answer == nil:
+		return Claim{Wait: max(time.Duration(row.wait)*time.Microsecond, time.Second)}, nil
+	}
+	answer, err := ring.Open(row.execution.place(), row.answer)
+	if err != nil {
+		return Claim{}, fmt.Errorf("open a kept answer: %w", err)
+	}
+	return Claim{Answer: answer}, nil
+}
+
+func (e Execution) place() keys.Place {
+	return keys.Place{Domain: int64(e.Domain), Table: "idempotency", Column: "answer", Row: e.ID}
+}
+
+// Executed records in the transaction that makes something what it made. The
+// unit fails with ErrConflict when another execution has taken the key over,
+// so that nothing is made twice.
+func (tx *Tx) Executed(e Execution, subject int64) {
+	if e.ID == 0 {
+		return
+	}
+	tx.execOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
+		subject, int64(e.Domain), e.ID, e.Run)
+}
+
+// KeepAnswer ends an execution with the answer that repetitions get. Of an
+// execution whose key was taken over nothing is kept.
+func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
+	if e.ID == 0 {
+		return nil
+	}
+	sealed, err := tx.keys.Seal(e.place(), answer)
+	if err != nil {
+		return fmt.Errorf("seal an answer: %w", err)
+	}
+	tx.exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE domain_id = $2 AND id = $3 AND run = $4`,
+		sealed, int64(e.Domain), e.ID, e.Run)
+	return nil
+}
+
+// ReleaseKey ends an execution without an answer, so that the same key may be
+// used again at once. What the execution has made stays recorded.
+func (tx *Tx) ReleaseKey(e Execution) {
+	if e.ID == 0 {
+		return
+	}
+	tx.exec(`UPDATE idempotency SET lease_until = 0 WHERE domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
+	tx.exec(`DELETE FROM idempotency WHERE domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
+}
+
+// PurgeAnswers removes at most limit keys that have expired.
+func (tx *Tx) PurgeAnswers(limit int) {
+	tx.exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires LIMIT $1)`, limit)
+}
