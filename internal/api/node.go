@@ -54,12 +54,8 @@ func (n *node) member(name string) *node {
 // text is JSON at all; what it tolerates and the interface does not (keys
 // given twice, invalid UTF-8, half surrogates) is refused here by name.
 func parseJSON(data []byte) (node, error) {
-	var syntax *json.SyntaxError
-	var raw json.RawMessage
-	if err := json.Unmarshal(data, &raw); errors.As(err, &syntax) {
-		return node{}, malformed("not JSON at byte %d: %s", syntax.Offset, syntax)
-	} else if err != nil {
-		return node{}, malformed("not JSON: %s", err)
+	if !json.Valid(data) {
+		return node{}, syntaxError(data)
 	}
 	p := parser{data: string(data)}
 	root, err := p.value(0)
@@ -70,6 +66,17 @@ func parseJSON(data []byte) (node, error) {
 		return node{}, passerelle.InvalidField("body", "must be an object, not %s", shapeNames[root.shape])
 	}
 	return root, nil
+}
+
+// syntaxError says where a body stops being JSON.
+func syntaxError(data []byte) error {
+	var raw json.RawMessage
+	var syntax *json.SyntaxError
+	err := json.Unmarshal(data, &raw)
+	if errors.As(err, &syntax) {
+		return malformed("not JSON at byte %d: %s", syntax.Offset, syntax)
+	}
+	return malformed("not JSON: %v", err)
 }
 
 func malformed(format string, args ...any) error {
@@ -191,7 +198,7 @@ func (p *parser) comma() {
 }
 
 func (p *parser) object(depth int) (node, error) {
-	n := node{shape: object}
+	n := node{shape: object, nodes: make([]node, 0, usualMembers)}
 	var names names
 	p.pos++
 	for p.next() != '}' {
@@ -231,7 +238,10 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 // square of its size.
 type names struct{ many map[string]bool }
 
-const fewMembers = 16
+const (
+	fewMembers   = 16
+	usualMembers = 4
+)
 
 func (s *names) add(name string, of *node) bool {
 	if len(of.nodes) < fewMembers {

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/store/storetest"
+)
+
+// onEachWithDomain runs a test on both databases with the whole schema and one
+// domain, whose id it gives.
+func onEachWithDomain(t *testing.T, run func(t *testing.T, db *DB, domain passerelle.DomainID)) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		db, err := Open(t.Context(), url, Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+		if err := db.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		domain := passerelle.Domain{Name: "one", Kind: passerelle.Sandbox, BaseURL: "http://one.example/2.0"}
+		mustWrite(t, db, func(tx *Tx) error { return tx.CreateDomain(&domain, "one.example") })
+		run(t, db, domain.ID)
+	})
+}
+
+func mustWrite(t *testing.T, db *DB, fn func(tx *Tx) error) {
+	t.Helper()
+	if err := db.Write(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func repeat(domain passerelle.DomainID, key, request string) RepeatKey {
+	return RepeatKey{Domain: domain, Token: 1, Key: []byte(key), Request: []byte(request)}
+}
+
+func claim(t *testing.T, db *DB, k RepeatKey) Claim {
+	t.Helper()
+	c, err := db.ClaimKey(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// lapse ends leases or keeping times early.
+func lapse(t *testing.T, db *DB, column string) {
+	t.Helper()
+	mustWrite(t, db, func(tx *Tx) error {
+		tx.exec(`UPDATE idempotency SET ` + column + ` = {now} - 1000000`)
+		return nil
+	})
+}
+
+func TestClaimKey(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		first := claim(t, db, repeat(domain, "k", "r"))
+		if first.Execution.ID == 0 || first.Subject != 0 {
+			t.Fatalf("first: %+v", first)
+		}
+		if again := claim(t, db, repeat(domain, "k", "r")); again.Wait <= 0 || again.Wait > keyLease || again.Execution.ID != 0 {
+			t.Errorf("while it runs: %+v", again)
+		}
+		if other := claim(t, db, repeat(domain, "k", "s")); !other.Other {
+			t.Errorf("with another request: %+v", other)
+		}
+		foreign := repeat(domain, "k", "s")
+		foreign.Token = 2
+		if c := claim(t, db, foreign); c.Execution.ID == 0 {
+			t.Errorf("of another token: %+v", c)
+		}
+		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
+		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Answer) != "answer" || c.Execution.ID != 0 {
+			t.Errorf("after it: %+v", c)
+		}
+		lapse(t, db, "lease_until")
+		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Answer) != "answer" {
+			t.Errorf("an answer does not lapse with the lease: %+v", c)
+		}
+		lapse(t, db, "expires")
+		if c := claim(t, db, repeat(domain, "k", "s")); c.Execution.ID == 0 || c.Subject != 0 {
+			t.Errorf("after its time: %+v", c)
+		}
+	})
+}
+
+func TestKeptAnswersAreSealed(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		first := claim(t, db, repeat(domain, "k", "r"))
+		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
+		stored, err := one(t.Context(), &db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT answer FROM idempotency`)
+		if err != nil || bytes.Contains(stored, []byte("answer")) {
+			t.Errorf("stored %q (%v)", stored, err)
+		}
+	})
+}
+
+// TestAnExecutionThatWasTakenOverMakesNothing is why a creation records what
+// it made in its own transaction: the late one fails as a whole.
+func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		late := claim(t, db, repeat(domain, "k", "r"))
+		lapse(t, db, "lease_until")
+		next := claim(t, db, repeat(domain, "k", "r"))
+		if next.Execution.ID != late.Execution.ID || next.Execution.Run == late.Execution.Run {
+			t.Fatalf("late %+v, next %+v", late, next)
+		}
+		executed := func(e Execution, subject int64) error {
+			return db.Write(context.Background(), func(tx *Tx) error { tx.Executed(e, subject); return nil })
+		}
+		if err := executed(late.Execution, 7); !errors.Is(err, ErrConflict) {
+			t.Errorf("the late execution: %v", err)
+		}
+		if err := executed(next.Execution, 8); err != nil {
+			t.Errorf("the next execution: %v", err)
+		}
+		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(late.Execution, []byte("late")) })
+		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(late.Execution); return nil })
+		lapse(t, db, "lease_until")
+		if c := claim(t, db, repeat(domain, "k", "r")); c.Subject != 8 || c.Answer != nil {
+			t.Errorf("after a crash: %+v, want what was made", c)
+		}
+	})
+}
+
+func TestReleaseKey(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		first := claim(t, db, repeat(domain, "k", "r"))
+		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(first.Execution); return nil })
+		second := claim(t, db, repeat(domain, "k", "s"))
+		if second.Execution.ID == 0 {
+			t.Fatalf("after release: %+v", second)
+		}
+		mustWrite(t, db, func(tx *Tx) error { tx.Executed(second.Execution, 9); return nil })
+		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(second.Execution); return nil })
+		if c := claim(t, db, repeat(domain, "k", "s")); c.Execution.ID == 0 || c.Subject != 9 {
+			t.Errorf("released after something was made: %+v", c)
+		}
+	})
+}
+
+func TestOfManyClaimsOneWins(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		claims := make([]Claim, 8)
+		var all sync.WaitGroup
+		for i := range claims {
+			all.Go(func() {
+				var err error
+				if claims[i], err = db.ClaimKey(t.Context(), repeat(domain, "k", "r")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		won := 0
+		for _, c := range claims {
+			if c.Execution.ID != 0 {
+				won++
+			} else if c.Wait < time.Second {
+				t.Errorf("neither won nor has to wait: %+v", c)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d executions", won)
+		}
+	})
+}
+
+func TestPurgeAnswers(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		claim(t, db, repeat(domain, "a", "r"))
+		claim(t, db, repeat(domain, "b", "r"))
+		lapse(t, db, "expires")
+		claim(t, db, repeat(domain, "c", "r"))
+		for range 2 {
+			mustWrite(t, db, func(tx *Tx) error { tx.PurgeAnswers(1); return nil })
+		}
+		left, err := one(t.Context(), &db.Reader, scanInt, `SELECT COUNT(*) FROM idempotency`)
+		if err != nil || left != 1 {
+			t.Errorf("%d left (%v), want the one that has not expired", left, err)
+		}
+	})
+}
+
+// TestRequestsWithoutAKey: the zero Execution makes every call a no-op, so
+// that use cases need not ask.
+func TestRequestsWithoutAKey(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, _ passerelle.DomainID) {
+		mustWrite(t, db, func(tx *Tx) error {
+			tx.Executed(Execution{}, 1)
+			tx.ReleaseKey(Execution{})
+			return tx.KeepAnswer(Execution{}, nil)
+		})
+	})
+}
