@@ -1,0 +1,240 @@
+package connectortest
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/payment"
+)
+
+// faulty wraps a connector that keeps every rule and breaks one.
+type faulty struct {
+	connector.Initiator
+	profile  func(*connector.Profile)
+	initiate func(context.Context, connector.Order) (payment.Report, error)
+	status   func(context.Context, connector.Order) (payment.Report, error)
+}
+
+func (f *faulty) Profile() connector.Profile {
+	p := f.Initiator.Profile()
+	settings := *p.Payments
+	p.Payments = &settings
+	if f.profile != nil {
+		f.profile(&p)
+	}
+	return p
+}
+
+func (f *faulty) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
+	if f.initiate != nil {
+		return f.initiate(ctx, o)
+	}
+	return f.Initiator.Initiate(ctx, o)
+}
+
+func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
+	if f.status != nil {
+		return f.status(ctx, o)
+	}
+	return f.Initiator.Status(ctx, o)
+}
+
+// TestRulesNotice breaks each rule in several ways and wants that rule, among
+// others perhaps, to notice.
+func TestRulesNotice(t *testing.T) {
+	background := context.Background()
+	for _, test := range []struct {
+		name, rule string
+		breakIt    func(f *faulty)
+	}{
+		{"capitals in the UUID", "the profile is coherent", profile(func(p *connector.Profile) { p.UUID = strings.ToUpper(p.UUID) })},
+		{"no numeric id", "the profile is coherent", profile(func(p *connector.Profile) { p.ID = 0 })},
+		{"no name", "the profile is coherent", profile(func(p *connector.Profile) { p.Name = "" })},
+		{"no country", "the profile is coherent", profile(func(p *connector.Profile) { p.Countries = nil })},
+		{"no such country", "the profile is coherent", profile(func(p *connector.Profile) { p.Countries = []string{"UK"} })},
+		{"no payment settings", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments = nil })},
+		{"no mechanism", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments.Mechanisms = nil })},
+		{"unknown scheme", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments.Schemes = []passerelle.AccountScheme{"bban"} })},
+		{"series without frequency", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments.Frequencies = nil })},
+		{"bulk beyond every bulk", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments.MaxInstructions = 1001 })},
+		{"minimum above maximum", "the profile is coherent", profile(func(p *connector.Profile) {
+			p.Payments.Minimum, p.Payments.Maximum = map[payment.DateType]int64{"instant": 2}, map[payment.DateType]int64{"instant": 1}
+		})},
+		{"list without values", "the profile is coherent", profile(func(p *connector.Profile) {
+			p.PaymentFields = []payment.Field{{Name: "bank", Label: "Bank", Type: "list"}}
+		})},
+		{"unstable profile", "the profile is coherent", func(f *faulty) {
+			var calls atomic.Int64
+			f.profile = func(p *connector.Profile) { p.ID += calls.Add(1) }
+		}},
+		{"asking sends", "a sent order is known", func(f *faulty) {
+			var calls atomic.Int64
+			f.status = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+				o.Key += fmt.Sprint(calls.Add(1))
+				return f.Initiator.Initiate(ctx, o)
+			}
+		}},
+		{"forgetful", "a sent order is known", func(f *faulty) {
+			f.status = func(context.Context, connector.Order) (payment.Report, error) {
+				return payment.Report{}, connector.ErrUnknownOrder
+			}
+		}},
+		{"redirect to nowhere", "a sent order is known", initiates(func(r *payment.Report) { r.ValidateURI = "/here" })},
+		{"unknown action", "a sent order is known", initiates(func(r *payment.Report) { r.Action = "dance" })},
+		{"line out of range", "a sent order is known", initiates(func(r *payment.Report) { r.Lines = []payment.Line{{Position: 1, State: "done"}} })},
+		{"plain error for an unknown order", "an order never sent is unknown", func(f *faulty) {
+			f.status = func(context.Context, connector.Order) (payment.Report, error) {
+				return payment.Report{}, context.DeadlineExceeded
+			}
+		}},
+		{"two orders for one key", "a repeated key is one order", func(f *faulty) {
+			var calls atomic.Int64
+			f.initiate = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+				o.Key += fmt.Sprint(calls.Add(1))
+				return f.Initiator.Initiate(ctx, o)
+			}
+		}},
+		{"never ends", "an approved order ends", answers(func(r *payment.Report) { r.Status, r.Lines = payment.Processing, nil })},
+		{"unknown status", "an approved order ends", answers(func(r *payment.Report) { r.Status = "shipped" })},
+		{"approval is refusal", "an approved order ends", answers(func(r *payment.Report) { r.Status, r.Code = payment.Declined, payment.Bug })},
+		{"refusal without a known code", "a refused order is declined", answers(func(r *payment.Report) { r.Code = "because" })},
+		{"refusal is approval", "a refused order is declined", answers(func(r *payment.Report) { r.Status = payment.Settled })},
+		{"does not hear the cancellation", "a cancelled call returns", func(f *faulty) {
+			f.initiate = func(_ context.Context, o connector.Order) (payment.Report, error) {
+				return f.Initiator.Initiate(background, o)
+			}
+		}},
+		{"cancellation read as unknown", "a cancelled call returns", func(f *faulty) {
+			f.status = func(context.Context, connector.Order) (payment.Report, error) {
+				return payment.Report{}, connector.ErrUnknownOrder
+			}
+		}},
+		{"one order at a time", "calls may coincide", func(f *faulty) {
+			var calls atomic.Int64
+			f.initiate = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+				if calls.Add(1) > 1 {
+					return payment.Report{}, connector.ErrNotSent
+				}
+				return f.Initiator.Initiate(ctx, o)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := correct(t)
+			f := &faulty{Initiator: s.Initiator}
+			test.breakIt(f)
+			s.Initiator = f
+			if err := checkOf(t, test.rule)(t.Context(), s); err == nil {
+				t.Errorf("the rule %q does not notice", test.rule)
+			}
+		})
+	}
+}
+
+func profile(change func(*connector.Profile)) func(*faulty) {
+	return func(f *faulty) { f.profile = change }
+}
+
+func initiates(change func(*payment.Report)) func(*faulty) {
+	return func(f *faulty) {
+		f.initiate = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+			r, err := f.Initiator.Initiate(ctx, o)
+			change(&r)
+			return r, err
+		}
+	}
+}
+
+func answers(change func(*payment.Report)) func(*faulty) {
+	return func(f *faulty) {
+		f.status = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+			r, err := f.Initiator.Status(ctx, o)
+			change(&r)
+			return r, err
+		}
+	}
+}
+
+func checkOf(t *testing.T, rule string) func(context.Context, Subject) error {
+	t.Helper()
+	for _, r := range rules {
+		if r.name == rule {
+			return r.check
+		}
+	}
+	t.Fatalf("there is no rule %q", rule)
+	return nil
+}
+
+// TestRun shows that a connector which keeps every rule passes.
+func TestRun(t *testing.T) { Run(t, correct) }
+
+// correct is the test connector in front of a bank in memory.
+func correct(t *testing.T) Subject {
+	t.Helper()
+	ledger := sandbox.NewMemoryLedger()
+	bank := &sandbox.Bank{
+		Ledger: ledger, Timing: sandbox.CI, Log: slog.New(slog.DiscardHandler),
+		Base: func(passerelle.DomainID) string { return "http://bank.test" },
+		MAC: func(purpose string, data []byte) []byte {
+			mac := hmac.New(sha256.New, []byte(purpose))
+			mac.Write(data)
+			return mac.Sum(nil)
+		},
+	}
+	initiator, ok := bank.Connectors()[0].(connector.Initiator)
+	if !ok {
+		t.Fatal("the test connector does not initiate payments")
+	}
+	return Subject{
+		Initiator: initiator, Order: orders(t), Submissions: ledger.Orders,
+		Approve: presses(bank, "approve"), Refuse: presses(bank, "refuse"),
+	}
+}
+
+func presses(bank *sandbox.Bank, button string) func(context.Context, connector.Order, payment.Report) error {
+	return func(ctx context.Context, _ connector.Order, asked payment.Report) error {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, asked.ValidateURI, strings.NewReader("decision="+button))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		bank.Pages().ServeHTTP(w, r)
+		if w.Code != http.StatusSeeOther {
+			return fmt.Errorf("%s was answered with %d", button, w.Code)
+		}
+		return nil
+	}
+}
+
+func orders(t *testing.T) func() connector.Order {
+	t.Helper()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	p, _, err := payment.New(payment.Draft{
+		ClientRedirectURI: "https://shop.test/back",
+		Instructions: []payment.Instruction{{
+			ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Order 1", DateType: payment.Instant,
+			Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000000000000000033", Label: "Shop"},
+		}},
+	}, payment.Policy{}, strings.NewReader(""), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made atomic.Int64
+	return func() connector.Order {
+		return connector.Order{
+			Domain: 1, Key: fmt.Sprintf("key-%d", made.Add(1)), Payment: *p, Mechanism: "webauth",
+			ReturnURL: "https://service.test/back", Now: now,
+		}
+	}
+}

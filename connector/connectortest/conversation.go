@@ -1,0 +1,184 @@
+package connectortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// sentOrderIsKnown: after a crash the service knows nothing but the key, and
+// what Status says of it has to be what Initiate would have said. Asking must
+// never be sending.
+func sentOrderIsKnown(ctx context.Context, s Subject) error {
+	p := newPlay(s)
+	first, err := p.initiate(ctx)
+	if err != nil {
+		return err
+	}
+	for range 3 {
+		again, err := p.ask(ctx)
+		if err != nil {
+			return err
+		}
+		if again.BankPaymentID != first.BankPaymentID {
+			return fmt.Errorf("the bank's id of the order was %q and is now %q", first.BankPaymentID, again.BankPaymentID)
+		}
+		if again.Status == first.Status && (again.Action != first.Action || again.ValidateURI != first.ValidateURI) {
+			return fmt.Errorf("Initiate asked for %s at %q, Status for %s at %q", first.Action, first.ValidateURI, again.Action, again.ValidateURI)
+		}
+	}
+	return s.expect(1, "one Initiate and three Status")
+}
+
+// unsentOrderIsUnknown: only this answer permits sending an order whose first
+// sending may have failed.
+func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
+	report, err := s.Initiator.Status(ctx, s.Order())
+	if !errors.Is(err, connector.ErrUnknownOrder) {
+		return fmt.Errorf("Status of a key that was never sent answered %+v and the error %q, not ErrUnknownOrder", report, fmt.Sprint(err))
+	}
+	return s.expect(0, "a mere Status")
+}
+
+// repeatedKeyIsOneOrder: an idempotent connector may be given an order again,
+// and money must not move twice.
+func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
+	if !s.Initiator.Profile().Idempotent {
+		return nil
+	}
+	p := newPlay(s)
+	first, err := p.initiate(ctx)
+	if err != nil {
+		return err
+	}
+	again, err := p.initiate(ctx)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(first, again) {
+		return fmt.Errorf("the same order was answered with %+v and then %+v", first, again)
+	}
+	return s.expect(1, "two Initiate of one key")
+}
+
+// approvedOrderEnds: every report on the way is legal, and there is an end.
+func approvedOrderEnds(ctx context.Context, s Subject) error {
+	p := newPlay(s)
+	asked, err := p.initiate(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Approve(ctx, p.order, asked); err != nil {
+		return fmt.Errorf("approve at the bank: %w", err)
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if p.payment.State == payment.Rejected {
+		return fmt.Errorf("an approved payment was rejected: %s %s", p.payment.ErrorCode, p.payment.ErrorDescription)
+	}
+	return s.expect(1, "an order, approved")
+}
+
+// refusedOrderIsDeclined: a refusal reaches the payment, with a code that
+// clients know.
+func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
+	p := newPlay(s)
+	asked, err := p.initiate(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Refuse(ctx, p.order, asked); err != nil {
+		return fmt.Errorf("refuse at the bank: %w", err)
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if p.payment.State != payment.Rejected {
+		return fmt.Errorf("a refused payment is %s", p.payment.State)
+	}
+	return s.expect(1, "an order, refused")
+}
+
+// prompt is far longer than giving up takes.
+const prompt = 5 * time.Second
+
+// cancelledCallReturns: a call that nobody waits for ends, and does not say
+// that nothing was sent when something was.
+func cancelledCallReturns(ctx context.Context, s Subject) error {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	o := s.Order()
+	for _, call := range []func(context.Context, connector.Order) (payment.Report, error){s.Initiator.Initiate, s.Initiator.Status} {
+		if err := givesUp(over, call, o); err != nil {
+			return err
+		}
+	}
+	return s.expect(0, "an Initiate that was cancelled before it began")
+}
+
+// givesUp calls with a context that is over.
+func givesUp(over context.Context, call func(context.Context, connector.Order) (payment.Report, error), o connector.Order) error {
+	answer := make(chan error, 1)
+	go func() {
+		_, err := call(over, o)
+		answer <- err
+	}()
+	var refusal *payment.Refusal
+	select {
+	case err := <-answer:
+		if err == nil || errors.As(err, &refusal) || errors.Is(err, connector.ErrUnknownOrder) {
+			return fmt.Errorf("a cancelled call answered as if it had asked the bank: %s", fmt.Sprint(err))
+		}
+		return nil
+	case <-time.After(prompt):
+		return fmt.Errorf("a cancelled call has not returned after %s", prompt)
+	}
+}
+
+// callsMayCoincide: one connector serves all payments at once, and an
+// idempotent one the same order from two replicas.
+func callsMayCoincide(ctx context.Context, s Subject) error {
+	const callers = 8
+	shared := s.Order()
+	outcomes := make(chan error)
+	for range callers {
+		go func() { outcomes <- coincide(ctx, s, shared) }()
+	}
+	var faults []error
+	for range callers {
+		faults = append(faults, <-outcomes)
+	}
+	want := callers
+	if s.Initiator.Profile().Idempotent {
+		want++
+	}
+	return errors.Join(append(faults, s.expect(want, "orders sent at once"))...)
+}
+
+func coincide(ctx context.Context, s Subject, shared connector.Order) error {
+	own := newPlay(s)
+	if _, err := own.initiate(ctx); err != nil {
+		return err
+	}
+	if s.Initiator.Profile().Idempotent {
+		if _, err := s.Initiator.Initiate(ctx, shared); err != nil {
+			return fmt.Errorf("Initiate of an order that others send too: %w", err)
+		}
+	}
+	_, err := own.ask(ctx)
+	return err
+}
+
+// expect compares what the bank counted.
+func (s Subject) expect(submissions int, after string) error {
+	if n := s.Submissions(); n != submissions {
+		return fmt.Errorf("after %s the bank has taken %d orders, not %d", after, n, submissions)
+	}
+	return nil
+}

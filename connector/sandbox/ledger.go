@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"passerelle"
+)
+
+// Ledger keeps the orders of the bank, one body for each domain and key. Every
+// change of a body raises its version by one.
+type Ledger interface {
+	// Submit records that an order arrived: a new one is stored as body, a
+	// repeated one only counted. It answers what is now stored, its version
+	// and how often the order arrived.
+	Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error)
+	// Load reads an order, with found false when there is none of that key.
+	Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error)
+	// Save stores an order over the version it was read at; saved is false
+	// when somebody else was faster.
+	Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error)
+}
+
+// MemoryLedger keeps orders for as long as the process lives: for tests, and
+// for trying the bank out.
+type MemoryLedger struct {
+	mu   sync.Mutex
+	rows map[ledgerKey]ledgerRow
+}
+
+type ledgerKey struct {
+	domain passerelle.DomainID
+	key    string
+}
+
+type ledgerRow struct {
+	body                 []byte
+	version, submissions int64
+}
+
+var _ Ledger = (*MemoryLedger)(nil)
+
+// NewMemoryLedger makes a ledger without orders.
+func NewMemoryLedger() *MemoryLedger {
+	return &MemoryLedger{rows: map[ledgerKey]ledgerRow{}}
+}
+
+// Submit stores a new order or counts a repeated one; see Ledger.
+func (l *MemoryLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, 0, 0, err
+	}
+	row, known := l.rows[ledgerKey{domain, key}]
+	if !known {
+		row = ledgerRow{body: bytes.Clone(body), version: 1}
+	}
+	row.submissions++
+	l.rows[ledgerKey{domain, key}] = row
+	return bytes.Clone(row.body), row.version, row.submissions, nil
+}
+
+// Load reads an order; see Ledger.
+func (l *MemoryLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	row, known := l.rows[ledgerKey{domain, key}]
+	return bytes.Clone(row.body), row.version, known, ctx.Err()
+}
+
+// Save stores an order over the version it was read at; see Ledger.
+func (l *MemoryLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	row, known := l.rows[ledgerKey{domain, key}]
+	if !known || row.version != version {
+		return false, nil
+	}
+	row.body, row.version = bytes.Clone(body), version+1
+	l.rows[ledgerKey{domain, key}] = row
+	return true, nil
+}
+
+// Orders counts the orders of all domains, however often each arrived.
+func (l *MemoryLedger) Orders() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.rows)
+}

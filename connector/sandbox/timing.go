@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+
+	"passerelle/payment"
+)
+
+// Timing is how long the bank takes to execute an order once the payer has
+// approved it.
+type Timing string
+
+// The timing profiles.
+const (
+	// CI executes at once.
+	CI Timing = "ci"
+	// Faithful takes 15 minutes, and 15 seconds for an instant payment, as
+	// the public test connector of this API family does.
+	Faithful Timing = "faithful"
+)
+
+var timings = map[Timing]struct{ instant, other time.Duration }{
+	CI:       {},
+	Faithful: {instant: 15 * time.Second, other: 15 * time.Minute},
+}
+
+// ParseTiming reads the name of a timing profile.
+func ParseTiming(name string) (Timing, error) {
+	if _, known := timings[Timing(name)]; !known {
+		return "", fmt.Errorf("unknown timing profile %q: it is %s or %s", name, CI, Faithful)
+	}
+	return Timing(name), nil
+}
+
+// execution is how long an approved order of that type takes.
+func (t Timing) execution(dates payment.DateType) time.Duration {
+	if dates == payment.Instant {
+		return timings[t].instant
+	}
+	return timings[t].other
+}
