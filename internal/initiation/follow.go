@@ -70,8 +70,8 @@ type Done struct {
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	var interrupted, due []int64
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ClaimAttempts(d.ID, attemptLease, batch, &interrupted)
-		tx.DuePayments(d.ID, i.now(d), attemptLease, batch, &due)
+		tx.ClaimAttempts(d.ID, i.lease(), batch, &interrupted)
+		tx.DuePayments(d.ID, i.now(d), i.lease(), batch, &due)
 		return nil
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (i *Initiation) recover(ctx context.Context, d passerelle.Domain, id passer
 	if err != nil {
 		return err
 	}
-	call, cancel := context.WithTimeout(ctx, answerTime)
+	call, cancel := context.WithTimeout(ctx, i.answerTime())
 	defer cancel()
 	report, err := c.Status(call, i.order(d, p, a))
 	if errors.Is(err, connector.ErrUnknownOrder) && c.Profile().Idempotent {
@@ -131,7 +131,7 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 	if err != nil || p.State.Final() || a.State != store.AttemptAnswered {
 		return err
 	}
-	call, cancel := context.WithTimeout(ctx, answerTime)
+	call, cancel := context.WithTimeout(ctx, i.answerTime())
 	defer cancel()
 	report, err := c.Status(call, i.order(d, p, a))
 	if err != nil {

@@ -16,6 +16,7 @@
 package initiation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,27 +46,53 @@ type Initiation struct {
 	// Wake tells the sender of webhooks that there is news.
 	Wake func()
 	Log  *slog.Logger
+	// AnswerTime is how long a caller waits for a bank, and Lease how long an
+	// attempt belongs to the process that opened it: longer, so that an answer
+	// that came in time is stored before anybody else asks. Zero means 20 and
+	// 30 seconds.
+	AnswerTime, Lease time.Duration
 }
+
+func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20*time.Second) }
+
+func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
 // now is the present instant of a domain.
 func (i *Initiation) now(d passerelle.Domain) time.Time { return d.Clock.Now(i.Now()) }
 
-// Create makes a payment for a client of the domain.
-func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, draft payment.Draft, strict bool) (*payment.Payment, error) {
+// Creation is a payment as a client asks for it.
+type Creation struct {
+	By    passerelle.ClientID
+	Draft payment.Draft
+	// Strict refuses what is otherwise dropped.
+	Strict bool
+	// Execution is the idempotency key the request came with, if any.
+	Execution store.Execution
+}
+
+// Create makes a payment in state created.
+func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation) (*payment.Payment, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
 		return nil, err
 	}
-	policy := payment.Policy{MaxAmount: values.Text(settings.MaxAmount), Periodic: values.On(settings.PeriodicEnabled), Strict: strict}
-	p, first, err := payment.New(draft, policy, i.Random, i.now(d))
+	policy := payment.Policy{MaxAmount: values.Text(settings.MaxAmount), Periodic: values.On(settings.PeriodicEnabled), Strict: wish.Strict}
+	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
 	if err != nil {
 		return nil, err
 	}
-	p.Domain, p.Client = d.ID, by
+	p.Domain, p.Client = d.ID, wish.By
 	if err := i.checkDraft(ctx, d, p); err != nil {
 		return nil, err
 	}
-	if err := i.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreatePayment(p, first) }); err != nil {
+	err = i.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.CreatePayment(p, first); err != nil {
+			return err
+		}
+		tx.Executed(wish.Execution, int64(p.ID))
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("store a payment: %w", err)
 	}
 	return p, nil
@@ -74,7 +101,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, by passere
 // checkDraft applies the rules that need more than the draft: the client's
 // redirect URIs, the users of the domain and the pre-selected connector.
 func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
-	if err := i.checkRedirect(ctx, d, p.Client, p.ClientRedirectURI); err != nil {
+	if err := i.CheckRedirect(ctx, d, p.Client, "client_redirect_uri", p.ClientRedirectURI); err != nil {
 		return err
 	}
 	if err := checkUsers(p); err != nil {
@@ -91,7 +118,10 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	return nil
 }
 
-func (i *Initiation) checkRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, uri string) error {
+// CheckRedirect refuses a URI to which payers of the client may not be sent: one
+// that is not registered with it. A client without registered URIs accepts any
+// in a sandbox domain and none in a live one. The error is Invalid, on the field.
+func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, field, uri string) error {
 	client, err := i.DB.Client(ctx, d.ID, by)
 	if err != nil {
 		return fmt.Errorf("load client %d: %w", by, err)
@@ -104,7 +134,7 @@ func (i *Initiation) checkRedirect(ctx context.Context, d passerelle.Domain, by 
 			return nil
 		}
 	}
-	return passerelle.InvalidField("client_redirect_uri", "%q is not registered with client %d; registered are %q", uri, by, client.RedirectURIs)
+	return passerelle.InvalidField(field, "%q is not registered with client %d; registered are %q", uri, by, client.RedirectURIs)
 }
 
 // checkUsers refuses identities of users: no domain has users yet, so none of
@@ -133,6 +163,19 @@ func (i *Initiation) Offered(d passerelle.Domain, p *payment.Payment) []connecto
 		}
 	}
 	return offered
+}
+
+// Chosen is the connector that was chosen for the payment before, by its client
+// or its payer, provided that it can carry it. It may be a hidden one.
+func (i *Initiation) Chosen(d passerelle.Domain, p *payment.Payment) (connector.Profile, bool) {
+	if p.Connector == "" {
+		return connector.Profile{}, false
+	}
+	c, err := i.eligible(d, p, p.Connector)
+	if err != nil {
+		return connector.Profile{}, false
+	}
+	return c.Profile(), true
 }
 
 // usable keeps simulated banks out of live domains.

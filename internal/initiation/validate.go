@@ -7,21 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
-)
-
-// answerTime is how long a caller waits for a bank; attemptLease is how long
-// an attempt belongs to the caller that opened it, with a margin for storing
-// the answer.
-const (
-	answerTime   = 20 * time.Second
-	attemptLease = 30 * time.Second
 )
 
 // DefaultMechanism is what a missing validate_mechanism means.
@@ -206,7 +197,7 @@ func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.P
 		if err := tx.UpdatePayment(p, nil, nil); err != nil {
 			return err
 		}
-		return tx.OpenAttempt(&attempt, attemptLease)
+		return tx.OpenAttempt(&attempt, i.lease())
 	})
 	return attempt, raced(err)
 }
@@ -226,7 +217,7 @@ func raced(err error) error {
 // stop it: the order may already be on its way.
 func (i *Initiation) send(ctx context.Context, d passerelle.Domain, p *payment.Payment, a store.Attempt, c connector.Initiator) (*payment.Payment, error) {
 	ctx = context.WithoutCancel(ctx)
-	call, cancel := context.WithTimeout(ctx, answerTime)
+	call, cancel := context.WithTimeout(ctx, i.answerTime())
 	defer cancel()
 	report, err := c.Initiate(call, i.order(d, p, a))
 	if refused, isRefusal := asReport(err); isRefusal {
