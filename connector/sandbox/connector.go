@@ -94,6 +94,7 @@ func (c *Connector) report(in connector.Order, o order) (payment.Report, error) 
 		r.CheckAfter = o.Due.Sub(in.Now)
 	case executed:
 		r.Lines = o.outcome()
+	case refused: // the answer is whole
 	}
 	return r, nil
 }

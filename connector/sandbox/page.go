@@ -213,12 +213,17 @@ func when(o order) string {
 		return "On the next banking day"
 	case payment.Deferred:
 		return "On " + o.Day
+	default:
+		return series(o)
 	}
-	series := string(o.Frequency) + ", from " + o.Day
-	if o.LastDay != "" {
-		series += " to " + o.LastDay
+}
+
+func series(o order) string {
+	text := "Repeated " + string(o.Frequency) + ", from " + o.Day
+	if o.LastDay == "" {
+		return text
 	}
-	return strings.ToUpper(series[:1]) + series[1:]
+	return text + " to " + o.LastDay
 }
 
 // grouped writes an account number as people read it: a sort code in pairs,

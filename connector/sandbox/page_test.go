@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"passerelle"
 	"passerelle/connector/sandbox"
@@ -39,7 +38,7 @@ func TestPageShowsTheOrder(t *testing.T) {
 		{"IBAN", []payment.Instruction{instruction(toIBAN)}, []string{"Marché d&#39;Été", "FR76 9999 9000 0000 0000 0000 033"}},
 		{"next banking day", []payment.Instruction{instruction(dated(payment.FirstOpenDay))}, []string{"On the next banking day"}},
 		{"deferred", []payment.Instruction{instruction(dated(payment.Deferred))}, []string{"On 2026-11-24"}},
-		{"periodic", []payment.Instruction{instruction(dated(payment.Periodic))}, []string{"Monthly, from 2026-11-24 to 2027-01-24"}},
+		{"periodic", []payment.Instruction{instruction(dated(payment.Periodic))}, []string{"Repeated monthly, from 2026-11-24 to 2027-01-24"}},
 		{"bulk", []payment.Instruction{instruction(), instruction(second)}, []string{
 			"1000000012.49 GBP", "2 beneficiaries", "12.50 GBP", "999999999.99 GBP", "The Shop", "The Landlord", "Rent",
 		}},
@@ -210,10 +209,5 @@ func TestPageOfALargeBulk(t *testing.T) {
 		lines[i] = instruction(func(in *payment.Instruction) { in.Label = fmt.Sprintf("Line %d.", i+1) })
 	}
 	bank, page := opened(t, lines...)
-	began := time.Now()
-	w := get(t, bank, page)
-	expectText(t, w, "12500.00 GBP", "1000 beneficiaries", "Line 1.", "Line 1000.")
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the page took %s", took)
-	}
+	expectText(t, get(t, bank, page), "12500.00 GBP", "1000 beneficiaries", "Line 1.", "Line 1000.")
 }
