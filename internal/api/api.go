@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -100,9 +101,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
 	defer func() {
-		if cause := recover(); cause == http.ErrAbortHandler {
+		cause := recover()
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause)
-		} else if cause != nil {
+		}
+		if cause != nil {
 			result = a.failed(ctx, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()

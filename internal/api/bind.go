@@ -84,15 +84,25 @@ func implements[T any](t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[T]())
 }
 
+// as gives a field as an interface its type has; compiling the plan has made
+// sure of that.
+func as[T any](v reflect.Value) T {
+	own, ok := reflect.TypeAssert[T](v.Addr())
+	if !ok {
+		panic(fmt.Sprintf("api: %s is not a %s", v.Type(), reflect.TypeFor[T]()))
+	}
+	return own
+}
+
 func setReader(b *binding, v reflect.Value, n *node) error {
-	return v.Addr().Interface().(nodeReader).readNode(&b.path, n)
+	return as[nodeReader](v).readNode(&b.path, n)
 }
 
 func setTextual(b *binding, v reflect.Value, n *node) error {
 	if n.shape != text && n.shape != loose {
 		return b.path.wrong("a string", n)
 	}
-	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text)); err != nil {
+	if err := as[encoding.TextUnmarshaler](v).UnmarshalText([]byte(n.text)); err != nil {
 		return b.path.invalid("%s", err)
 	}
 	return nil
@@ -117,7 +127,7 @@ func setList(t reflect.Type, set setter, scalar bool) setter {
 		}
 		v.Set(reflect.MakeSlice(t, len(items), len(items)))
 		for i := range items {
-			b.path.enter(step{index: i})
+			b.path.enter(itemStep(i))
 			if err := set(b, v.Index(i), &items[i]); err != nil {
 				return err
 			}
@@ -144,7 +154,7 @@ func setMap(t reflect.Type, set setter) setter {
 		}
 		v.Set(reflect.MakeMapWithSize(t, len(n.nodes)))
 		for i := range n.nodes {
-			b.path.enter(step{name: n.nodes[i].name})
+			b.path.enter(memberStep(n.nodes[i].name))
 			item := reflect.New(t.Elem()).Elem()
 			if err := set(b, item, &n.nodes[i]); err != nil {
 				return err
@@ -255,7 +265,7 @@ func (f *fields) complete(b *binding, v reflect.Value, came uint64) error {
 			continue
 		}
 		if f.list[i].required {
-			b.path.enter(step{name: f.list[i].name})
+			b.path.enter(memberStep(f.list[i].name))
 			return passerelle.MissingField(b.path.String(), "is required")
 		}
 		if f.list[i].standard == nil {
@@ -269,7 +279,7 @@ func (f *fields) complete(b *binding, v reflect.Value, came uint64) error {
 }
 
 func (f *field) fill(b *binding, v reflect.Value, n *node) error {
-	b.path.enter(step{name: f.name})
+	b.path.enter(memberStep(f.name))
 	if err := f.set(b, v.FieldByIndex(f.index), n); err != nil {
 		return err
 	}
@@ -285,7 +295,7 @@ func (b *binding) unknown(name string, known []string) error {
 	if same < 0 && !b.strict {
 		return nil
 	}
-	b.path.enter(step{name: name})
+	b.path.enter(memberStep(name))
 	if same >= 0 {
 		return b.path.invalid("unknown; names are case-sensitive and this one is %q", known[same])
 	}

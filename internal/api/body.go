@@ -55,7 +55,7 @@ func parseForm(body []byte, _ map[string]string) (node, error) {
 func flat(values url.Values) (node, error) {
 	form := node{shape: object}
 	for _, name := range sorted(values) {
-		at := path{steps: []step{{name: name}}}
+		at := path{steps: []step{memberStep(name)}}
 		if strings.ContainsAny(name, "[]") {
 			return node{}, at.invalid("a form has no nested levels; send application/json")
 		}
@@ -97,14 +97,14 @@ func parseMultipart(body []byte, parameters map[string]string) (node, error) {
 // last.
 func part(reader *multipart.Reader) (name, value string, err error) {
 	p, err := reader.NextPart()
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short, the bare one its end
 		return "", "", io.EOF
 	}
 	if err != nil {
 		return "", "", malformed("not multipart/form-data: %s", err)
 	}
 	if p.FileName() != "" || p.FormName() == "" {
-		at := path{steps: []step{{name: p.FormName()}}}
+		at := path{steps: []step{memberStep(p.FormName())}}
 		return "", "", at.invalid("must be a field with a name, not a file")
 	}
 	content, err := io.ReadAll(p)

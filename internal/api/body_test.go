@@ -67,6 +67,7 @@ func TestBodiesRefused(t *testing.T) {
 		"array for an object":     {post(`{"name":"a","first":[]}`), invalid("first: must be an object, not an array")},
 		"string for a dictionary": {post(`{"name":"a","fields":"x"}`), invalid("fields: must be an object, not a string")},
 		"number in a dictionary":  {post(`{"name":"a","fields":{"k":1}}`), invalid("fields.k: must be a string, not a number")},
+		"under the empty key":     {post(`{"name":"a","fields":{"":1}}`), invalid("fields.: must be a string, not a number")},
 		"number among words":      {post(`{"name":"a","scope":["a",1]}`), invalid("scope[1]: must be a string, not a number")},
 		"object for words":        {post(`{"name":"a","scope":{}}`), invalid("scope: must be a string or an array of strings, not an object")},
 		"fraction for an integer": {post(`{"name":"a","count":1.0}`), invalid("count: must be an integer")},

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -69,7 +68,7 @@ func underWay(wait time.Duration) error {
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()
-	for _, part := range []string{x.request.Method, x.path, url.Values(x.query).Encode(), x.request.Header.Get("Content-Type")} {
+	for _, part := range []string{x.request.Method, x.path, x.query.Encode(), x.request.Header.Get("Content-Type")} {
 		fmt.Fprintf(hash, "%d %s", len(part), part)
 	}
 	hash.Write(x.raw)

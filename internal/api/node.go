@@ -178,7 +178,7 @@ func (p *parser) list(depth int) (node, error) {
 	n := node{shape: list}
 	p.pos++
 	for p.next() != ']' {
-		p.path.enter(step{index: len(n.nodes)})
+		p.path.enter(itemStep(len(n.nodes)))
 		item, err := p.value(depth + 1)
 		if err != nil {
 			return node{}, err
@@ -218,7 +218,7 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 	if err != nil {
 		return node{}, err
 	}
-	p.path.enter(step{name: name})
+	p.path.enter(memberStep(name))
 	if seen.add(name, of) {
 		return node{}, p.path.invalid("given twice")
 	}

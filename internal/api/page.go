@@ -74,7 +74,7 @@ func (p *Page) settle(x *exchange, _ reflect.StructTag) error {
 	return err
 }
 
-// Window is the part of the list that the page needs.
+// window is the part of the list that the page needs.
 func (p Page) window() Window {
 	return Window{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
 }

@@ -13,11 +13,15 @@ import (
 // error names it: "instructions[0].beneficiary.label".
 type path struct{ steps []step }
 
-// step is a key of an object, or the position in a list when name is empty.
+// step is a key of an object, or a position in a list when index is not
+// negative.
 type step struct {
 	name  string
 	index int
 }
+
+func memberStep(name string) step { return step{name: name, index: -1} }
+func itemStep(index int) step     { return step{index: index} }
 
 func (p *path) enter(s step) { p.steps = append(p.steps, s) }
 func (p *path) leave()       { p.steps = p.steps[:len(p.steps)-1] }
@@ -29,7 +33,7 @@ func (p *path) String() string {
 	var b strings.Builder
 	for i, s := range p.steps {
 		switch {
-		case s.name == "":
+		case s.index >= 0:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		case i > 0:
 			b.WriteString("." + shown(s.name))

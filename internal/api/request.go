@@ -51,7 +51,7 @@ func (x *exchange) bind(in reflect.Value) error {
 		}
 	}
 	for _, s := range p.settlers {
-		if err := in.FieldByIndex(s.index).Addr().Interface().(settler).settle(x, s.tag); err != nil {
+		if err := as[settler](in.FieldByIndex(s.index)).settle(x, s.tag); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func merge(body *node, query url.Values, p *fields) error {
 
 // single makes one node of the values of a parameter, which must all agree.
 func single(name string, values []string) (node, error) {
-	at := path{steps: []step{{name: name}}}
+	at := path{steps: []step{memberStep(name)}}
 	for _, value := range values {
 		if value != values[0] {
 			return node{}, at.invalid("given twice with different values")

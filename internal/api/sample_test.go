@@ -196,7 +196,8 @@ func (s *sample) flag(_ context.Context, _ *api.Caller, in struct{ api.All }) (e
 
 func (s *sample) caller(_ context.Context, c *api.Caller, in struct {
 	Agent string `header:"User-Agent"`
-}) (echo, error) {
+},
+) (echo, error) {
 	return echo{Got: []any{c.Base, c.Now.Format(time.RFC3339), c.Location.String(), c.Strict, c.Request, in.Agent}}, nil
 }
 

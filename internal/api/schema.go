@@ -62,14 +62,14 @@ func (s *schemas) output(t reflect.Type) *schema {
 }
 
 func (s *schemas) outputKind(t reflect.Type) *schema {
-	switch t.Kind() {
-	case reflect.Struct:
+	switch kind := t.Kind(); {
+	case kind == reflect.Struct:
 		return s.component(t, func() *schema { return s.object(t) })
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		return &schema{Type: "array", Items: s.output(t.Elem())}
-	case reflect.Map:
+	case kind == reflect.Map:
 		return &schema{Type: "object", AdditionalProperties: s.output(t.Elem())}
-	case reflect.Interface:
+	case kind == reflect.Interface:
 		return &schema{}
 	}
 	return scalar(t, nil)
@@ -206,14 +206,14 @@ func (s *schemas) inputType(f *field, t reflect.Type) *schema {
 	if implements[encoding.TextUnmarshaler](t) {
 		return &schema{Type: "string"}
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
+	switch kind := t.Kind(); {
+	case kind == reflect.Pointer:
 		return s.inputType(f, t.Elem())
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		return &schema{Type: "array", Items: s.inputType(f, t.Elem())}
-	case reflect.Map:
+	case kind == reflect.Map:
 		return &schema{Type: "object", AdditionalProperties: s.inputType(f, t.Elem())}
-	case reflect.Struct:
+	case kind == reflect.Struct:
 		return s.component(t, func() *schema { return s.inputs(f.members) })
 	}
 	return scalar(t, f.rules.enum)

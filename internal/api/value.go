@@ -80,15 +80,16 @@ func (w *Words) readNode(at *path, n *node) error {
 		return nil
 	case list:
 		return w.readItems(at, n)
+	default:
+		return at.wrong("a string or an array of strings", n)
 	}
-	return at.wrong("a string or an array of strings", n)
 }
 
 func (w *Words) readItems(at *path, n *node) error {
 	*w = make(Words, 0, len(n.nodes))
 	for i := range n.nodes {
 		if n.nodes[i].shape != text {
-			at.enter(step{index: i})
+			at.enter(itemStep(i))
 			return at.wrong("a string", &n.nodes[i])
 		}
 		*w = append(*w, n.nodes[i].text)
