@@ -44,6 +44,8 @@ var mayImport = map[string][]string{
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
+	"internal/web":             {"."},
+	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},
 	"internal/background":      {},
 	"internal/httpd":           {},
 }

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// AssetPath is where Assets expects to be served.
+const AssetPath = "/assets/"
+
+//go:embed static
+var static embed.FS
+
+// asset is one embedded file under a name that changes with its content.
+type asset struct {
+	name, address, kind string
+	content             []byte
+}
+
+var assetKinds = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".mjs": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+var assets = readAssets()
+
+func readAssets() []asset {
+	entries, err := fs.ReadDir(static, "static")
+	if err != nil {
+		panic(fmt.Sprintf("web: %v", err)) // embedded: it is there or nothing builds
+	}
+	var all []asset
+	for _, entry := range entries {
+		content, err := static.ReadFile("static/" + entry.Name())
+		if err != nil {
+			panic(fmt.Sprintf("web: %v", err))
+		}
+		sum := sha256.Sum256(content)
+		ending := path.Ext(entry.Name())
+		hashed := strings.TrimSuffix(entry.Name(), ending) + "." + hex.EncodeToString(sum[:6]) + ending
+		all = append(all, asset{name: entry.Name(), address: AssetPath + hashed, kind: assetKinds[ending], content: content})
+	}
+	return all
+}
+
+// Asset is the address of an embedded file, which changes with its content. An
+// unknown name is an error, so that a template that uses it cannot be sent.
+func Asset(name string) (string, error) {
+	for _, a := range assets {
+		if a.name == name {
+			return a.address, nil
+		}
+	}
+	return "", fmt.Errorf("there is no asset %q", name)
+}
+
+// Assets serves the embedded files at AssetPath. An address stands for one
+// content, so browsers may keep it for a year; every other address is a 404.
+func Assets() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, a := range assets {
+			if a.address == r.URL.Path {
+				a.serve(w, r)
+				return
+			}
+		}
+		secure(w.Header())
+		http.Error(w, "There is no such file.", http.StatusNotFound)
+	})
+}
+
+func (a asset) serve(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	header.Set("Content-Type", a.kind)
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, a.name, time.Time{}, bytes.NewReader(a.content))
+}

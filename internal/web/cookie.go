@@ -1,0 +1,89 @@
+package web
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// maxCookie is how many bytes of name and value every browser keeps (RFC 6265,
+// section 6.1). A longer cookie would be dropped without a word.
+const maxCookie = 4096
+
+// ErrNoCookie is returned for a cookie that did not come, was altered or was
+// sealed with another key or under another name.
+var ErrNoCookie = errors.New("no such cookie")
+
+// ErrLongCookie is returned for a value that browsers would not keep.
+var ErrLongCookie = errors.New("the cookie would be too long for browsers")
+
+// Cookie says where a cookie goes. It is never readable by scripts, and comes
+// back from other sites only when a person follows a link.
+type Cookie struct {
+	Name string
+	// Path limits the cookie to addresses below it.
+	Path string
+	// Secure must be set whenever people reach the service over https.
+	Secure bool
+	// Life is how long browsers keep it. Values that must not outlive it have
+	// to carry their end themselves.
+	Life time.Duration
+}
+
+// Sealer encrypts what cookies carry, so that people can neither read nor
+// change nor rename it.
+type Sealer struct {
+	aead cipher.AEAD
+}
+
+// NewSealer makes a sealer from a key that is used for nothing else. Replicas
+// with the same key open each other's cookies.
+func NewSealer(key [32]byte) *Sealer {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(fmt.Sprintf("web: %v", err)) // only for keys of another size
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(fmt.Sprintf("web: %v", err)) // only for ciphers other than AES
+	}
+	return &Sealer{aead: aead}
+}
+
+// Set seals the value, which has to be valid JSON data, into a cookie.
+func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
+	plain, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode cookie %s: %w", c.Name, err)
+	}
+	text := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(c.Name)))
+	if len(c.Name)+len(text) > maxCookie {
+		return ErrLongCookie
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: c.Name, Value: text, Path: c.Path, MaxAge: int(c.Life.Seconds()),
+		Secure: c.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+	return nil
+}
+
+// Read opens the cookie of a name into value, or returns ErrNoCookie. When a
+// browser sends several of one name, the first that opens counts.
+func (s *Sealer) Read(r *http.Request, name string, value any) error {
+	for _, cookie := range r.CookiesNamed(name) {
+		sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+		if err != nil {
+			continue
+		}
+		plain, err := s.aead.Open(nil, nil, sealed, []byte(name))
+		if err == nil && json.Unmarshal(plain, value) == nil {
+			return nil
+		}
+	}
+	return ErrNoCookie
+}

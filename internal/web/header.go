@@ -1,0 +1,60 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// secure sets the headers of everything that is shown to one person only.
+// Within our own origin the referrer stays: without it browsers hide the
+// origin of forms, which Forged looks at.
+func secure(header http.Header) {
+	for name, value := range map[string]string{
+		"Cache-Control":                "no-store",
+		"Cross-Origin-Resource-Policy": "same-origin",
+		"Permissions-Policy":           "camera=(), geolocation=(), microphone=(), payment=()",
+		"Referrer-Policy":              "same-origin",
+		"X-Content-Type-Options":       "nosniff",
+		"X-Frame-Options":              "DENY",
+	} {
+		header.Set(name, value)
+	}
+}
+
+// policy is the content security policy of a page: our own style sheet and
+// images, a script only where the page has one, and nothing inline.
+func (p Page) policy() string {
+	rules := []string{
+		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",
+		"form-action " + strings.Join(append([]string{"'self'"}, p.FormTargets...), " "),
+		"frame-ancestors 'none'", "base-uri 'none'",
+	}
+	if p.Module != "" {
+		rules = append(rules, "script-src 'self'")
+	}
+	return strings.Join(rules, "; ")
+}
+
+// Origin is the scheme and host of an absolute URL, empty for anything else.
+func Origin(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Redirect sends the browser on with a GET, whatever it came with. The address
+// must be one that the service made or checked.
+func Redirect(w http.ResponseWriter, address string) {
+	secure(w.Header())
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// Forged reports whether a request that changes something was sent by a page of
+// another site. Requests that only read are never forged.
+func Forged(r *http.Request) bool {
+	return http.NewCrossOriginProtection().Check(r) != nil
+}

@@ -1,0 +1,105 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed layout/*.html
+var layouts embed.FS
+
+// Page is one answer made of a template. It is what the template sees, so that
+// texts and content are at hand under short names.
+type Page struct {
+	// Name is the file of the template without its ending.
+	Name string
+	// Status is the status of the answer; zero means 200.
+	Status int
+	// Words are the texts of the reader's language.
+	Words Words
+	Title string
+	// Body is the content that the template shows.
+	Body any
+	// Simulated marks pages on which nothing is real.
+	Simulated bool
+	// Module is the script of the page, a file of this package; none when empty.
+	Module string
+	// FormTargets are the origins, besides our own, where sending a form of
+	// this page may end. Browsers hold redirects after a form against it too.
+	FormTargets []string
+	// Refresh reloads the page after a while, or goes to RefreshTo.
+	Refresh   time.Duration
+	RefreshTo string
+}
+
+// Say is the text of a key in the language of the page.
+func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
+
+// Pages are templates ready to be sent.
+type Pages struct {
+	templates map[string]*template.Template
+}
+
+// MustPages parses the templates at the root of files. Each defines "content",
+// and may define the other blocks of the layout; those whose names begin with
+// an underscore define blocks for all of them. It panics on a template with a
+// mistake.
+func MustPages(files fs.FS) *Pages {
+	functions := template.FuncMap{"asset": Asset}
+	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(layouts, "layout/*.html"))
+	if shared, _ := fs.Glob(files, "_*.html"); len(shared) > 0 {
+		template.Must(layout.ParseFS(files, shared...))
+	}
+	pages := &Pages{templates: map[string]*template.Template{}}
+	names, _ := fs.Glob(files, "[^_]*.html")
+	for _, name := range names {
+		own := template.Must(template.Must(layout.Clone()).ParseFS(files, name))
+		pages.templates[strings.TrimSuffix(path.Base(name), ".html")] = own
+	}
+	return pages
+}
+
+// Send renders a page and answers with it. When it returns an error, nothing
+// has been sent.
+func (s *Pages) Send(w http.ResponseWriter, p Page) error {
+	page, known := s.templates[p.Name]
+	if !known {
+		return fmt.Errorf("there is no page %q", p.Name)
+	}
+	var body bytes.Buffer
+	if err := page.ExecuteTemplate(&body, "layout.html", p); err != nil {
+		return fmt.Errorf("render page %s: %w", p.Name, err)
+	}
+	p.head(w.Header())
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(max(p.Status, http.StatusOK))
+	// The reader may be gone; there is nobody left to tell.
+	_, _ = body.WriteTo(w)
+	return nil
+}
+
+func (p Page) head(header http.Header) {
+	secure(header)
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Language", p.Words.Lang)
+	header.Set("Content-Security-Policy", p.policy())
+	if p.Refresh > 0 || p.RefreshTo != "" {
+		header.Set("Refresh", p.refresh())
+	}
+}
+
+func (p Page) refresh() string {
+	seconds := strconv.Itoa(int(p.Refresh.Seconds()))
+	if p.RefreshTo == "" {
+		return seconds
+	}
+	return seconds + "; url=" + p.RefreshTo
+}

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+// Words are the texts of one language by key.
+type Words struct {
+	// Lang is the BCP 47 tag of the language the texts are in.
+	Lang  string
+	texts map[string]string
+}
+
+// Say is the text of a key, with the arguments in the places it has for them,
+// which are written as package fmt writes them. An unknown key is its own text:
+// a page with an odd word serves better than none.
+func (w Words) Say(key string, args ...any) string {
+	text, known := w.texts[key]
+	switch {
+	case !known:
+		return key
+	case len(args) == 0:
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}
+
+// Has reports whether there is a text for the key.
+func (w Words) Has(key string) bool {
+	_, known := w.texts[key]
+	return known
+}
+
+// Keys lists the keys in alphabetical order.
+func (w Words) Keys() []string { return slices.Sorted(maps.Keys(w.texts)) }
+
+// Dictionary holds the texts of several languages.
+type Dictionary struct {
+	languages []Words
+	matcher   language.Matcher
+}
+
+// MustDictionary reads a file per language at the root of files, such as
+// en.json: an object of texts by key. The language named first is the one for
+// readers of all others. It panics on a file with a mistake.
+func MustDictionary(files fs.FS, first string) *Dictionary {
+	names, _ := fs.Glob(files, "*.json")
+	d := &Dictionary{languages: []Words{mustWords(files, first+".json")}}
+	for _, name := range names {
+		if name != first+".json" {
+			d.languages = append(d.languages, mustWords(files, name))
+		}
+	}
+	tags := make([]language.Tag, len(d.languages))
+	for i, words := range d.languages {
+		tags[i] = language.MustParse(words.Lang)
+	}
+	d.matcher = language.NewMatcher(tags)
+	return d
+}
+
+func mustWords(files fs.FS, name string) Words {
+	raw, err := fs.ReadFile(files, name)
+	if err != nil {
+		panic(fmt.Sprintf("web: read texts: %v", err))
+	}
+	words := Words{Lang: strings.TrimSuffix(path.Base(name), ".json")}
+	if err := json.Unmarshal(raw, &words.texts); err != nil {
+		panic(fmt.Sprintf("web: read texts of %s: %v", name, err))
+	}
+	return words
+}
+
+// In is the words of a language, or those of the first language when there are
+// none in it.
+func (d *Dictionary) In(lang string) Words {
+	i := slices.IndexFunc(d.languages, func(w Words) bool { return w.Lang == lang })
+	return d.languages[max(i, 0)]
+}
+
+// Best is the words that suit an Accept-Language header best.
+func (d *Dictionary) Best(accept string) Words {
+	wanted, _, err := language.ParseAcceptLanguage(accept)
+	if err != nil {
+		return d.languages[0]
+	}
+	_, index, _ := d.matcher.Match(wanted...)
+	return d.languages[index]
+}
+
+// Languages lists the languages that have words, the first one first.
+func (d *Dictionary) Languages() []Words { return slices.Clone(d.languages) }

@@ -1,0 +1,83 @@
+package webview
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// noBreak is the space that keeps two parts of a number on one line.
+const noBreak = "\u00a0"
+
+// amountText writes an amount exactly, with its symbol where the currency has
+// it and the digits set apart as the language does.
+func amountText(w web.Words, m passerelle.Money) string {
+	whole, fraction, fractional := strings.Cut(m.Decimal(), ".")
+	number := grouped(whole, w.Say("number.group"))
+	if fractional {
+		number += w.Say("number.point") + fraction
+	}
+	details := m.Currency.Details()
+	switch {
+	case !details.Prefix:
+		return number + noBreak + details.Symbol
+	case strings.ContainsAny(details.Symbol[len(details.Symbol)-1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
+		return details.Symbol + noBreak + number
+	}
+	return details.Symbol + number
+}
+
+// grouped separates the digits of a whole number in threes.
+func grouped(digits, separator string) string {
+	head := (len(digits)-1)%3 + 1
+	return strings.Join(append([]string{digits[:head]}, chunks(digits[head:], 3)...), separator)
+}
+
+func chunks(s string, size int) []string {
+	var parts []string
+	for len(s) > 0 {
+		end := min(size, len(s))
+		parts = append(parts, s[:end])
+		s = s[end:]
+	}
+	return parts
+}
+
+// accountText writes an account number as people compare it: in fours, and the
+// sort code in pairs.
+func accountText(a passerelle.Account) string {
+	const sortCode = 6
+	if a.Scheme == passerelle.SortCode && len(a.Identification) > sortCode {
+		return strings.Join(chunks(a.Identification[:sortCode], 2), "-") + " " + a.Identification[sortCode:]
+	}
+	return strings.Join(chunks(a.Identification, 4), " ")
+}
+
+func dateText(w web.Words, d passerelle.Date) string {
+	day := d.In(time.UTC)
+	return w.Say("date", day.Day(), w.Say(fmt.Sprintf("month.%d", day.Month())), day.Year())
+}
+
+// whenText says in words when an instruction is to be executed.
+func whenText(w web.Words, in payment.Instruction) string {
+	switch in.DateType {
+	case payment.Deferred:
+		return w.Say("when.deferred", dateText(w, in.ExecutionDate))
+	case payment.Periodic:
+		return periodText(w, in)
+	default:
+		return w.Say("when." + string(in.DateType))
+	}
+}
+
+func periodText(w web.Words, in payment.Instruction) string {
+	often, start := w.Say("frequency."+string(in.Frequency)), dateText(w, in.StartDate)
+	if in.EndDate.IsZero() {
+		return w.Say("when.periodic", often, start)
+	}
+	return w.Say("when.periodic.until", often, start, dateText(w, in.EndDate))
+}

@@ -1,0 +1,88 @@
+package webview
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// bank is a connector as a payer sees it.
+type bank struct {
+	UUID, Name string
+	// Initial stands in for a logo.
+	Initial string
+	// Place is the country, for banks that have only one.
+	Place string
+	// Fields are what the payer has to fill in before the order can be sent.
+	Fields []payment.Field
+	// Account is set when the payer has to say which account to pay from, and
+	// is then the way in which the bank wants it identified.
+	Account passerelle.AccountScheme
+}
+
+// Asks reports whether the bank needs to know more than that it was chosen.
+func (b bank) Asks() bool { return len(b.Fields) > 0 || b.Account != "" }
+
+// banks lists those that can carry the payment, and the one that was chosen
+// before, if any, which comes first and need not be offered to everybody.
+func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string) {
+	profiles := w.Initiation.Offered(v.domain, p)
+	if profile, ok := w.Initiation.Chosen(v.domain, p); ok {
+		chosen, profiles = profile.UUID, slices.Insert(profiles, 0, profile)
+	}
+	for _, profile := range profiles {
+		if _, listed := find(all, profile.UUID); listed {
+			continue
+		}
+		b := bank{UUID: profile.UUID, Name: profile.Name, Initial: initial(profile.Name), Account: accountAsked(p, profile.Payments)}
+		if len(profile.Countries) == 1 {
+			b.Place = profile.Countries[0]
+		}
+		b.Fields = required(profile.PaymentFields)
+		all = append(all, b)
+	}
+	return all, chosen
+}
+
+func required(fields []payment.Field) []payment.Field {
+	var needed []payment.Field
+	for _, field := range fields {
+		if field.Required {
+			needed = append(needed, field)
+		}
+	}
+	return needed
+}
+
+func initial(name string) string {
+	first, _ := utf8.DecodeRuneInString(strings.TrimSpace(name))
+	return strings.ToUpper(string(first))
+}
+
+func accountAsked(p *payment.Payment, settings *payment.Settings) passerelle.AccountScheme {
+	if p.Payer != nil || settings.PayerAccount != payment.PayerMandatory {
+		return ""
+	}
+	if slices.Contains(settings.Schemes, passerelle.IBAN) {
+		return passerelle.IBAN
+	}
+	return passerelle.SortCode
+}
+
+func find(all []bank, uuid string) (bank, bool) {
+	i := slices.IndexFunc(all, func(b bank) bool { return b.UUID == uuid })
+	if i < 0 {
+		return bank{}, false
+	}
+	return all[i], true
+}
+
+// bankName is the name of the bank that was chosen, empty when it is one that
+// this program no longer has.
+func (w *Webview) bankName(v *visit, p *payment.Payment) string {
+	profile, _ := w.Initiation.Chosen(v.domain, p)
+	return profile.Name
+}

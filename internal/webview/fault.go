@@ -1,0 +1,76 @@
+package webview
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/web"
+)
+
+// fault is a failure that a person is told about. Its texts are under keys that
+// begin with its name.
+type fault struct {
+	status int
+	name   string
+}
+
+// Error names the fault.
+func (f *fault) Error() string { return "page answered with fault " + f.name }
+
+// The faults a person can meet.
+var (
+	errLink    = &fault{http.StatusUnauthorized, "link"}
+	errNoPage  = &fault{http.StatusNotFound, "page"}
+	errMethod  = &fault{http.StatusMethodNotAllowed, "method"}
+	errForeign = &fault{http.StatusForbidden, "foreign"}
+	errTooLong = &fault{http.StatusBadRequest, "long"}
+	errForm    = &fault{http.StatusBadRequest, "form"}
+	errBusy    = &fault{http.StatusServiceUnavailable, "busy"}
+	errBug     = &fault{http.StatusInternalServerError, "bug"}
+)
+
+// faultBody is what the page of a fault shows.
+type faultBody struct {
+	frame
+	Title, Text string
+	// Request is what support needs to find out what happened.
+	Request string
+}
+
+// classify finds what a person may know of an error.
+func classify(err error) *fault {
+	var known *fault
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, passerelle.NotFound):
+		return errNoPage
+	case errors.Is(err, passerelle.Unavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return errBusy
+	}
+	return errBug
+}
+
+// fail answers with the page of a fault, and logs what the page does not say.
+func (w *Webview) fail(v *visit, err error) {
+	f, ctx := classify(err), v.context()
+	if f.status >= http.StatusInternalServerError {
+		w.Log.LogAttrs(ctx, slog.LevelError, "a payment page could not be served",
+			slog.String("request_id", w.RequestID(ctx)), slog.Int("status", f.status), slog.Any("error", err))
+	}
+	if f == errMethod {
+		v.writer.Header().Set("Allow", "GET, HEAD, POST")
+	}
+	title := v.words.Say("fault." + f.name + ".title")
+	sending := pages.Send(v.writer, web.Page{
+		Name: "fault", Status: f.status, Words: v.words, Title: title, Simulated: v.domain.Kind == passerelle.Sandbox,
+		Body: faultBody{Title: title, Text: v.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)},
+	})
+	if sending != nil {
+		w.Log.ErrorContext(ctx, "the page of a fault could not be rendered", "error", sending)
+		http.Error(v.writer, title, f.status)
+	}
+}

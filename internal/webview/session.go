@@ -1,0 +1,180 @@
+package webview
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// sessionLife is how long a browser keeps the right to a payment. The token
+// behind it ends it earlier.
+const sessionLife = 24 * time.Hour
+
+// session is what a payer's browser remembers, sealed, about one payment. The
+// token stays in it and is checked anew for every page, so that a revoked one
+// is worth nothing at once.
+type session struct {
+	Code    string               `json:"code"`
+	Payment passerelle.PaymentID `json:"payment"`
+	// RedirectURI is where the person goes when the payment cannot be made. It
+	// is one that the client may use, or empty.
+	RedirectURI string `json:"redirect_uri,omitempty"`
+	State       string `json:"state,omitempty"`
+}
+
+// visitor is a person with the right to see a payment.
+type visitor struct {
+	session
+	payment *payment.Payment
+}
+
+// enter exchanges the code in the address for a cookie, and sends the browser
+// to an address without it. Where banks send people back is on the configured
+// host, so the cookie has to be set there.
+func (w *Webview) enter(v *visit) error {
+	home, err := url.Parse(v.domain.BaseURL)
+	if err != nil {
+		return fmt.Errorf("read the base URL of domain %d: %w", v.domain.ID, err)
+	}
+	if !strings.EqualFold(home.Host, v.request.Host) {
+		web.Redirect(v.writer, web.Origin(v.domain.BaseURL)+v.request.URL.RequestURI())
+		return nil
+	}
+	s, err := w.exchange(v, v.request.URL.Query())
+	if err != nil {
+		return err
+	}
+	err = w.sealer.Set(v.writer, web.Cookie{
+		Name: cookieName(s.Payment), Path: v.root, Secure: home.Scheme == "https", Life: sessionLife,
+	}, s)
+	if errors.Is(err, web.ErrLongCookie) {
+		return errTooLong
+	}
+	if err != nil {
+		return err
+	}
+	web.Redirect(v.writer, v.address(s.Payment))
+	return nil
+}
+
+// exchange checks the code and takes over what else came in the address.
+func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
+	s := session{Code: query.Get("code"), State: query.Get("state")}
+	principal, err := w.principal(v, s.Code)
+	if err != nil {
+		return session{}, err
+	}
+	s.Payment = principal.Payment
+	named := query.Get("payment_id")
+	if named != "" && named != paymentText(s.Payment) {
+		return session{}, errLink
+	}
+	if w.acceptable(v, principal, query.Get("redirect_uri")) {
+		s.RedirectURI = query.Get("redirect_uri")
+	}
+	return s, nil
+}
+
+// principal is who a code stands for, provided it may validate one payment.
+func (w *Webview) principal(v *visit, code string) (access.Principal, error) {
+	principal, err := w.Access.Authenticate(v.context(), v.domain.ID, code)
+	if errors.Is(err, passerelle.Unauthenticated) {
+		return principal, errLink
+	}
+	if err != nil {
+		return principal, fmt.Errorf("check the code of a payer: %w", err)
+	}
+	if principal.Payment == 0 || !principal.Scopes.Has(passerelle.ScopePaymentsValidate) {
+		return principal, errLink
+	}
+	return principal, nil
+}
+
+// acceptable reports whether the client may send people to the URI. One that it
+// may not use is left out of account, so that no link of ours leads anywhere a
+// stranger likes.
+func (w *Webview) acceptable(v *visit, by access.Principal, uri string) bool {
+	if uri == "" {
+		return false
+	}
+	if _, err := passerelle.ParseRedirectURI("redirect_uri", uri); err != nil {
+		return false
+	}
+	return w.Initiation.CheckRedirect(v.context(), v.domain, by.Client, "redirect_uri", uri) == nil
+}
+
+// resume finds the session of the payment that the address names.
+func (w *Webview) resume(v *visit) (*visitor, error) {
+	id, err := strconv.ParseInt(v.request.URL.Query().Get("payment_id"), 10, 64)
+	if err != nil {
+		return nil, errLink
+	}
+	s := &visitor{}
+	if err := w.sealer.Read(v.request, cookieName(passerelle.PaymentID(id)), &s.session); err != nil {
+		return nil, errLink
+	}
+	principal, err := w.principal(v, s.Code)
+	if err != nil {
+		return nil, err
+	}
+	s.payment, err = w.DB.Payment(v.context(), v.domain.ID, principal.Payment, false)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errLink
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load payment %d: %w", principal.Payment, err)
+	}
+	return s, nil
+}
+
+// cookieName differs between payments, so that two of them can be made in two
+// tabs of one browser.
+func cookieName(id passerelle.PaymentID) string { return "payment_" + paymentText(id) }
+
+func paymentText(id passerelle.PaymentID) string { return strconv.FormatInt(int64(id), 10) }
+
+// address is the page of a payment, without the code. It has no host.
+func (v *visit) address(id passerelle.PaymentID) string {
+	return v.inLanguage(cmp.Or(v.lang, v.words.Lang), id)
+}
+
+func (v *visit) inLanguage(lang string, id passerelle.PaymentID) string {
+	return v.root + "/" + lang + "/payment?payment_id=" + paymentText(id)
+}
+
+// returnURL is the page of a payment as banks send people back to it.
+func (v *visit) returnURL(id passerelle.PaymentID) string {
+	return web.Origin(v.domain.BaseURL) + v.address(id)
+}
+
+// leave is the address at which the client receives the payer of a payment as
+// it now stands.
+func (s *visitor) leave() string { return s.leaveTo(s.payment.ClientRedirectURI) }
+
+// giveUp is where a payer goes who cannot pay here.
+func (s *visitor) giveUp() string {
+	return s.leaveTo(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI))
+}
+
+func (s *visitor) leaveTo(uri string) string {
+	query := url.Values{"id_payment": {paymentText(s.payment.ID)}, "payment_state": {string(s.payment.State)}}
+	for name, value := range map[string]string{
+		"state":      cmp.Or(s.payment.ClientState, s.State),
+		"error_code": string(s.payment.ErrorCode),
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return uri + "?" + query.Encode()
+}

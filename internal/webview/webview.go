@@ -1,0 +1,207 @@
+// Package webview is the payer's side of a payment: the pages on which a person
+// sees what is to be paid, chooses a bank, waits, and is sent on to the bank or
+// back to the site that asked.
+//
+// It owns the addresses of these pages, the cookie that stands for the right to
+// see one payment, and which page a payment in a given state is shown on. That
+// is always decided from what is stored, never from where the person came
+// from, so that every page survives reloading, going back and coming again
+// days later. It does not own the rules of payments nor talk to banks (package
+// initiation does), nor how pages look and are sent (package web).
+//
+// It fails towards people, in plain words and with the number of the request:
+// whoever has no right to a payment learns nothing about it, not even whether
+// it exists.
+package webview
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/initiation"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// The addresses of the package. CallbackPath is where banks send payers back;
+// the pages are below each of PageRoots, the second being where older programs
+// of this API family look for them.
+const CallbackPath = "/2.0/webauth/callback"
+
+// PageRoots lists the roots of the pages, without trailing slashes.
+func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
+
+// languages are those an address may name. Readers of one that has no texts
+// get English.
+var languages = []string{"en", "fr", "de", "nl", "pt", "it", "es"}
+
+//go:embed pages words
+var embedded embed.FS
+
+var (
+	pages = web.MustPages(embeddedIn("pages"))
+	words = web.MustDictionary(embeddedIn("words"), "en")
+)
+
+func embeddedIn(directory string) fs.FS {
+	files, err := fs.Sub(embedded, directory)
+	if err != nil {
+		panic(fmt.Sprintf("webview: %v", err)) // only for a malformed name
+	}
+	return files
+}
+
+// Config wires the package to the rest of the service. Every field is required.
+type Config struct {
+	// Domain finds the tenant a host names; an unknown host is a NotFound
+	// error.
+	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
+	// RequestID gives the identifier of the request.
+	RequestID  func(ctx context.Context) string
+	Access     *access.Access
+	DB         *store.DB
+	Initiation *initiation.Initiation
+	// MAC derives the key of the cookies from a secret of the deployment: at
+	// least 32 bytes, or New panics.
+	MAC func(purpose string, data []byte) []byte
+	// Now is the real clock.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Webview serves the pages. Make it with New.
+type Webview struct {
+	Config
+	sealer *web.Sealer
+	assets http.Handler
+}
+
+// New makes the handler of the pages, the callback and what pages are made of
+// (below web.AssetPath); every other address gets a page that says so.
+func New(config Config) *Webview {
+	key := [32]byte(config.MAC("cookies of the payment webview", nil))
+	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
+}
+
+// ServeHTTP answers one request, whatever happens, and turns every error into a
+// page.
+func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	if strings.HasPrefix(request.URL.Path, web.AssetPath) {
+		w.assets.ServeHTTP(writer, request)
+		return
+	}
+	v := &visit{writer: writer, request: request}
+	if err := w.serve(v); err != nil {
+		w.fail(v, err)
+	}
+}
+
+// visit is one request on its way to a page.
+type visit struct {
+	writer  http.ResponseWriter
+	request *http.Request
+	// root is the one of PageRoots that the request came through.
+	root   string
+	domain passerelle.Domain
+	// lang is the language of the address; Words are the texts shown.
+	lang  string
+	words web.Words
+}
+
+func (v *visit) context() context.Context { return v.request.Context() }
+
+func (v *visit) reading() bool {
+	return v.request.Method == http.MethodGet || v.request.Method == http.MethodHead
+}
+
+// serve finds the page of an address.
+func (w *Webview) serve(v *visit) error {
+	exists := v.parse()
+	if err := w.locate(v); err != nil {
+		return err
+	}
+	switch {
+	case v.request.URL.Path == CallbackPath:
+		return w.callback(v)
+	case !exists:
+		return errNoPage
+	}
+	return w.payment(v)
+}
+
+// parse takes the address of a payment page apart, and reports whether it is
+// one.
+func (v *visit) parse() bool {
+	for _, root := range PageRoots() {
+		below, ours := strings.CutPrefix(v.request.URL.Path, root+"/")
+		lang, named := strings.CutSuffix(below, "/payment")
+		if ours && (named || below == "payment") {
+			v.root = root
+			if named {
+				v.lang = lang
+			}
+			return !named || slices.Contains(languages, lang)
+		}
+	}
+	return false
+}
+
+// locate finds the words and the domain of a request.
+func (w *Webview) locate(v *visit) error {
+	v.words = words.Best(v.request.Header.Get("Accept-Language"))
+	if v.lang != "" {
+		v.words = words.In(v.lang)
+	}
+	domain, err := w.Domain(v.context(), v.request.Host)
+	if err != nil {
+		return fmt.Errorf("find the domain of a page: %w", err)
+	}
+	v.domain = domain
+	return nil
+}
+
+// payment is every address of the payment pages: with a code the right to see a
+// payment is established, without one it is looked for in the cookie.
+func (w *Webview) payment(v *visit) error {
+	if v.reading() && v.request.URL.Query().Has("code") {
+		return w.enter(v)
+	}
+	if v.request.Method == http.MethodPost {
+		return w.submit(v)
+	}
+	if !v.reading() {
+		return errMethod
+	}
+	s, err := w.resume(v)
+	if err != nil {
+		return err
+	}
+	if v.lang == "" {
+		web.Redirect(v.writer, v.address(s.Payment))
+		return nil
+	}
+	return w.show(v, s)
+}
+
+// callback receives payers from their banks. The bank is asked what became of
+// the payment, and the page that the payer left decides how it goes on.
+func (w *Webview) callback(v *visit) error {
+	if !v.reading() {
+		return errMethod
+	}
+	p, err := w.Initiation.Return(v.context(), v.domain, v.request.URL.Query().Get("state"))
+	if err != nil {
+		return fmt.Errorf("receive a payer from a bank: %w", err)
+	}
+	web.Redirect(v.writer, p.WebviewURL)
+	return nil
+}
