@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/access"
+)
+
+type serviceTokenInput struct {
+	GrantType     string `body:"grant_type" doc:"client_credentials"`
+	ClientID      Number `body:"client_id" doc:"may also come as HTTP Basic"`
+	ClientSecret  string `body:"client_secret" max:"255"`
+	Scope         Words  `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
+	Authorization string `header:"Authorization" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
+}
+
+type tokenOutput struct {
+	Token string `json:"token"`
+	Scope string `json:"scope"`
+}
+
+func (s *Service) serviceToken(ctx context.Context, c *Caller, in serviceTokenInput) (tokenOutput, error) {
+	if in.GrantType != "" && in.GrantType != "client_credentials" {
+		return tokenOutput{}, passerelle.InvalidField("grant_type", "must be client_credentials")
+	}
+	scopes, err := passerelle.ParseScopes(in.Scope...)
+	if err != nil {
+		return tokenOutput{}, err
+	}
+	client, err := s.Access.Application(ctx, c.Domain.ID, in.credentials())
+	if err != nil {
+		return tokenOutput{}, err
+	}
+	grant, err := s.Access.IssueService(ctx, client, scopes)
+	return tokenOutput{Token: grant.Text, Scope: grant.Scopes.String()}, err
+}
+
+// credentials come in the body or as HTTP Basic. Old clients put a colon
+// behind the secret of the latter.
+func (in serviceTokenInput) credentials() access.Credentials {
+	if in.ClientID != "" {
+		return access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
+	}
+	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
+	pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	if err != nil || !strings.EqualFold(scheme, "Basic") {
+		return access.Credentials{}
+	}
+	id, secret, _ := strings.Cut(string(pair), ":")
+	return access.Credentials{ClientID: id, Secret: strings.TrimSuffix(secret, ":")}
+}
+
+type paymentTokenInput struct {
+	onePaymentInput
+	Scope Words `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
+}
+
+type paymentTokenOutput struct {
+	Token     string `json:"token"`
+	Scope     string `json:"scope"`
+	IDPayment int64  `json:"id_payment"`
+	ExpiresIn int64  `json:"expires_in" doc:"seconds"`
+}
+
+func (s *Service) paymentToken(ctx context.Context, c *Caller, in paymentTokenInput) (paymentTokenOutput, error) {
+	scopes, err := passerelle.ParseScopes(in.Scope...)
+	if err != nil {
+		return paymentTokenOutput{}, err
+	}
+	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
+		return paymentTokenOutput{}, err
+	}
+	grant, err := s.Access.IssuePayment(ctx, c.Principal, in.ID, scopes)
+	if err != nil {
+		return paymentTokenOutput{}, err
+	}
+	return paymentTokenOutput{
+		Token: grant.Text, Scope: grant.Scopes.String(), IDPayment: int64(in.ID),
+		ExpiresIn: int64(access.PaymentTokenLife.Seconds()),
+	}, nil
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+type providerInput struct {
+	Type string `body:"type,required" enum:"hmac_signature"`
+	Name string `body:"name,required" doc:"unique in the domain"`
+}
+
+type providerOutput struct {
+	ID     int64           `json:"id"`
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Config *providerConfig `json:"config,omitempty"`
+}
+
+type providerConfig struct {
+	SecretKey string `json:"secret_key" doc:"shown in this answer alone"`
+}
+
+func (s *Service) createProvider(ctx context.Context, c *Caller, in providerInput) (providerOutput, error) {
+	provider, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name)
+	if err != nil {
+		return providerOutput{}, err
+	}
+	out := shownProvider(provider)
+	out.Config = &providerConfig{SecretKey: provider.Secret}
+	return out, nil
+}
+
+func shownProvider(p store.AuthProvider) providerOutput {
+	return providerOutput{ID: p.ID, Type: p.Type, Name: p.Name}
+}
+
+type listProvidersOutput struct {
+	Providers []providerOutput `json:"authproviders"`
+	Total     int              `json:"total"`
+}
+
+func (s *Service) listProviders(ctx context.Context, c *Caller, _ Nothing) (listProvidersOutput, error) {
+	providers, err := s.DB.AuthProviders(ctx, c.Domain.ID)
+	out := listProvidersOutput{Providers: make([]providerOutput, len(providers)), Total: len(providers)}
+	for i, p := range providers {
+		out.Providers[i] = shownProvider(p)
+	}
+	return out, err
+}
+
+type webhookInput struct {
+	IDAuth *reference `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
+	URL    *string    `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	Event  *string    `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
+}
+
+// reference names something by its id, as a number or in digits, or by its
+// name. Null, like the empty string, names nothing.
+type reference string
+
+func (r *reference) readNode(at *path, n *node) error {
+	switch n.shape {
+	case null:
+		*r = ""
+	case number, text, loose:
+		*r = reference(n.text)
+	default:
+		return at.wrong("an id or a name", n)
+	}
+	return nil
+}
+
+func (*reference) schema() *schema {
+	return &schema{Type: []string{"integer", "string", "null"}}
+}
+
+type createWebhookInput struct {
+	webhookInput
+	IDService *int64 `body:"id_service" min:"1" doc:"the application it belongs to"`
+}
+
+type oneWebhookInput struct {
+	ID passerelle.WebhookID `path:"webhookId"`
+}
+
+type updateWebhookInput struct {
+	oneWebhookInput
+	webhookInput
+}
+
+type webhookOutput struct {
+	ID        int64         `json:"id"`
+	Created   string        `json:"created"`
+	Updated   *string       `json:"updated"`
+	Deleted   *string       `json:"deleted"`
+	IDService *int64        `json:"id_service"`
+	IDUser    *int64        `json:"id_user"`
+	IDEvent   int           `json:"id_event"`
+	Event     webhook.Event `json:"event"`
+	IDAuth    *int64        `json:"id_auth"`
+	URL       string        `json:"url"`
+}
+
+func (s *Service) webhook(c *Caller, w store.Webhook) webhookOutput {
+	entry, _ := webhook.Lookup(string(w.Event))
+	return webhookOutput{
+		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: c.optionalTime(w.Updated), Deleted: c.optionalTime(w.Deleted),
+		IDService: optionalInt(int64(w.Client)), IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL,
+	}
+}
+
+func (c *Caller) optionalTime(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	text := passerelle.FormatDateTime(*t, c.Location)
+	return &text
+}
+
+func optionalInt(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+type listWebhooksOutput struct {
+	Webhooks []webhookOutput `json:"webhooks"`
+	Total    int             `json:"total"`
+}
+
+func (s *Service) listWebhooks(ctx context.Context, c *Caller, _ Nothing) (listWebhooksOutput, error) {
+	all, err := s.DB.Webhooks(ctx, c.Domain.ID)
+	out := listWebhooksOutput{Webhooks: make([]webhookOutput, len(all)), Total: len(all)}
+	for i, w := range all {
+		out.Webhooks[i] = s.webhook(c, w)
+	}
+	return out, err
+}
+
+func (s *Service) createWebhook(ctx context.Context, c *Caller, in createWebhookInput) (webhookOutput, error) {
+	r := delivery.Registration{Event: value(in.Event), URL: value(in.URL), Auth: string(value(in.IDAuth))}
+	if in.IDService != nil {
+		r.Client = passerelle.ClientID(*in.IDService)
+	}
+	w, err := s.Delivery.Register(ctx, c.Domain, r)
+	return s.webhook(c, w), err
+}
+
+func (s *Service) updateWebhook(ctx context.Context, c *Caller, in updateWebhookInput) (webhookOutput, error) {
+	w, err := s.Delivery.Update(ctx, c.Domain, in.ID, delivery.Change{Event: in.Event, URL: in.URL, Auth: (*string)(in.IDAuth)})
+	return s.webhook(c, w), err
+}
+
+func (s *Service) deleteWebhook(ctx context.Context, c *Caller, in oneWebhookInput) (Nothing, error) {
+	return Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID)
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var none T
+		return none
+	}
+	return *p
+}

@@ -1,0 +1,38 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/store"
+)
+
+// connectors lists every connector the program has, by hand: whoever reads
+// this knows which banks it can speak to.
+func (s *Service) connectors() []connector.Connector {
+	return s.bank.Connectors()
+}
+
+// newBank is the simulated bank, whose ledger is in the database, so that it
+// outlives the process as a bank does.
+func (s *Service) newBank() *sandbox.Bank {
+	return &sandbox.Bank{
+		Ledger: store.SandboxLedger{DB: s.DB}, Base: s.bankBase, MAC: s.config.Keys.MAC,
+		Timing: s.config.Timing, Log: s.config.Log,
+	}
+}
+
+// bankBase is where the pages of the simulated bank are for a domain. When it
+// cannot be read the link is of no use, and the person who follows it is told.
+func (s *Service) bankBase(domain passerelle.DomainID) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	d, err := s.DB.Domain(ctx, domain)
+	if err != nil {
+		s.config.Log.ErrorContext(ctx, "the address of the sandbox bank could not be read", "domain", domain, "error", err)
+	}
+	return origin(d)
+}

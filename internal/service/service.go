@@ -1,0 +1,221 @@
+// Package service assembles the parts into one running program: database, use
+// cases, interface, pages, simulated banks, background loops and listener.
+//
+// It owns the wiring and the order of starting and stopping, so that the
+// commands and the tests run the very same program. It does not own flags or
+// the environment (package main does) and decides nothing that a request could
+// notice. It fails at start, before it listens, when the database, its schema
+// or the key file is not usable.
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/access"
+	"passerelle/internal/api"
+	"passerelle/internal/background"
+	"passerelle/internal/delivery"
+	"passerelle/internal/httpd"
+	"passerelle/internal/initiation"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+)
+
+// Config is what a program is assembled from.
+type Config struct {
+	// Database is a URL as store.Open takes it.
+	Database string
+	Keys     *keys.Ring
+	// Listen and OpsListen are addresses; an empty OpsListen means none.
+	Listen, OpsListen string
+	TLS               *tls.Config
+	// Loopback is for the developer's machine: every loopback name reaches
+	// the first domain, and webhooks may be sent to loopback addresses.
+	Loopback bool
+	// Timing is that of the simulated banks.
+	Timing sandbox.Timing
+	// Networks are private networks that webhooks may be sent to.
+	Networks       []netip.Prefix
+	TrustedProxies []netip.Prefix
+	// Migrate brings the schema up to date first; otherwise an outdated one
+	// is an error.
+	Migrate bool
+	Log     *slog.Logger
+	// Now is real time; nil means the machine's clock.
+	Now func() time.Time
+}
+
+// Service is the assembled program. It is used once: Open, Start, Stop.
+type Service struct {
+	DB         *store.DB
+	Access     *access.Access
+	Initiation *initiation.Initiation
+	Delivery   *delivery.Delivery
+
+	config  Config
+	bank    *sandbox.Bank
+	server  *httpd.Server
+	ops     *httpd.Server
+	metrics *httpd.Metrics
+	loops   background.Group
+	sender  *delivery.Sender
+}
+
+// Open opens the database, assembles the parts and binds the listeners, but
+// serves nobody yet: whoever needs the address before the first request (the
+// base URL of a domain does) reads it in between.
+func Open(ctx context.Context, c Config) (*Service, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	db, err := store.Open(ctx, c.Database, store.Options{Keys: c.Keys, Log: c.Log})
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	s := &Service{config: c, DB: db, metrics: httpd.NewMetrics()}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+func (s *Service) prepare(ctx context.Context) error {
+	if err := s.readySchema(ctx); err != nil {
+		return err
+	}
+	if err := s.DB.Reclaim(ctx); err != nil {
+		return fmt.Errorf("take over from the process before: %w", err)
+	}
+	if err := s.assemble(); err != nil {
+		return err
+	}
+	return s.listen()
+}
+
+func (s *Service) readySchema(ctx context.Context) error {
+	if s.config.Migrate {
+		if err := s.DB.Migrate(ctx); err != nil {
+			return fmt.Errorf("migrate the database: %w", err)
+		}
+	}
+	if err := s.DB.SchemaCurrent(ctx); err != nil {
+		return fmt.Errorf("check the schema: %w", err)
+	}
+	return nil
+}
+
+// assemble makes the use cases and the loops that drive them.
+func (s *Service) assemble() error {
+	c := s.config
+	s.bank = s.newBank()
+	registry, err := connector.NewRegistry(s.connectors()...)
+	if err != nil {
+		return fmt.Errorf("list the connectors: %w", err)
+	}
+	s.Access = &access.Access{DB: s.DB, Now: c.Now}
+	s.Delivery = &delivery.Delivery{
+		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
+		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks}),
+	}
+	s.sender = delivery.NewSender(s.Delivery)
+	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
+	s.Initiation = &initiation.Initiation{
+		DB: s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
+	}
+	s.loops = background.Group{
+		send,
+		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
+		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
+	}
+	return nil
+}
+
+func (s *Service) listen() error {
+	var err error
+	s.server, err = httpd.Listen(httpd.Options{Addr: s.config.Listen, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics})
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
+	}
+	if s.config.OpsListen == "" {
+		return nil
+	}
+	s.ops, err = httpd.Listen(httpd.Options{Addr: s.config.OpsListen, Log: s.config.Log})
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", s.config.OpsListen, err)
+	}
+	return nil
+}
+
+// Addr is the address the program listens on, as host:port.
+func (s *Service) Addr() string { return s.server.Addr() }
+
+// OpsAddr is the address of metrics and profiles, empty when there is none.
+func (s *Service) OpsAddr() string {
+	if s.ops == nil {
+		return ""
+	}
+	return s.ops.Addr()
+}
+
+// Start begins to serve and starts the loops.
+func (s *Service) Start() {
+	s.loops.Start()
+	s.server.Start(s.Handler())
+	if s.ops != nil {
+		s.ops.Start(httpd.Ops(s.metrics))
+	}
+}
+
+// Ended is closed, after an error if there was one, when the listener ends
+// without having been stopped.
+func (s *Service) Ended() <-chan error { return s.server.Ended() }
+
+// Stop drains requests, then stops the loops and closes the database, all
+// within the context's deadline: what is cut off is finished by the next start
+// or by another replica.
+func (s *Service) Stop(ctx context.Context) error {
+	drained := s.server.Stop(ctx)
+	if s.ops != nil {
+		drained = errors.Join(drained, s.ops.Stop(ctx))
+	}
+	stopped := make(chan struct{})
+	go func() { s.loops.Stop(); close(stopped) }()
+	select {
+	case <-stopped:
+		return errors.Join(drained, s.sender.Stop(ctx), s.DB.Close())
+	case <-ctx.Done():
+		return errors.Join(drained, fmt.Errorf("stop the background loops: %w", ctx.Err()))
+	}
+}
+
+// Handler is everything the listener answers.
+func (s *Service) Handler() http.Handler {
+	return s.places()
+}
+
+// API is the JSON interface alone.
+func (s *Service) API() *api.API {
+	c := s.config
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Now: c.Now}
+	return api.New(api.Config{
+		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
+		MAC: c.Keys.MAC, RequestID: httpd.RequestID, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
+	}, endpoints.Routes())
+}
+
+// FirstDomain makes sure that a domain of that name exists at the base URL and
+// returns it. It is how a new database gets its first tenant.
+func (s *Service) FirstDomain(ctx context.Context, name string, kind passerelle.DomainKind, baseURL string) (passerelle.Domain, error) {
+	return EnsureDomain(ctx, s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: baseURL, Created: s.config.Now()})
+}

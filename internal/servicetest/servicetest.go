@@ -1,0 +1,269 @@
+// Package servicetest runs the whole service on a temporary database, for
+// tests that speak to it as its users do.
+//
+// It owns starting, stopping and restarting such a service and the small
+// client that tests speak through. It does not own expectations, which belong
+// to the tests, and puts nothing between them and the real program: the
+// database, the listener and the simulated bank are the real ones. It fails
+// the test when anything of that does not start.
+package servicetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/access"
+	"passerelle/internal/keys"
+	"passerelle/internal/service"
+	"passerelle/internal/store/storetest"
+)
+
+// Instance is a running service with one sandbox domain and one application.
+type Instance struct {
+	*service.Service
+	Domain passerelle.Domain
+	// Origin is the address of the service, Base that of its interface.
+	Origin, Base string
+	ClientID     string
+	Secret       string
+	ConfigToken  string
+	UsersToken   string
+	// Logs is everything the service has logged.
+	Logs *Logs
+
+	t   testing.TB
+	url string
+	now func() time.Time
+}
+
+// Options change what Start starts; the zero value is the usual service.
+type Options struct {
+	// Now is real time; nil means the machine's clock.
+	Now    func() time.Time
+	Timing sandbox.Timing
+}
+
+// Each runs a subtest on each kind of database, with a service of its own.
+func Each(t *testing.T, o Options, run func(t *testing.T, s *Instance)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, Start(t, url, o)) })
+}
+
+// Start starts a service on an empty database and stops it with the test.
+func Start(t testing.TB, url string, o Options) *Instance {
+	t.Helper()
+	if o.Timing == "" {
+		o.Timing = sandbox.CI
+	}
+	logs := &Logs{}
+	ctx := context.Background()
+	running, err := service.Open(ctx, service.Config{
+		Database: url, Keys: keys.Generate(), Loopback: true, Timing: o.Timing, Migrate: true, Now: o.Now,
+		Log: slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatalf("open the service: %v", err)
+	}
+	s := &Instance{Service: running, Origin: "http://" + running.Addr(), Logs: logs, t: t, url: url}
+	s.Base = s.Origin + "/2.0"
+	s.populate(ctx)
+	running.Start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *Instance) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		s.t.Errorf("stop the service: %v", err)
+	}
+}
+
+func (s *Instance) populate(ctx context.Context) {
+	s.t.Helper()
+	domain, err := s.FirstDomain(ctx, "test", passerelle.Sandbox, s.Base)
+	s.must(err)
+	client, secret, err := s.Access.Register(ctx, domain.ID, "test application", nil)
+	s.must(err)
+	config, err := s.Access.IssueOperator(ctx, domain.ID, access.ConfigToken)
+	s.must(err)
+	users, err := s.Access.IssueOperator(ctx, domain.ID, access.UsersToken)
+	s.must(err)
+	s.Domain, s.ClientID, s.Secret = domain, strconv.FormatInt(int64(client.ID), 10), secret
+	s.ConfigToken, s.UsersToken = config.Text, users.Text
+}
+
+func (s *Instance) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Answer is what came back for a request.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// JSON decodes the body into a value; anything else fails the test.
+func (s *Instance) JSON(a Answer, into any) {
+	s.t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(a.Body))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		s.t.Fatalf("the answer %d is not the JSON expected: %v: %s", a.Status, err, a.Body)
+	}
+}
+
+// Call sends a request with a bearer token, unless it is empty, and a JSON
+// body, unless it is nil. A string body is sent as it is. The path is below
+// the base URL.
+func (s *Instance) Call(method, path, token string, body any) Answer {
+	s.t.Helper()
+	var reader io.Reader
+	switch body := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(body)
+	default:
+		raw, err := json.Marshal(body)
+		s.must(err)
+		reader = bytes.NewReader(raw)
+	}
+	request, err := http.NewRequest(method, s.Base+path, reader)
+	s.must(err)
+	if reader != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return s.Do(request)
+}
+
+// Do sends a request as it is and does not follow redirects.
+func (s *Instance) Do(request *http.Request) Answer {
+	s.t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	s.must(err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	s.must(err)
+	return Answer{Status: response.StatusCode, Header: response.Header, Body: body}
+}
+
+// Token gets a service token with the scopes.
+func (s *Instance) Token(scope string) string {
+	s.t.Helper()
+	var out struct{ Token string }
+	s.JSON(s.OK(s.Call("POST", "/auth/token", "", map[string]any{
+		"grant_type": "client_credentials", "client_id": s.ClientID, "client_secret": s.Secret, "scope": scope,
+	})), &out)
+	return out.Token
+}
+
+// OK fails the test unless the answer is a success.
+func (s *Instance) OK(a Answer) Answer {
+	s.t.Helper()
+	if a.Status < 200 || a.Status > 299 {
+		s.t.Fatalf("status %d: %s", a.Status, a.Body)
+	}
+	return a
+}
+
+// Draft is a payment that every test connector can carry, to be altered by
+// tests.
+func Draft() map[string]any {
+	return map[string]any{
+		"client_redirect_uri": "https://shop.example/back",
+		"client_state":        "order 42",
+		"instructions": []any{map[string]any{
+			"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "instant",
+			"beneficiary": map[string]any{"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Shop"},
+		}},
+	}
+}
+
+// Create makes a payment and returns its id.
+func (s *Instance) Create(token string, draft map[string]any) int64 {
+	s.t.Helper()
+	var out struct{ ID int64 }
+	s.JSON(s.OK(s.Call("POST", "/payments", token, draft)), &out)
+	return out.ID
+}
+
+// Received lists the bodies that came to a name of the built-in receiver,
+// oldest first, after everything due has been done.
+func (s *Instance) Received(name string) []Received {
+	s.t.Helper()
+	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
+	var out struct{ Requests []Received }
+	s.JSON(s.OK(s.Call("GET", "/sandbox/receiver", s.ConfigToken, nil)), &out)
+	var named []Received
+	for _, r := range out.Requests {
+		if r.Name == name {
+			named = append(named, r)
+		}
+	}
+	return named
+}
+
+// Received is one request at the built-in receiver.
+type Received struct {
+	Name    string
+	Headers http.Header
+	Body    string
+	Verdict string
+}
+
+// Subscribe registers a webhook for an event to a name of the built-in
+// receiver, signed with a provider of that name, and returns the secret.
+func (s *Instance) Subscribe(event, name string) string {
+	s.t.Helper()
+	var provider struct {
+		ID     int64
+		Config struct {
+			SecretKey string `json:"secret_key"`
+		}
+	}
+	s.JSON(s.OK(s.Call("POST", "/webhooks/auth", s.ConfigToken, map[string]any{"type": "hmac_signature", "name": name})), &provider)
+	s.OK(s.Call("POST", "/webhooks", s.ConfigToken, map[string]any{
+		"event": event, "url": s.Origin + "/sandbox/receiver/" + name, "id_auth": fmt.Sprint(provider.ID),
+	}))
+	return provider.Config.SecretKey
+}
+
+// Logs collects what the service logs.
+type Logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds a line.
+func (l *Logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String is everything logged so far.
+func (l *Logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

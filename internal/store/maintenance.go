@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Maintenance tells since when the interface is closed, nil when it is open.
+func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
+	since, err := one(ctx, r, func(row scanner) (int64, error) {
+		var since int64
+		err := row.Scan(&since)
+		return since, err
+	}, `SELECT since FROM maintenance`)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return optionalInstant(&since), nil
+}
+
+// CloseForMaintenance closes the interface, if it is not closed already.
+func (tx *Tx) CloseForMaintenance(now time.Time) {
+	tx.exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, micros(now))
+}
+
+// EndMaintenance opens the interface again.
+func (tx *Tx) EndMaintenance() { tx.exec(`DELETE FROM maintenance`) }

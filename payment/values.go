@@ -1,0 +1,43 @@
+package payment
+
+// The Values methods list what a type of this package may hold, for messages and the
+// API document, in the order of the interface specification.
+
+// Values lists the states of a payment.
+func (State) Values() []string { return words(States()) }
+
+// Values lists the state details.
+func (Detail) Values() []string { return words([]Detail{Cancelling}) }
+
+// Values lists the actions.
+func (Action) Values() []string {
+	return words([]Action{Redirect, Decoupled, FillFields, Confirm, PSUValidation})
+}
+
+// Values lists the error codes.
+func (ErrorCode) Values() []string {
+	return words([]ErrorCode{
+		InvalidEmitter, InsufficientFunds, InvalidAmount, InvalidCurrency, InvalidDate, InvalidBeneficiary, InvalidLabel,
+		InvalidReferenceID, RegulatoryReason, AuthenticationFailed, NoAnswerFromCustomer, NoSpecifiedReason, CancelledByUser,
+		CancelledByClient, ConfirmationRefused, BankMessage, InvalidValue, WebsiteUnavailable, Bug,
+	})
+}
+
+// Values lists the execution date types.
+func (DateType) Values() []string { return words(DateTypes()) }
+
+// Values lists the frequencies.
+func (Frequency) Values() []string { return words(Frequencies()) }
+
+// Values lists the states of an instruction.
+func (InstructionState) Values() []string {
+	return words([]InstructionState{InstructionPending, InstructionRejected, InstructionDone, InstructionAccepted})
+}
+
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, word := range list {
+		out[i] = string(word)
+	}
+	return out
+}
