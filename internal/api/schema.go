@@ -149,12 +149,21 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer:
+			s.optionalMembers(out, f.Type.Elem())
 		case f.Anonymous && name == "":
 			s.members(out, f.Type)
 		case f.IsExported() && name != "-":
 			out.property(s.output(f.Type), f, name, options)
 		}
 	}
+}
+
+// optionalMembers are those of an embedded pointer, which come all or none.
+func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
+	required := out.Required
+	s.members(out, t)
+	out.Required = required
 }
 
 func (s *schema) property(value *schema, f reflect.StructField, name, options string) {
