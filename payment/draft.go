@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -35,7 +36,7 @@ type Draft struct {
 // Policy is what the domain's settings say about new payments.
 type Policy struct {
 	// MaxAmount is the highest sum of a payment in major units of its
-	// currency, as decimal text; empty means no limit.
+	// currency, as decimal text; empty, zero or no number at all mean no limit.
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
@@ -46,7 +47,9 @@ type Policy struct {
 
 // New makes a payment in state created from a draft, or says in a
 // *passerelle.Error which field is wrong. Missing reference ids are generated
-// from random. The first transition comes with it.
+// from random. The first transition comes with it. The draft belongs to the
+// payment from then on: accounts and identities are brought into their one form
+// where they are.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
 		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,
@@ -141,10 +144,13 @@ func checkLines(d *Draft, policy Policy, _ time.Time) error {
 }
 
 func checkLine(in *Instruction, i int, policy Policy) error {
-	if in.Label == "" {
+	if strings.TrimSpace(in.Label) == "" {
 		return passerelle.MissingField(path(i, "label"), "a label is required")
 	}
 	if err := passerelle.CheckText(path(i, "label"), in.Label, MaxLabel); err != nil {
+		return err
+	}
+	if _, err := passerelle.ParseCurrency(path(i, "currency"), string(in.Amount.Currency)); err != nil {
 		return err
 	}
 	if err := in.Amount.CheckInstruction(path(i, "amount")); err != nil {
@@ -174,6 +180,9 @@ func checkDates(d *Draft, _ Policy, now time.Time) error {
 func checkLineDates(in *Instruction, i int, today passerelle.Date) error {
 	if in.DateType == "" {
 		return passerelle.MissingField(path(i, "execution_date_type"), "one of first_open_day, deferred, instant, periodic is required")
+	}
+	if !slices.Contains(DateTypes(), in.DateType) {
+		return passerelle.InvalidField(path(i, "execution_date_type"), "must be one of %v", DateTypes())
 	}
 	if err := checkDatesFitType(in, i); err != nil {
 		return err
@@ -237,17 +246,18 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 		}
 		sum.Minor += in.Amount.Minor
 	}
-	if policy.MaxAmount == "" {
-		return nil
-	}
-	limit, err := passerelle.ParseMoney("payment.max_amount", policy.MaxAmount, sum.Currency)
-	if err != nil {
-		return fmt.Errorf("read the payment limit: %w", err)
-	}
-	if limit.Minor > 0 && sum.Minor > limit.Minor {
+	limit, bounded := policy.limit(sum.Currency)
+	if bounded && sum.Minor > limit.Minor {
 		return passerelle.InvalidField("instructions", "the sum %s %s is above the limit of %s per payment", sum.Decimal(), sum.Currency, limit.Decimal())
 	}
 	return nil
+}
+
+// limit is the highest sum in a currency. Zero is none, and so is what is more
+// than minor units can express: no sum is above it.
+func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
+	limit, err := passerelle.ParseMoney("limit", policy.MaxAmount, c)
+	return limit, err == nil && limit.Minor > 0
 }
 
 // generateReferences fills missing end-to-end identifiers: 31 characters for

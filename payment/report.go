@@ -2,6 +2,7 @@ package payment
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,7 +21,8 @@ const (
 	// Settled: every line is in a final state; Lines says which, and lines
 	// it does not name are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code.
+	// Declined: the order as a whole is refused, with Code; lines that are
+	// done or accepted all the same make the payment partial.
 	Declined Status = "declined"
 )
 
@@ -34,15 +36,20 @@ type Line struct {
 }
 
 // Report is one answer of a bank about an order. Everything in it is foreign:
-// Apply accepts only what the state table allows.
+// Apply refuses what makes no sense, brings texts into bounds, and accepts only
+// what the state table allows.
 type Report struct {
 	Status Status
 	// Action, ValidateURI and Fields say what the payer has to do while the
 	// status is Awaiting.
-	Action        Action
-	ValidateURI   string
-	Fields        []Field
-	Lines         []Line
+	Action      Action
+	ValidateURI string
+	Fields      []Field
+	// Lines may come with every status but Awaiting. Once all lines are in a
+	// final state they decide the state of the payment, whatever the status.
+	Lines []Line
+	// Code is why an order was declined. A code that is not of the interface
+	// specification becomes NoSpecifiedReason and is kept behind Raw.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string
@@ -77,24 +84,44 @@ type Step struct {
 var ErrStale = errors.New("report is older than the payment")
 
 // Apply brings the payment to where the report says, through every state in
-// between, and returns a step for each transition. A report that only repeats
-// what is known returns no step; one that lags behind returns ErrStale; in a
-// final state every report is stale.
+// between, and returns a step for each transition; the last one shows the
+// payment as it is left. A report that only repeats what is known returns no
+// step. One that lags behind returns ErrStale, as does every report in a final
+// state; one that makes no sense returns ErrSenseless. With an error nothing
+// changes, and neither do copies of the payment made before.
 func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	if p.State.Final() || (r.Status == Awaiting && p.State == Pending) {
 		return nil, ErrStale
 	}
+	if fault := r.fault(len(p.Instructions)); fault != "" {
+		return nil, fmt.Errorf("%w: %s", ErrSenseless, fault)
+	}
+	next := p.clone()
+	steps, err := next.follow(r.tidy(), now)
+	if err != nil {
+		return nil, err
+	}
+	if len(steps) > 0 {
+		steps[len(steps)-1].Payment = next.clone()
+	}
+	*p = next
+	return steps, nil
+}
+
+func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 	if r.BankPaymentID != "" {
 		p.BankPaymentID = r.BankPaymentID
 	}
-	if r.Status == Declined {
-		return p.Refuse(r.refusal(), Cause{Actor: r.actor(), Bank: r.Raw}, now)
+	if r.Status == Declined && p.State != Pending && !r.pays() {
+		return p.Refuse(r.refusal(), r.cause(Refused), now)
 	}
 	steps, err := p.reach(r, now)
-	if err != nil || r.Status != Settled {
+	if err != nil || r.Status == Awaiting {
 		return steps, err
 	}
-	last, err := p.settle(r, now)
+	p.note(r.Lines)
+	p.closeLines(r, now)
+	last, err := p.rollUp(r, now)
 	return append(steps, last...), err
 }
 
@@ -119,7 +146,6 @@ func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 		}
 		steps = append(steps, step)
 	}
-	p.note(r.Lines)
 	return steps, nil
 }
 
@@ -136,38 +162,44 @@ func (p *Payment) send() {
 }
 
 // note takes over what the bank says of single lines. A line in a final state
-// keeps it, and a line the payment does not have is ignored.
+// keeps it.
 func (p *Payment) note(lines []Line) {
 	for _, line := range lines {
-		if line.Position < 0 || line.Position >= len(p.Instructions) {
-			continue
-		}
 		in := &p.Instructions[line.Position]
-		if in.State != InstructionPending {
-			continue
+		if in.State == InstructionPending && line.State != InstructionPending {
+			in.State, in.ErrorCode, in.ErrorDescription, in.Executed = line.State, line.Code, line.Description, line.Executed
 		}
-		in.State, in.ErrorCode, in.ErrorDescription, in.Executed = line.State, line.Code, line.Description, line.Executed
 	}
 }
 
-// settle closes the lines that the report left open and lets all of them
-// decide the state of the whole.
-func (p *Payment) settle(r Report, now time.Time) ([]Step, error) {
+// closeLines ends the lines that a settled or declined report left open.
+func (p *Payment) closeLines(r Report, now time.Time) {
+	if r.Status == Declined {
+		p.rejectOpenLines(r.refusal())
+	}
+	if r.Status == Settled {
+		p.finishOpenLines(passerelle.DateOf(now, time.UTC))
+	}
+}
+
+func (p *Payment) finishOpenLines(day passerelle.Date) {
 	for i := range p.Instructions {
-		if p.Instructions[i].State == InstructionPending {
-			p.Instructions[i].State = InstructionDone
-			p.Instructions[i].Executed = passerelle.DateOf(now, time.UTC)
+		if in := &p.Instructions[i]; in.State == InstructionPending {
+			in.State, in.Executed = InstructionDone, day
 		}
 	}
+}
+
+// rollUp lets the lines decide the state of the whole.
+func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	trigger, settled := outcome(p.Instructions)
 	if !settled {
 		return nil, nil
 	}
-	cause := Cause{Trigger: trigger, Actor: ByBank, Bank: r.Raw}
 	if trigger == Refused {
-		return p.Refuse(p.firstRefusal(), cause, now)
+		return p.Refuse(p.firstRefusal(), r.cause(trigger), now)
 	}
-	step, err := p.step(cause, now, nil)
+	step, err := p.step(r.cause(trigger), now, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -204,9 +236,10 @@ func (p *Payment) firstRefusal() *Refusal {
 	return &Refusal{Code: p.Instructions[i].ErrorCode, Description: p.Instructions[i].ErrorDescription}
 }
 
-// Refuse rejects the payment and its open lines for the given reason. The
-// cause's trigger is set to Refused.
+// Refuse rejects the payment and its open lines for the given reason, which is
+// held to the same bounds as a report's. The cause's trigger is set to Refused.
 func (p *Payment) Refuse(why *Refusal, cause Cause, now time.Time) ([]Step, error) {
+	why = why.tidy()
 	cause.Trigger = Refused
 	step, err := p.step(cause, now, func() {
 		p.ErrorCode, p.ErrorDescription = why.Code, why.Description
@@ -238,29 +271,29 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 }
 
 // step fires the cause and, if that was legal, lets change complete the new
-// state before it is copied.
+// state before it is copied. The lines are copied first, for whoever holds the
+// payment as it was.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)
 	if err != nil {
 		return Step{}, err
 	}
+	p.Instructions = slices.Clone(p.Instructions)
 	if change != nil {
 		change()
 	}
 	return Step{Payment: p.clone(), Transition: transition}, nil
 }
 
-func (r Report) refusal() *Refusal {
-	code := r.Code
-	if code == "" {
-		code = NoSpecifiedReason
-	}
-	return &Refusal{Code: code, Description: r.Description}
+func (r Report) refusal() *Refusal { return &Refusal{Code: r.Code, Description: r.Description} }
+
+func (r Report) cause(trigger Trigger) Cause {
+	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw}
 }
 
-func (r Report) actor() Actor {
-	if r.By == "" {
-		return ByBank
-	}
-	return r.By
+// pays reports whether any line leaves the payer's account.
+func (r Report) pays() bool {
+	return slices.ContainsFunc(r.Lines, func(l Line) bool {
+		return l.State == InstructionDone || l.State == InstructionAccepted
+	})
 }

@@ -1,0 +1,189 @@
+package payment
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// What a bank says is kept within these bounds, in characters but for the
+// last. Longer texts are cut; an address cannot be, and is refused.
+const (
+	// MaxDescription bounds descriptions of refusals and labels of fields.
+	MaxDescription = 1000
+	// MaxBankWord bounds a bank's own status word.
+	MaxBankWord = 100
+	// MaxBankPaymentID bounds a bank's name for a payment.
+	MaxBankPaymentID = 255
+	// MaxReportFields bounds how much a payer can be asked at once.
+	MaxReportFields = 100
+	// MaxFieldName bounds the technical name of a field, its pattern and the
+	// value of a choice, which mean something else when cut and are refused.
+	MaxFieldName = 1000
+	// MaxValidateURI is the longest address of a bank's page, in bytes.
+	MaxValidateURI = 8192
+)
+
+// ErrSenseless is returned by Apply for a report that cannot be understood. It
+// tells nothing about the payment, whose outcome stays as unknown as before.
+var ErrSenseless = errors.New("report makes no sense")
+
+// fault says why a report about a payment of so many lines makes no sense, or
+// "" when it does. To ignore the part that is not understood would be to guess
+// what became of somebody's money.
+func (r Report) fault(lines int) string {
+	switch {
+	case !known(r.Status, Awaiting, Processing, Settled, Declined):
+		return fmt.Sprintf("unknown status %.40q", r.Status)
+	case !slices.Contains(append(r.Action.Values(), ""), string(r.Action)):
+		return fmt.Sprintf("unknown action %.40q", r.Action)
+	case !known(r.By, "", ByClient, ByPayer, ByBank, ByService):
+		return fmt.Sprintf("unknown actor %.40q", r.By)
+	case r.ValidateURI != "" && !reachable(r.ValidateURI):
+		return "the address to validate at is not an http(s) URL"
+	case r.Status == Awaiting && r.Action == Redirect && r.ValidateURI == "":
+		return "a redirect without an address"
+	}
+	for _, line := range r.Lines {
+		if fault := line.fault(lines); fault != "" {
+			return fault
+		}
+	}
+	return fieldsFault(r.Fields)
+}
+
+func (l Line) fault(lines int) string {
+	switch {
+	case l.Position < 0 || l.Position >= lines:
+		return fmt.Sprintf("line %d of %d", l.Position, lines)
+	case !slices.Contains(l.State.Values(), string(l.State)):
+		return fmt.Sprintf("line %d in unknown state %.40q", l.Position, l.State)
+	}
+	return ""
+}
+
+func fieldsFault(fields []Field) string {
+	if len(fields) > MaxReportFields {
+		return fmt.Sprintf("%d fields to fill", len(fields))
+	}
+	names := map[string]bool{}
+	for _, field := range fields {
+		if fault := field.fault(); fault != "" {
+			return fault
+		}
+		if names[field.Name] {
+			return fmt.Sprintf("the field %.40q twice", field.Name)
+		}
+		names[field.Name] = true
+	}
+	return ""
+}
+
+func (f Field) fault() string {
+	switch {
+	case f.Name == "" || passerelle.CheckText("name", f.Name, MaxFieldName) != nil:
+		return fmt.Sprintf("a field named %.40q", f.Name)
+	case !known(f.Type, "text", "list"):
+		return fmt.Sprintf("field %.40q of unknown type %.40q", f.Name, f.Type)
+	case passerelle.CheckText("regex", f.Regex, MaxFieldName) != nil:
+		return fmt.Sprintf("field %.40q with an unusable pattern", f.Name)
+	}
+	for _, value := range f.Values {
+		if passerelle.CheckText("value", value.Value, MaxFieldName) != nil {
+			return fmt.Sprintf("field %.40q with an unusable choice", f.Name)
+		}
+	}
+	return ""
+}
+
+// reachable accepts what a payer's browser may be sent to: above all no
+// address that a browser would execute.
+func reachable(address string) bool {
+	if len(address) > MaxValidateURI || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return false
+	}
+	u, err := url.Parse(address)
+	return err == nil && known(u.Scheme, "http", "https") && u.Hostname() != ""
+}
+
+func known[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
+
+// tidy brings a report that makes sense into bounds. Databases refuse NUL and
+// broken UTF-8, which banks send; markup stays text, because whoever shows it
+// escapes it.
+func (r Report) tidy() Report {
+	r.Raw = clean(r.Raw, MaxBankWord)
+	if r.Code != "" && !r.Code.known() {
+		r.Raw = clean(strings.TrimSpace(r.Raw+" "+string(r.Code)), MaxBankWord)
+	}
+	why := r.refusal().tidy()
+	r.Code, r.Description = why.Code, why.Description
+	r.BankPaymentID = clean(r.BankPaymentID, MaxBankPaymentID)
+	if r.By == "" {
+		r.By = ByBank
+	}
+	r.Lines, r.Fields = slices.Clone(r.Lines), slices.Clone(r.Fields)
+	for i := range r.Lines {
+		r.Lines[i] = r.Lines[i].tidy()
+	}
+	for i := range r.Fields {
+		r.Fields[i] = r.Fields[i].tidy()
+	}
+	return r
+}
+
+// tidy leaves a reason to rejected lines alone, and a day of execution to those
+// that are done. The bank's word for an unknown reason stays the description
+// when there is no other.
+func (l Line) tidy() Line {
+	if l.State != InstructionDone {
+		l.Executed = passerelle.Date{}
+	}
+	if l.State != InstructionRejected {
+		l.Code, l.Description = "", ""
+		return l
+	}
+	if l.Description == "" && !l.Code.known() {
+		l.Description = string(l.Code)
+	}
+	why := (&Refusal{l.Code, l.Description}).tidy()
+	l.Code, l.Description = why.Code, why.Description
+	return l
+}
+
+func (f Field) tidy() Field {
+	f.Label = clean(f.Label, MaxDescription)
+	f.Values = slices.Clone(f.Values)
+	for i := range f.Values {
+		f.Values[i].Label = clean(f.Values[i].Label, MaxDescription)
+	}
+	return f
+}
+
+// tidy makes every refusal one that clients know: a payment is never rejected
+// without a code.
+func (r *Refusal) tidy() *Refusal {
+	code := r.Code
+	if !code.known() {
+		code = NoSpecifiedReason
+	}
+	return &Refusal{Code: code, Description: clean(r.Description, MaxDescription)}
+}
+
+func (c ErrorCode) known() bool { return slices.Contains(c.Values(), string(c)) }
+
+// clean makes text storable: valid UTF-8 without NUL, at most limit characters.
+func clean(text string, limit int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+	for i := range text {
+		if limit == 0 {
+			return text[:i]
+		}
+		limit--
+	}
+	return text
+}
