@@ -1,10 +1,19 @@
 // Package delivery sends webhooks.
 //
-// It owns the guarded way out to addresses that clients of the service name:
-// which of them may be dialled, for how long, and how much of an answer is
-// read. It does not own events, their bodies or signatures. A refused address
-// is an error that is ErrAddress; whatever else goes wrong on the way is the
-// error of net/http.
+// It owns the guarded way out to addresses that clients of the service name;
+// the registration of webhooks and of the providers that sign for them; when a
+// stored event is sent, in which order, and what a failure leads to; the form
+// and signature of a request; and the built-in receiver. It does not own events
+// or their bodies, nor the loop that calls it.
+//
+// One sender at a time works for a webhook, under a lease in the database, and
+// webhooks never wait for each other. A request is recorded after it was
+// answered: a sender that dies in between, or whose lease lapses, has its
+// requests repeated by the next one, so that everything arrives at least once.
+//
+// Registrations fail with *passerelle.Error that names the field. A receiver
+// that fails is not an error but an attempt on record, and nothing is given up
+// unless its webhook is deleted. A refused address is ErrAddress.
 package delivery
 
 import (
@@ -23,16 +32,14 @@ import (
 
 // The bounds of an exchange with a receiver.
 const (
-	// DefaultTimeout is from dialling to the last byte of the answer.
-	DefaultTimeout = 10 * time.Second
+	// MaxTimeout is from dialling to the last byte of the answer, and as much
+	// as a domain can set.
+	MaxTimeout = 300 * time.Second
 	// MaxAnswer is how many bytes of an answer's body can be read.
 	MaxAnswer = 64 << 10
 
 	dialTimeout = 5 * time.Second
 	maxHeader   = 64 << 10
-	// maxIdle is the number of deliveries in flight to one webhook, so that
-	// none of them has to dial again.
-	maxIdle = 8
 )
 
 // ErrAddress means that a host stands for an address that may not be dialled.
@@ -41,8 +48,8 @@ var ErrAddress = errors.New("delivery: the address is not open to outgoing reque
 // Outbound is what the operator allows outgoing requests. The zero value
 // allows public addresses alone.
 type Outbound struct {
-	// Timeout bounds a whole exchange; zero means DefaultTimeout. The context
-	// of a request can shorten it.
+	// Timeout bounds a whole exchange; zero means MaxTimeout. The context of a
+	// request shortens it to what its domain has set.
 	Timeout time.Duration
 	// Loopback opens the machine itself; it is for development.
 	Loopback bool
@@ -73,7 +80,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 // connections: make one and share it.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
-		Timeout:   cmp.Or(o.Timeout, DefaultTimeout),
+		Timeout:   cmp.Or(o.Timeout, MaxTimeout),
 		Transport: bounded{o.transport()},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
@@ -84,10 +91,11 @@ func NewClient(o Outbound) *http.Client {
 func (o Outbound) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: o.control()}
 	return &http.Transport{
-		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    dialTimeout,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConnsPerHost:    maxIdle,
+		DialContext:         dialer.DialContext,
+		TLSHandshakeTimeout: dialTimeout,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: maxInFlight, // so that none has to dial again
+
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
 		// A small compressed answer could unfold to a large one.

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"fmt"
 	"time"
 
 	"passerelle"
@@ -22,8 +24,13 @@ type Event struct {
 }
 
 // Emit stores an event and one delivery for each webhook that is registered
-// for it at this moment, in the transaction of the change it tells of.
+// for it at this moment, in the transaction of the change it tells of. A body
+// that does not begin as a JSON object has no place for id_webhook_data and is
+// an error.
 func (tx *Tx) Emit(e Event) error {
+	if !bytes.HasPrefix(e.Body, []byte("{")) {
+		return fmt.Errorf("emit %s of %s %d: the body is not a JSON object", e.Name, e.Subject, e.SubjectID)
+	}
 	id, err := tx.newID("event")
 	if err != nil {
 		return err

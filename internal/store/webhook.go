@@ -22,22 +22,36 @@ type Webhook struct {
 	Created time.Time
 	Updated *time.Time
 	Deleted *time.Time
-	// FlushAfter is the last delivery the flusher tried.
+	// NextFlush is when the flusher is due, in the domain's time; nil when
+	// nothing is left to it. FlushAfter is the last delivery it tried.
+	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
+	// NewsAfter is the last delivery that is left to the flusher although it
+	// may never have been tried. It means nothing while NextFlush is nil.
+	NewsAfter passerelle.DeliveryID
 }
 
-const webhookColumns = `id, domain_id, client_id, event, url, auth_id, created, updated, deleted, flush_after`
+// news is the delivery after which first attempts are made at once.
+func (w Webhook) news() int64 {
+	if w.NextFlush == nil {
+		return 0
+	}
+	return int64(w.NewsAfter)
+}
+
+const webhookColumns = `id, domain_id, client_id, event, url, auth_id, created, updated, deleted, next_flush, flush_after, news_after`
 
 func scanWebhook(row scanner) (Webhook, error) {
 	var (
-		w                Webhook
-		client, auth     *int64
-		created          int64
-		updated, deleted *int64
+		w                      Webhook
+		client, auth           *int64
+		created                int64
+		updated, deleted, next *int64
 	)
-	err := row.Scan(&w.ID, &w.Domain, &client, &w.Event, &w.URL, &auth, &created, &updated, &deleted, &w.FlushAfter)
+	err := row.Scan(&w.ID, &w.Domain, &client, &w.Event, &w.URL, &auth, &created, &updated, &deleted, &next, &w.FlushAfter, &w.NewsAfter)
 	w.Client, w.Auth = owner[passerelle.ClientID](client), owner[int64](auth)
 	w.Created, w.Updated, w.Deleted = instant(created), optionalInstant(updated), optionalInstant(deleted)
+	w.NextFlush = optionalInstant(next)
 	return w, err
 }
 
@@ -51,19 +65,26 @@ func (r *Reader) Webhooks(ctx context.Context, domain passerelle.DomainID) ([]We
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE domain_id = $1 AND deleted IS NULL ORDER BY id`, int64(domain))
 }
 
-// WebhooksWithNews lists the webhooks of a domain that have deliveries never
-// tried yet, at most limit.
+// A webhook to which somebody sends already comes last in lists of work: who
+// reads them is most likely to be refused its lease.
+const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
+
+// WebhooksWithNews lists the webhooks of a domain that have deliveries to be
+// tried for the first time, at most limit; those with which nothing is wrong
+// come before those that have failed.
 func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w WHERE domain_id = $1 AND deleted IS NULL
-		AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.attempts = 0) ORDER BY id LIMIT $2`,
-		int64(domain), limit)
+		AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.attempts = 0
+			AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END)
+		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
 // WebhooksToFlush lists the webhooks of a domain whose failed deliveries are
 // due at the domain's instant, the longest overdue first, at most limit.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
-		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL ORDER BY next_flush LIMIT $3`, int64(domain), micros(now), limit)
+		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
+		int64(domain), micros(now), limit)
 }
 
 // CreateWebhook stores a registration and gives it its id.
@@ -109,17 +130,31 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush says when the flusher is to visit a webhook and where it goes on;
-// a nil time when nothing is left to flush.
-func (tx *Tx) PlanFlush(w Webhook, next *time.Time, after passerelle.DeliveryID) {
-	tx.exec(`UPDATE webhook SET next_flush = $1, flush_after = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
-		optionalMicros(next), int64(after), int64(w.Domain), int64(w.ID))
+// PlanFlush ends a run of the flusher: the next one is due at next, or never
+// when the run left nothing undelivered.
+func (tx *Tx) PlanFlush(w Webhook, next time.Time) {
+	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN EXISTS (
+			SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL) THEN CAST($1 AS BIGINT) END
+		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(next), int64(w.Domain), int64(w.ID))
 }
 
-// WantFlush makes sure that the flusher visits a webhook at the latest at next.
+// WantFlush makes sure that the flusher visits a webhook; a visit that is
+// planned already stays as it is.
 func (tx *Tx) WantFlush(w Webhook, next time.Time) {
 	tx.exec(`UPDATE webhook SET next_flush = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush IS NULL`,
 		micros(next), int64(w.Domain), int64(w.ID))
+}
+
+// GoOnAfter keeps the flusher's place: its next run begins after a delivery.
+func (tx *Tx) GoOnAfter(w Webhook, last passerelle.DeliveryID) {
+	tx.exec(`UPDATE webhook SET flush_after = $1 WHERE domain_id = $2 AND id = $3`, int64(last), int64(w.Domain), int64(w.ID))
+}
+
+// LeaveToFlusher leaves the deliveries of a webhook up to last, tried or not,
+// to the flusher, for as long as it has something to do.
+func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
+	tx.exec(`UPDATE webhook SET news_after = $1 WHERE domain_id = $2 AND id = $3 AND holder = $4`,
+		int64(last), int64(w.Domain), int64(w.ID), holder)
 }
 
 // AuthProvider is a way for receivers to check that a request is ours.

@@ -38,6 +38,10 @@ CREATE TABLE webhook (
   -- one payload that always fails does not starve the rest.
   next_flush  BIGINT,
   flush_after BIGINT NOT NULL DEFAULT 0,
+  -- While something is left to the flusher, deliveries up to this one are left
+  -- to it as well, tried or not: most of them wait for one that failed, and
+  -- looking at all of them for each new one would take ever longer.
+  news_after  BIGINT NOT NULL DEFAULT 0,
   -- Who sends to this webhook now: one worker at a time, by the database's clock.
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0

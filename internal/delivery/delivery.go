@@ -1,0 +1,182 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxWebhooks is how many webhooks one process works for at the same time. One
+// that waits for its receiver costs goroutines and connections only, so that
+// the bound can be high enough for many dead receivers beside the healthy.
+const maxWebhooks = 1000
+
+// Delivery is the use cases of webhooks. Every field is required, and none
+// changes after the first call. It is safe for concurrent use.
+type Delivery struct {
+	DB *store.DB
+	// Client is made by NewClient.
+	Client *http.Client
+	// Now is real time; each domain's clock turns it into its own.
+	Now func() time.Time
+	// Random is the source of signing secrets.
+	Random io.Reader
+	// Name tells this process from all that share the database, also from
+	// those before it.
+	Name string
+	Log  *slog.Logger
+
+	turns atomic.Int64
+}
+
+// Counts says what came of the requests of a call.
+type Counts struct {
+	// Delivered requests were accepted by their receivers, Failed ones were
+	// not; both are on record.
+	Delivered, Failed int
+}
+
+func (c *Counts) add(more Counts) {
+	c.Delivered += more.Delivered
+	c.Failed += more.Failed
+}
+
+// errand is what to do for a webhook.
+type errand struct {
+	// news is to be sent for the first time; due is what failed, once its time
+	// has come.
+	news, due bool
+	// wait for whoever else sends to the webhook, instead of leaving it to them.
+	wait bool
+}
+
+// SendNew sends in all domains what was never tried, and returns how many
+// receivers accepted it when nothing new is left. Webhooks to which another
+// sender is at work are left to that one. Of those with a failure the rest is
+// sent; the error tells of what could not be read or recorded.
+func (d *Delivery) SendNew(ctx context.Context) (sent int, err error) {
+	domains, err := d.DB.Domains(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list domains: %w", err)
+	}
+	var all []visit
+	for _, domain := range domains {
+		visits, err := d.visits(ctx, domain, errand{news: true})
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, visits...)
+	}
+	counts, err := d.serveAll(ctx, all, errand{news: true})
+	return counts.Delivered, err
+}
+
+// Flush does one run of the flusher for every webhook of a domain that is due
+// at the domain's time and to which nobody else is sending.
+func (d *Delivery) Flush(ctx context.Context, domain passerelle.Domain) (Counts, error) {
+	return d.visitAll(ctx, domain, errand{due: true})
+}
+
+// RunDue does for a domain all that is due at its time: it sends what is new
+// and does one run of the flusher for every webhook that is due. It waits for
+// other senders, so that everything has been tried when it returns; the end of
+// its context ends that too. Like every call it attends to at most 1,000
+// webhooks of a domain.
+func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
+	return d.visitAll(ctx, domain, errand{news: true, due: true, wait: true})
+}
+
+func (d *Delivery) visitAll(ctx context.Context, domain passerelle.Domain, e errand) (Counts, error) {
+	visits, err := d.visits(ctx, domain, e)
+	if err != nil {
+		return Counts{}, err
+	}
+	return d.serveAll(ctx, visits, e)
+}
+
+// visit is a webhook to work for. A troubled one has failed before.
+type visit struct {
+	domain   passerelle.Domain
+	webhook  passerelle.WebhookID
+	troubled bool
+}
+
+// visits lists the webhooks of a domain for which there is something to do.
+func (d *Delivery) visits(ctx context.Context, domain passerelle.Domain, e errand) ([]visit, error) {
+	var webhooks []store.Webhook
+	if e.news {
+		news, err := d.DB.WebhooksWithNews(ctx, domain.ID, maxWebhooks)
+		if err != nil {
+			return nil, fmt.Errorf("list webhooks with news: %w", err)
+		}
+		webhooks = news
+	}
+	if e.due {
+		due, err := d.DB.WebhooksToFlush(ctx, domain.ID, d.now(domain), maxWebhooks)
+		if err != nil {
+			return nil, fmt.Errorf("list webhooks to flush: %w", err)
+		}
+		webhooks = append(webhooks, due...)
+	}
+	return distinct(domain, webhooks), nil
+}
+
+// distinct names each webhook once, and the healthy first.
+func distinct(domain passerelle.Domain, webhooks []store.Webhook) []visit {
+	seen := map[passerelle.WebhookID]bool{}
+	var visits []visit
+	for _, w := range webhooks {
+		if !seen[w.ID] {
+			visits = append(visits, visit{domain: domain, webhook: w.ID, troubled: w.NextFlush != nil})
+		}
+		seen[w.ID] = true
+	}
+	slices.SortStableFunc(visits, func(a, b visit) int { return cmp.Compare(rank(a), rank(b)) })
+	return visits
+}
+
+func rank(v visit) int {
+	if v.troubled {
+		return 1
+	}
+	return 0
+}
+
+// serveAll does an errand for many webhooks, each in a goroutine of its own,
+// and returns when all are done. What fails for one leaves the others alone.
+func (d *Delivery) serveAll(ctx context.Context, visits []visit, e errand) (Counts, error) {
+	var (
+		mu      sync.Mutex
+		total   Counts
+		errs    []error
+		working sync.WaitGroup
+	)
+	room := make(chan struct{}, maxWebhooks)
+	for _, v := range visits {
+		room <- struct{}{}
+		working.Go(func() {
+			defer func() { <-room }()
+			counts, err := d.serve(ctx, v, e)
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(counts)
+			errs = append(errs, err)
+		})
+	}
+	working.Wait()
+	return total, errors.Join(append(errs, ctx.Err())...)
+}
+
+// now is the present instant of a domain.
+func (d *Delivery) now(domain passerelle.Domain) time.Time { return domain.Clock.Now(d.Now()) }

@@ -1,0 +1,648 @@
+package delivery_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/keys"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+	"passerelle/webhook"
+)
+
+// clock is real time that moves when told.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+// rig is a domain on an empty database, and who sends its webhooks.
+type rig struct {
+	*delivery.Delivery
+	t      *testing.T
+	url    string
+	domain passerelle.Domain
+	clock  *clock
+	keys   *keys.Ring
+}
+
+func onEach(t *testing.T, run func(t *testing.T, r *rig)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, newRig(t, url)) })
+}
+
+func newRig(t *testing.T, url string) *rig {
+	t.Helper()
+	r := &rig{t: t, url: url, clock: &clock{now: time.Now()}, keys: keys.Generate()}
+	r.Delivery = r.another("A")
+	must(t, r.DB.Migrate(t.Context()))
+	r.domain = r.newDomain("first", passerelle.Sandbox)
+	return r
+}
+
+// another is one more process on the same database.
+func (r *rig) another(name string) *delivery.Delivery {
+	db, err := store.Open(r.t.Context(), r.url, store.Options{Keys: r.keys})
+	must(r.t, err)
+	r.t.Cleanup(func() { db.Close() })
+	return &delivery.Delivery{
+		DB: db, Client: delivery.NewClient(open), Now: r.clock.Now, Random: rand.Reader,
+		Name: name, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func (r *rig) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {
+	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: r.clock.Now()}
+	r.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })
+	return d
+}
+
+func (r *rig) write(fn func(*store.Tx) error) {
+	r.t.Helper()
+	must(r.t, r.DB.Write(context.Background(), fn))
+}
+
+// webhook registers a receiver, signed when a provider is named.
+func (r *rig) webhook(url, auth string) store.Webhook {
+	r.t.Helper()
+	w, err := r.Register(r.t.Context(), r.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: url, Auth: auth})
+	must(r.t, err)
+	return w
+}
+
+// emit stores an event of a payment, whose body names it.
+func (r *rig) emit(paymentID, version int64) {
+	r.t.Helper()
+	r.emitBody(paymentID, version, fmt.Sprintf(`{"id":%d,"version":%d}`, paymentID, version))
+}
+
+func (r *rig) emitBody(paymentID, version int64, body string) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		return tx.Emit(store.Event{
+			Domain: r.domain.ID, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: paymentID,
+			Version: version, Body: []byte(body), Created: r.clock.Now(),
+		})
+	})
+}
+
+// send sends what is new and demands a count.
+func (r *rig) send(want int) {
+	r.t.Helper()
+	sent, err := r.SendNew(r.t.Context())
+	must(r.t, err)
+	if sent != want {
+		r.t.Errorf("sent %d, want %d", sent, want)
+	}
+}
+
+// flush does what is due and demands the counts.
+func (r *rig) flush(delivered, failed int) {
+	r.t.Helper()
+	got, err := r.Flush(r.t.Context(), r.domain)
+	must(r.t, err)
+	if want := (delivery.Counts{Delivered: delivered, Failed: failed}); got != want {
+		r.t.Errorf("flushed %+v, want %+v", got, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inbox is a receiver that remembers what came, as "payment.version", and
+// answers as it is told.
+type inbox struct {
+	mu     sync.Mutex
+	got    []string
+	answer func(arrival string) int
+	url    string
+}
+
+func newInbox(t *testing.T) *inbox {
+	in := &inbox{answer: func(string) int { return http.StatusOK }}
+	in.url = receiver(t, func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(in.take(t, body))
+	})
+	return in
+}
+
+func (in *inbox) take(t *testing.T, body []byte) int {
+	var event struct {
+		ID      int64
+		Version int64
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		t.Errorf("body %s: %v", body, err)
+	}
+	arrival := fmt.Sprintf("%d.%d", event.ID, event.Version)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.got = append(in.got, arrival)
+	return in.answer(arrival)
+}
+
+// answers changes what the receiver says.
+func (in *inbox) answers(answer func(arrival string) int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.answer = answer
+}
+
+// want demands what came since the last look.
+func (in *inbox) want(t *testing.T, want ...string) {
+	t.Helper()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if diff := cmp.Diff(want, in.got); diff != "" {
+		t.Errorf("arrived (-want +got):\n%s", diff)
+	}
+	in.got = nil
+}
+
+// seen is what came since the last look, in any order, as counts.
+func (in *inbox) seen() map[string]int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	counts := map[string]int{}
+	for _, arrival := range in.got {
+		counts[arrival]++
+	}
+	in.got = nil
+	return counts
+}
+
+func always(status int) func(string) int { return func(string) int { return status } }
+
+func TestRequestsHaveTheirForm(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		type request struct {
+			header http.Header
+			body   string
+			uri    string
+		}
+		var got []request
+		var verdicts []error
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop")
+		must(t, err)
+		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
+			payload, err := webhook.Verifier{Secret: provider.Secret}.Read(req, r.clock.Now())
+			got = append(got, request{req.Header, string(payload), req.RequestURI})
+			verdicts = append(verdicts, err)
+			verdicts = append(verdicts, webhook.Verifier{Secret: provider.Secret, Prefix: "BI"}.Verify(req.Header, req.URL.EscapedPath(), payload, r.clock.Now()))
+		})
+		w := r.webhook(url+"/a%20b/c?d=e", provider.Name)
+		for version, body := range []string{`{"id":7,"a":"é"}`, `{}`, "{ \n}"} {
+			r.emitBody(7, int64(version), body)
+		}
+		r.send(3)
+		var bodies []string
+		for _, req := range got {
+			bodies = append(bodies, req.body)
+		}
+		want := []string{`{"id_webhook_data":1,"id":7,"a":"é"}`, `{"id_webhook_data":2}`, `{"id_webhook_data":3}`}
+		if diff := cmp.Diff(want, bodies); diff != "" {
+			t.Errorf("bodies (-want +got):\n%s", diff)
+		}
+		for _, err := range verdicts {
+			must(t, err)
+		}
+		if got[0].uri != "/a%20b/c?d=e" {
+			t.Errorf("request line has %q", got[0].uri)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/json; charset=utf-8", "User-Agent": "Passerelle/1", "SVC-Event": "PAYMENT_STATE_UPDATED",
+			"SVC-Webhook-Id": fmt.Sprint(int64(w.ID)), "SVC-Delivery-Attempt": "1", "Authorization": "", "Accept-Encoding": "",
+			"BI-Signature": got[0].header.Get("SVC-Signature"),
+		} {
+			if value := got[0].header.Get(name); value != want {
+				t.Errorf("%s is %q, want %q", name, value, want)
+			}
+		}
+	})
+}
+
+func TestEmptyPathIsASlash(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		must(t, err)
+		url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
+			if _, err := (webhook.Verifier{Secret: provider.Secret}).Read(req, r.clock.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.SignatureAliases: ""}, r.clock.Now()))
+		r.webhook(url, fmt.Sprint(provider.ID))
+		r.emit(1, 1)
+		r.send(1)
+	})
+}
+
+func TestWithoutAProviderNothingIsSigned(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
+			for name := range req.Header {
+				if strings.Contains(name, "Signature") {
+					t.Errorf("%s came", name)
+				}
+			}
+		})
+		r.webhook(url, "")
+		r.emit(1, 1)
+		r.send(1)
+	})
+}
+
+func TestOnlySuccessIsSuccess(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		gone := receiver(t, ok)
+		in := newInbox(t)
+		in.answers(func(arrival string) int {
+			return map[string]int{"1.1": 200, "2.1": 204, "3.1": 299, "4.1": 302, "5.1": 404, "6.1": 500}[arrival]
+		})
+		r.webhook(in.url, "")
+		r.webhook("http://10.255.255.1/", "")
+		r.webhook(strings.Replace(gone, "http:", "https:", 1), "")
+		for id := range int64(6) {
+			r.emit(id+1, 1)
+		}
+		r.send(3)
+		var got []string
+		for id := range passerelle.DeliveryID(18) {
+			attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id+1, 10)
+			must(t, err)
+			for _, a := range attempts {
+				got = append(got, fmt.Sprintf("%d %q", a.Status, a.Failure))
+			}
+		}
+		others := []string{`0 "address refused"`, `0 "no TLS"`}
+		var want []string
+		for _, first := range []string{`200 ""`, `204 ""`, `299 ""`, `302 "status 302"`, `404 "status 404"`, `500 "status 500"`} {
+			want = append(append(want, first), others...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(func(arrival string) int {
+			if arrival == "1.1" {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		})
+		r.webhook(in.url, "")
+		for version := range int64(3) {
+			r.emit(1, version+1)
+		}
+		r.emit(2, 1)
+		r.send(1)
+		if diff := cmp.Diff(map[string]int{"1.1": 1, "2.1": 1}, in.seen()); diff != "" {
+			t.Errorf("arrived (-want +got):\n%s", diff)
+		}
+		r.emit(1, 4)
+		r.emit(2, 2)
+		r.send(1)
+		in.want(t, "2.2")
+		news, err := r.DB.WebhooksWithNews(t.Context(), r.domain.ID, 10)
+		must(t, err)
+		if len(news) != 0 {
+			t.Error("what waits for the flusher is looked at again and again")
+		}
+		in.answers(always(http.StatusOK))
+		r.clock.advance(time.Minute)
+		r.flush(4, 0)
+		in.want(t, "1.1", "1.2", "1.3", "1.4")
+	})
+}
+
+func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.FlushInterval: "90"}, r.clock.Now()))
+		in := newInbox(t)
+		in.answers(always(http.StatusInternalServerError))
+		w := r.webhook(in.url, "")
+		r.emit(1, 1)
+		r.send(0)
+		for _, step := range []struct {
+			wait   time.Duration
+			failed int
+		}{{0, 0}, {89 * time.Second, 0}, {time.Second, 1}, {89 * time.Second, 0}, {time.Second, 1}} {
+			r.clock.advance(step.wait)
+			r.send(0)
+			r.flush(0, step.failed)
+		}
+		in.answers(always(http.StatusOK))
+		r.clock.advance(90 * time.Second)
+		r.flush(1, 0)
+		in.want(t, "1.1", "1.1", "1.1", "1.1")
+		w, err := r.DB.Webhook(t.Context(), r.domain.ID, w.ID)
+		must(t, err)
+		if w.NextFlush != nil {
+			t.Errorf("drained, and still due at %v", w.NextFlush)
+		}
+		r.clock.advance(time.Hour)
+		r.flush(0, 0)
+	})
+}
+
+// TestTheDomainsClockRulesRetries freezes the domain an hour ahead of real
+// time and advances it by hand.
+func TestTheDomainsClockRulesRetries(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusInternalServerError))
+		r.webhook(in.url, "")
+		frozen := r.clock.Now().Add(time.Hour)
+		r.domain.Clock.Frozen = &frozen
+		from := passerelle.Clock{}
+		r.write(func(tx *store.Tx) error { tx.SetClock(r.domain.ID, from, r.domain.Clock); return nil })
+		r.emit(1, 1)
+		for _, step := range []struct {
+			advance time.Duration
+			want    delivery.Counts
+		}{{0, delivery.Counts{Failed: 1}}, {59 * time.Second, delivery.Counts{}}, {time.Second, delivery.Counts{Failed: 1}}} {
+			r.clock.advance(time.Hour) // means nothing to the domain
+			frozen = frozen.Add(step.advance)
+			got, err := r.RunDue(t.Context(), r.domain)
+			must(t, err)
+			if got != step.want {
+				t.Errorf("after %v: %+v, want %+v", step.advance, got, step.want)
+			}
+		}
+	})
+}
+
+func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusBadGateway))
+		r.webhook(in.url, "")
+		for id := range int64(15) {
+			r.emit(id+1, 1)
+		}
+		r.send(0)
+		if seen := in.seen(); len(seen) != 15 {
+			t.Errorf("tried at once: %v", seen)
+		}
+		runs := [][2]int{{1, 10}, {11, 20}, {6, 15}} // 16 is 1 again
+		for _, run := range runs {
+			r.clock.advance(time.Minute)
+			r.flush(0, 10)
+			want := map[string]int{}
+			for n := run[0]; n <= run[1]; n++ {
+				want[fmt.Sprintf("%d.1", (n-1)%15+1)] = 1
+			}
+			if diff := cmp.Diff(want, in.seen()); diff != "" {
+				t.Errorf("run from %d (-want +got):\n%s", run[0], diff)
+			}
+		}
+	})
+}
+
+func TestASuccessMakesFailuresCountAnew(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusBadGateway))
+		r.webhook(in.url, "")
+		for id := range int64(25) {
+			r.emit(id+1, 1)
+		}
+		r.send(0)
+		// Two requests at a time may overtake each other, so the good one
+		// stands where at most nine are before and after it.
+		in.answers(func(arrival string) int {
+			if arrival == "8.1" || arrival == "16.1" {
+				return http.StatusOK
+			}
+			return http.StatusBadGateway
+		})
+		in.seen()
+		r.clock.advance(time.Minute)
+		r.flush(2, 23)
+		if seen := in.seen(); len(seen) != 25 {
+			t.Errorf("the run ended after %d", len(seen))
+		}
+	})
+}
+
+// timeouts is a network in which nobody answers, without the wait.
+type timeouts struct {
+	mu    sync.Mutex
+	tries int
+}
+
+func (n *timeouts) RoundTrip(*http.Request) (*http.Response, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tries++
+	return nil, context.DeadlineExceeded
+}
+
+func (n *timeouts) want(t *testing.T, want int) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.tries != want {
+		t.Errorf("%d requests, want %d", n.tries, want)
+	}
+	n.tries = 0
+}
+
+func TestTwoTimeoutsEndARun(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		dead := &timeouts{}
+		r.Client = &http.Client{Transport: dead}
+		r.webhook("http://dead.example/", "")
+		for id := range int64(20) {
+			r.emit(id+1, 1)
+		}
+		r.send(0)
+		dead.want(t, 8)
+		r.send(0)
+		dead.want(t, 0) // the rest is the flusher's
+		r.emit(21, 1)
+		r.send(0)
+		dead.want(t, 1)
+		for range 3 {
+			r.clock.advance(time.Minute)
+			r.flush(0, 2)
+			dead.want(t, 2)
+		}
+		in := newInbox(t)
+		r.Client = &http.Client{Transport: redirected(in.url)}
+		r.clock.advance(time.Minute)
+		r.flush(21, 0)
+	})
+}
+
+// redirected is a network in which every name leads to one receiver.
+type redirected string
+
+func (to redirected) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Host = strings.TrimPrefix(string(to), "http://")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
+	r := newRig(t, storetest.SQLite(t))
+	must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "1"}, r.clock.Now()))
+	url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
+		io.Copy(io.Discard, req.Body)
+		http.NewResponseController(w).Flush()
+		<-req.Context().Done()
+	})
+	r.webhook(url, "")
+	r.emit(1, 1)
+	r.send(0)
+	attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
+	must(t, err)
+	if len(attempts) != 1 || attempts[0].Status != 200 || attempts[0].Failure != "timeout" {
+		t.Errorf("attempts %+v", attempts)
+	}
+}
+
+func TestAtMostEightAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		var mu sync.Mutex
+		var now, most int
+		eight := make(chan struct{})
+		url := receiver(t, func(http.ResponseWriter, *http.Request) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			if now == 8 && most == 8 {
+				select {
+				case <-eight:
+				default:
+					close(eight)
+				}
+			}
+			mu.Unlock()
+			<-eight
+			mu.Lock()
+			now--
+			mu.Unlock()
+		})
+		r.webhook(url, "")
+		for id := range int64(40) {
+			r.emit(id+1, 1)
+		}
+		r.send(40)
+		if most != 8 {
+			t.Errorf("%d at once", most)
+		}
+	})
+}
+
+func TestWhatArrivesWhileSendingIsSentToo(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(func(arrival string) int {
+			if arrival == "1.1" {
+				r.emit(2, 1)
+				r.emit(1, 2)
+			}
+			return http.StatusOK
+		})
+		r.webhook(in.url, "")
+		r.emit(1, 1)
+		r.send(3)
+		if diff := cmp.Diff(map[string]int{"1.1": 1, "1.2": 1, "2.1": 1}, in.seen()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestDeletedWebhooksGetNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusInternalServerError))
+		w := r.webhook(in.url, "")
+		r.emit(1, 1)
+		r.send(0)
+		r.emit(2, 1)
+		in.want(t, "1.1")
+		must(t, r.Delete(t.Context(), r.domain, w.ID))
+		r.emit(3, 1)
+		r.clock.advance(time.Hour)
+		got, err := r.RunDue(t.Context(), r.domain)
+		must(t, err)
+		if got != (delivery.Counts{}) {
+			t.Errorf("sent %+v", got)
+		}
+		in.want(t)
+	})
+}
+
+func TestDeletedInTheMiddleGetsNoMore(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		w := r.webhook(in.url, "")
+		in.answers(func(string) int {
+			if err := r.Delete(context.Background(), r.domain, w.ID); err != nil {
+				t.Error(err)
+			}
+			return http.StatusOK
+		})
+		r.emit(1, 1)
+		r.emit(1, 2)
+		r.send(1)
+		in.want(t, "1.1")
+	})
+}
+
+func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		before, after := newInbox(t), newInbox(t)
+		w := r.webhook(before.url, "")
+		before.answers(func(string) int {
+			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.Change{URL: &after.url}); err != nil {
+				t.Error(err)
+			}
+			return http.StatusOK
+		})
+		r.emit(1, 1)
+		r.emit(1, 2)
+		r.send(2)
+		before.want(t, "1.1")
+		after.want(t, "1.2")
+	})
+}

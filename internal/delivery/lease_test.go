@@ -1,0 +1,246 @@
+package delivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// takeOver takes the webhook from whoever has it, as the lapse of a lease would.
+func takeOver(r *rig, w store.Webhook, from, to string) error {
+	return r.DB.Write(context.Background(), func(tx *store.Tx) error {
+		tx.ReleaseWebhook(w, from)
+		tx.LeaseWebhook(w, to, time.Minute)
+		return nil
+	})
+}
+
+func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		w := r.webhook(in.url, "")
+		in.answers(func(string) int {
+			if err := takeOver(r, w, "A/1", "successor"); err != nil {
+				t.Error(err)
+			}
+			return http.StatusOK
+		})
+		r.emit(1, 1)
+		r.send(0)
+		in.want(t, "1.1")
+		in.answers(always(http.StatusOK))
+		r.send(0) // the successor is at work
+		in.want(t)
+		r.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "successor"); return nil })
+		r.send(1)
+		in.want(t, "1.1")
+		r.send(0)
+	})
+}
+
+// TestACrashBetweenSendingAndRecordingRepeats takes the database away from
+// the sender while its request is under way.
+func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		w := r.webhook(in.url, "")
+		doomed := r.another("B")
+		in.answers(func(string) int {
+			doomed.DB.Close()
+			return http.StatusOK
+		})
+		r.emit(1, 1)
+		if _, err := doomed.SendNew(t.Context()); err == nil {
+			t.Error("the crash went unnoticed")
+		}
+		in.want(t, "1.1")
+		in.answers(always(http.StatusOK))
+		r.send(0) // its lease has not lapsed
+		in.want(t)
+		r.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "B/1"); return nil })
+		r.send(1)
+		in.want(t, "1.1")
+	})
+}
+
+func TestTwoSendersSendNothingTwice(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		r.webhook(in.url, "")
+		want := map[string]int{}
+		for id := range int64(30) {
+			r.emit(id+1, 1)
+			r.emit(id+1, 2)
+			want[fmt.Sprintf("%d.1", id+1)], want[fmt.Sprintf("%d.2", id+1)] = 1, 1
+		}
+		done := make(chan error)
+		for _, d := range []*delivery.Delivery{r.Delivery, r.another("B")} {
+			go func() {
+				_, err := d.RunDue(context.Background(), r.domain)
+				done <- err
+			}()
+		}
+		must(t, errors.Join(<-done, <-done))
+		if diff := cmp.Diff(want, in.seen()); diff != "" {
+			t.Errorf("arrived (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestOneProcessAtAWebhook has a second process look while the first waits for
+// the receiver, and bring an event of its own.
+func TestOneProcessAtAWebhook(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		second := r.another("B")
+		in.answers(func(arrival string) int {
+			if arrival != "1.1" {
+				return http.StatusOK
+			}
+			r.emit(2, 1)
+			if sent, err := second.SendNew(context.Background()); sent != 0 || err != nil {
+				t.Errorf("the second process sent %d, %v", sent, err)
+			}
+			return http.StatusOK
+		})
+		r.webhook(in.url, "")
+		r.emit(1, 1)
+		r.send(2)
+		in.want(t, "1.1", "2.1")
+	})
+}
+
+// hanging is a receiver that answers when the test says so.
+func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
+	arrived = make(chan struct{}, 1000)
+	gate := make(chan struct{})
+	url = receiver(t, func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-gate
+	})
+	open := true
+	release = func() {
+		if open {
+			close(gate)
+		}
+		open = false
+	}
+	t.Cleanup(release) // before the server's, which waits for its requests
+	return url, arrived, release
+}
+
+func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		const dead = 100
+		url, waiting, release := hanging(t)
+		for range dead {
+			r.webhook(url, "")
+		}
+		arrived := make(chan struct{}, 100)
+		healthy := newInbox(t)
+		healthy.answers(func(string) int { arrived <- struct{}{}; return http.StatusOK })
+		r.webhook(healthy.url, "")
+		sender := delivery.NewSender(r.Delivery)
+		want := map[string]int{}
+		for id := range int64(10) {
+			r.emit(id+1, 1)
+			must(t, sender.Pass(t.Context()))
+			<-arrived
+			want[fmt.Sprintf("%d.1", id+1)] = 1
+		}
+		for range dead {
+			<-waiting
+		}
+		if diff := cmp.Diff(want, healthy.seen()); diff != "" {
+			t.Errorf("the healthy one got (-want +got):\n%s", diff)
+		}
+		release()
+		must(t, sender.Stop(t.Context()))
+	})
+}
+
+func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		url, waiting, release := hanging(t)
+		r.webhook(url, "")
+		r.emit(1, 1)
+		r.emit(1, 2)
+		sender := delivery.NewSender(r.Delivery)
+		must(t, sender.Pass(t.Context()))
+		<-waiting
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := sender.Stop(over); !errors.Is(err, context.Canceled) {
+			t.Errorf("stopped with %v although a request is under way", err)
+		}
+		release()
+		must(t, sender.Stop(t.Context()))
+		must(t, sender.Pass(t.Context()))
+		r.send(1) // the first is on record, the lease is released
+	})
+}
+
+// TestRunDueWaitsForTheSender has a request under way in the background when
+// the call comes.
+func TestRunDueWaitsForTheSender(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		url, waiting, release := hanging(t)
+		r.webhook(url, "")
+		r.emit(1, 1)
+		sender := delivery.NewSender(r.another("B"))
+		must(t, sender.Pass(t.Context()))
+		<-waiting
+		ended := make(chan error)
+		go func() {
+			_, err := r.RunDue(context.Background(), r.domain)
+			ended <- err
+		}()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.RunDue(over, r.domain); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who left got %v", err)
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("did not wait: %v", err)
+		default:
+		}
+		release()
+		must(t, <-ended)
+		news, err := r.DB.WebhooksWithNews(t.Context(), r.domain.ID, 10)
+		must(t, err)
+		if len(news) != 0 {
+			t.Error("something is left")
+		}
+		must(t, sender.Stop(t.Context()))
+	})
+}
+
+// TestTheSenderFlushes leaves a failure to the flusher and lets a pass find it.
+func TestTheSenderFlushes(t *testing.T) {
+	r := newRig(t, storetest.SQLite(t))
+	arrived := make(chan string, 10)
+	status := http.StatusInternalServerError
+	in := newInbox(t)
+	in.answers(func(arrival string) int { arrived <- arrival; return status })
+	r.webhook(in.url, "")
+	r.emit(1, 1)
+	r.send(0)
+	<-arrived
+	r.clock.advance(time.Minute)
+	sender := delivery.NewSender(r.Delivery)
+	must(t, sender.Pass(t.Context()))
+	if got := <-arrived; got != "1.1" {
+		t.Errorf("%s arrived", got)
+	}
+	must(t, sender.Stop(t.Context()))
+}

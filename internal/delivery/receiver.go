@@ -1,0 +1,120 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+const (
+	// MaxReceivedBody is the largest body that the built-in receiver takes.
+	MaxReceivedBody = 1 << 20
+	maxReceiverName = 64
+	// withheld stands for the value of a header that may hold a credential.
+	withheld = "(not kept)"
+)
+
+// credentials are the headers whose values the built-in receiver forgets.
+var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
+
+// Receive is the built-in receiver: it keeps a request, and with it the
+// verdict on its signature, which it returns. The path is the one on the
+// request line, escaped, without query. A larger body is a TooLarge error.
+func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (verdict string, err error) {
+	if err := passerelle.CheckText("name", name, maxReceiverName); err != nil {
+		return "", err
+	}
+	if len(body) > MaxReceivedBody {
+		return "", &passerelle.Error{
+			Kind: passerelle.TooLarge, Code: "payloadTooLarge",
+			Message: fmt.Sprintf("The body has %d bytes; the receiver takes %d.", len(body), MaxReceivedBody),
+		}
+	}
+	headers, err := json.Marshal(withoutCredentials(header))
+	if err != nil {
+		return "", fmt.Errorf("write down the headers: %w", err)
+	}
+	if verdict, err = d.judge(ctx, domain, header, path, body); err != nil {
+		return "", err
+	}
+	got := store.Received{
+		Domain: domain.ID, Name: name, At: d.now(domain),
+		Headers: string(headers), Body: append([]byte{}, body...), Verdict: verdict,
+	}
+	if err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.KeepReceived(got) }); err != nil {
+		return "", fmt.Errorf("store a received request: %w", err)
+	}
+	return verdict, nil
+}
+
+func withoutCredentials(header http.Header) http.Header {
+	kept := header.Clone()
+	for _, name := range credentials {
+		if kept.Get(name) != "" {
+			kept.Set(name, withheld)
+		}
+	}
+	return kept
+}
+
+// judge says what a receiver that knew the secrets of all providers of the
+// domain would find.
+func (d *Delivery) judge(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
+	if !signed(header) {
+		return "no signature", nil
+	}
+	providers, err := d.DB.AuthProviders(ctx, domain.ID)
+	if err != nil {
+		return "", fmt.Errorf("list providers: %w", err)
+	}
+	verdict := "invalid: there is no provider that could have signed"
+	for _, provider := range providers {
+		err := webhook.Verifier{Secret: provider.Secret}.Verify(header, path, body, d.Now())
+		if err == nil {
+			return fmt.Sprintf("valid (provider %s)", provider.Name), nil
+		}
+		verdict = "invalid: " + fault(err)
+	}
+	return verdict, nil
+}
+
+func signed(header http.Header) bool {
+	return header.Get(webhook.Prefix+"-Signature") != "" || header.Get(webhook.Prefix+"-Signature-Date") != ""
+}
+
+func fault(err error) string {
+	switch {
+	case errors.Is(err, webhook.ErrHeader):
+		return "the signature and its date must come exactly once"
+	case errors.Is(err, webhook.ErrDate):
+		return "the date of the signature is malformed or too far from now"
+	}
+	return "the signature matches no provider"
+}
+
+// Received lists what the built-in receiver of a domain has kept, oldest first.
+func (d *Delivery) Received(ctx context.Context, domain passerelle.Domain) ([]store.Received, error) {
+	got, err := d.DB.ReceivedRequests(ctx, domain.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list received requests: %w", err)
+	}
+	return got, nil
+}
+
+// Forget empties the built-in receiver of a domain.
+func (d *Delivery) Forget(ctx context.Context, domain passerelle.Domain) error {
+	err := d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.ForgetReceived(domain.ID)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget received requests: %w", err)
+	}
+	return nil
+}

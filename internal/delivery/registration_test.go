@@ -1,0 +1,188 @@
+package delivery_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/webhook"
+)
+
+// wantFault demands a kind and a field of an error, or that there is none.
+func wantFault(t *testing.T, err error, kind passerelle.Kind, field string) {
+	t.Helper()
+	var fault *passerelle.Error
+	switch {
+	case kind == "" && err == nil:
+	case !errors.As(err, &fault):
+		t.Errorf("got %v", err)
+	case fault.Kind != kind || fault.Field != field:
+		t.Errorf("got %s on %q (%s), want %s on %q", fault.Kind, fault.Field, fault.Message, kind, field)
+	}
+}
+
+func TestRegistrationsAreChecked(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		live := r.newDomain("live", passerelle.Live)
+		_, err := r.RegisterProvider(t.Context(), r.domain, "here")
+		must(t, err)
+		_, err = r.RegisterProvider(t.Context(), live, "there")
+		must(t, err)
+		const event = "PAYMENT_STATE_UPDATED"
+		for name, test := range map[string]struct {
+			domain passerelle.Domain
+			delivery.Registration
+			kind  passerelle.Kind
+			field string
+		}{
+			"good":                      {r.domain, delivery.Registration{Event: event, URL: "http://a.example/b?c=d", Auth: "here"}, "", ""},
+			"no event":                  {r.domain, delivery.Registration{URL: "http://a.example/"}, passerelle.Invalid, "event"},
+			"unknown event":             {r.domain, delivery.Registration{Event: "payment_state_updated", URL: "http://a.example/"}, passerelle.Invalid, "event"},
+			"no URL":                    {r.domain, delivery.Registration{Event: event}, passerelle.Invalid, "url"},
+			"relative URL":              {r.domain, delivery.Registration{Event: event, URL: "/hook"}, passerelle.Invalid, "url"},
+			"other scheme":              {r.domain, delivery.Registration{Event: event, URL: "ftp://a.example/"}, passerelle.Invalid, "url"},
+			"user info":                 {r.domain, delivery.Registration{Event: event, URL: "http://u:p@a.example/"}, passerelle.Invalid, "url"},
+			"long URL":                  {r.domain, delivery.Registration{Event: event, URL: "http://a.example/" + strings.Repeat("x", 2032)}, passerelle.Invalid, "url"},
+			"unknown provider":          {r.domain, delivery.Registration{Event: event, URL: "http://a.example/", Auth: "nobody"}, passerelle.Invalid, "id_auth"},
+			"provider of another":       {r.domain, delivery.Registration{Event: event, URL: "http://a.example/", Auth: "there"}, passerelle.Invalid, "id_auth"},
+			"plain text in live domain": {live, delivery.Registration{Event: event, URL: "http://a.example/"}, passerelle.Invalid, "url"},
+			"live domain":               {live, delivery.Registration{Event: event, URL: "HTTPS://a.example/", Auth: "there"}, "", ""},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, err := r.Register(t.Context(), test.domain, test.Registration)
+				wantFault(t, err, test.kind, test.field)
+			})
+		}
+	})
+}
+
+func TestProvidersHaveNamesAndSecrets(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		for name, test := range map[string]struct {
+			name string
+			kind passerelle.Kind
+		}{
+			"good":            {"My shop_2-b", ""},
+			"longest":         {strings.Repeat("a", 64), ""},
+			"empty":           {"", passerelle.Invalid},
+			"too long":        {strings.Repeat("a", 65), passerelle.Invalid},
+			"other character": {"shop.fr", passerelle.Invalid},
+			"accent":          {"été", passerelle.Invalid},
+			"blank":           {" ", passerelle.Invalid},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, err := r.RegisterProvider(t.Context(), r.domain, test.name)
+				wantFault(t, err, test.kind, "name")
+			})
+		}
+		a, err := r.RegisterProvider(t.Context(), r.domain, "one")
+		must(t, err)
+		_, err = r.RegisterProvider(t.Context(), r.domain, "one")
+		wantFault(t, err, passerelle.Conflict, "name")
+		b, err := r.RegisterProvider(t.Context(), r.newDomain("other", passerelle.Sandbox), "one")
+		must(t, err)
+		if len(a.Secret) != 64 || a.Secret == b.Secret || a.Type != "hmac_signature" {
+			t.Errorf("providers %+v and %+v", a, b)
+		}
+	})
+}
+
+func TestUpdateAndDelete(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		must(t, err)
+		w := r.webhook("http://a.example/", "p")
+		other, none, bad := "http://b.example/", "", "no such event"
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.Change{Event: &bad})
+		wantFault(t, err, passerelle.Invalid, "event")
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.Change{URL: &other})
+		must(t, err)
+		stored, err := r.DB.Webhook(t.Context(), r.domain.ID, w.ID)
+		must(t, err)
+		if stored.URL != other || stored.Auth != provider.ID || stored.Event != webhook.PaymentStateUpdated {
+			t.Errorf("stored %+v", stored)
+		}
+		updated, err := r.Update(t.Context(), r.domain, w.ID, delivery.Change{Auth: &none})
+		must(t, err)
+		if updated.Auth != 0 {
+			t.Errorf("updated %+v", updated)
+		}
+		elsewhere := r.newDomain("elsewhere", passerelle.Sandbox)
+		wantFault(t, r.Delete(t.Context(), elsewhere, w.ID), passerelle.NotFound, "")
+		must(t, r.Delete(t.Context(), r.domain, w.ID))
+		wantFault(t, r.Delete(t.Context(), r.domain, w.ID), passerelle.NotFound, "")
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.Change{URL: &other})
+		wantFault(t, err, passerelle.NotFound, "")
+	})
+}
+
+func TestReceiverJudgesSignatures(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		const path, body = "/2.0/sandbox/receiver/mine", `{"id":1}`
+		now := r.clock.Now()
+		header := func(secret string, date time.Time) http.Header {
+			h := http.Header{"Authorization": {"Bearer secret"}, "X-Kept": {"yes"}}
+			webhook.Sign(secret, path, date, []byte(body)).Set(h)
+			return h
+		}
+		receive := func(h http.Header) string {
+			verdict, err := r.Receive(t.Context(), r.domain, "mine", h, path, []byte(body))
+			must(t, err)
+			return verdict
+		}
+		unknown := receive(header("any", now))
+		_, err := r.RegisterProvider(t.Context(), r.domain, "another")
+		must(t, err)
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop")
+		must(t, err)
+		half := header(provider.Secret, now)
+		half.Del("SVC-Signature-Date")
+		got := []string{
+			unknown, receive(http.Header{}), receive(header(provider.Secret, now)), receive(header("any", now)),
+			receive(header(provider.Secret, now.Add(-time.Hour))), receive(half),
+		}
+		want := []string{
+			"invalid: there is no provider that could have signed", "no signature", "valid (provider my shop)",
+			"invalid: the signature matches no provider", "invalid: the date of the signature is malformed or too far from now",
+			"invalid: the signature and its date must come exactly once",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("verdicts (-want +got):\n%s", diff)
+		}
+		kept, err := r.Received(t.Context(), r.domain)
+		must(t, err)
+		var verdicts []string
+		for _, request := range kept {
+			verdicts = append(verdicts, request.Verdict)
+			if strings.Contains(request.Headers, "Bearer") || string(request.Body) != body || request.Name != "mine" {
+				t.Errorf("kept %+v", request)
+			}
+		}
+		if diff := cmp.Diff(want, verdicts); diff != "" {
+			t.Errorf("kept (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(kept[0].Headers, `"X-Kept":["yes"]`) {
+			t.Errorf("kept headers %s", kept[0].Headers)
+		}
+		must(t, r.Forget(t.Context(), r.domain))
+		if kept, err = r.Received(t.Context(), r.domain); err != nil || len(kept) != 0 {
+			t.Errorf("forgot all but %d, %v", len(kept), err)
+		}
+	})
+}
+
+func TestReceiverTakesBodiesUpToABound(t *testing.T) {
+	r := newRig(t, "sqlite::memory:")
+	for size, kind := range map[int]passerelle.Kind{0: "", delivery.MaxReceivedBody: "", delivery.MaxReceivedBody + 1: passerelle.TooLarge} {
+		_, err := r.Receive(t.Context(), r.domain, "n", http.Header{}, "/", make([]byte, size))
+		wantFault(t, err, kind, "")
+	}
+	_, err := r.Receive(t.Context(), r.domain, "n", nil, "/", nil)
+	must(t, err)
+}

@@ -1,0 +1,148 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"passerelle"
+)
+
+// maxTroubled is how many of the webhooks that a process works for may be such
+// that have failed: however many receivers are dead, the others find room.
+const maxTroubled = maxWebhooks / 2
+
+// Sender works for webhooks in the background, in a goroutine for each one
+// that has something to send, which ends when nothing is left. No webhook waits
+// for another: a pass that waited for the receivers would make the news of all
+// wait for the slowest of them, and a pool of few workers is soon full of
+// requests that will time out.
+//
+// A webhook is worked for once at a time; what comes for it meanwhile has its
+// worker look again. Across processes the lease in the database decides.
+type Sender struct {
+	delivery *Delivery
+	// ctx ends when the workers are to stop.
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu       sync.Mutex
+	busy     map[passerelle.WebhookID]*worker
+	troubled int
+	workers  sync.WaitGroup
+}
+
+// worker is the goroutine of one webhook. Again is the visit asked for while
+// it works.
+type worker struct {
+	visit
+	again *visit
+}
+
+// NewSender makes a sender that works when Pass is called.
+func NewSender(d *Delivery) *Sender {
+	s := &Sender{delivery: d, busy: map[passerelle.WebhookID]*worker{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Pass starts work for every webhook that has something new to send or for
+// which the flusher is due, in all domains, and returns without waiting for
+// it. It is meant to be called by a loop that every event wakes, and about
+// every second besides: for the flusher, for events of other processes, and
+// for webhooks that found no room. What fails in the work is logged.
+func (s *Sender) Pass(ctx context.Context) error {
+	domains, err := s.delivery.DB.Domains(ctx)
+	if err != nil {
+		return fmt.Errorf("list domains: %w", err)
+	}
+	var errs []error
+	for _, domain := range domains {
+		visits, err := s.delivery.visits(ctx, domain, errand{news: true, due: true})
+		errs = append(errs, err)
+		for _, v := range visits {
+			s.start(v)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Stop lets the requests under way come to an end, starts no more, and returns
+// when all is on record and every lease is released, or with the context's
+// error when that ends first. What is not on record then is sent again by
+// whoever comes next, once the leases have lapsed. Pass does nothing afterwards.
+func (s *Sender) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.stop()
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		s.workers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop sending webhooks: %w", ctx.Err())
+	}
+}
+
+// start gives a webhook its worker, or the worker a further visit.
+func (s *Sender) start(v visit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.busy[v.webhook]; w != nil {
+		w.again = &v
+		return
+	}
+	full := len(s.busy) >= maxWebhooks || v.troubled && s.troubled >= maxTroubled
+	if full || s.ctx.Err() != nil {
+		return
+	}
+	w := &worker{visit: v}
+	s.busy[v.webhook] = w
+	if v.troubled {
+		s.troubled++
+	}
+	s.workers.Go(func() { s.work(w) })
+}
+
+func (s *Sender) work(w *worker) {
+	for v, more := w.visit, true; more; v, more = s.next(w) {
+		if err := s.attend(v); err != nil {
+			s.delivery.Log.Error("webhook not served", "webhook", v.webhook, "error", err)
+		}
+	}
+}
+
+// attend turns a panic into an error, so that one webhook does not end the
+// process.
+func (s *Sender) attend(v visit) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	_, err = s.delivery.serve(s.ctx, v, errand{news: true, due: true})
+	return err
+}
+
+// next is the further visit that was asked for. When there is none the worker
+// has ended: who asks from now on starts another.
+func (s *Sender) next(w *worker) (visit, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.again != nil && s.ctx.Err() == nil {
+		v := *w.again
+		w.again = nil
+		return v, true
+	}
+	delete(s.busy, w.webhook)
+	if w.troubled {
+		s.troubled--
+	}
+	return visit{}, false
+}
