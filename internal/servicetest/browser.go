@@ -1,0 +1,50 @@
+package servicetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// browserPatience bounds everything a test does in a browser.
+const browserPatience = 30 * time.Second
+
+// Browser starts a headless Chromium for a test, in a window of the given size
+// in CSS pixels. It fails the test where there is no Chromium.
+func Browser(t testing.TB, width, height int64) context.Context {
+	t.Helper()
+	timed, cancel := context.WithTimeout(context.Background(), browserPatience)
+	t.Cleanup(cancel)
+	ctx, closeBrowser := chromedp.NewContext(timed, chromedp.WithAllocatorOptions(
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true),
+	))
+	t.Cleanup(closeBrowser)
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
+		t.Fatalf("start Chromium (make test installs it where it can): %v", err)
+	}
+	return ctx
+}
+
+// Picture saves what the browser shows as NAME.png in the folder that
+// PASSERELLE_TEST_PICTURES names, for people to look at; without one it does
+// nothing.
+func Picture(t testing.TB, ctx context.Context, name string) {
+	t.Helper()
+	folder := os.Getenv("PASSERELLE_TEST_PICTURES")
+	if folder == "" {
+		return
+	}
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatalf("take a picture of the page: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
