@@ -137,8 +137,9 @@ func (tx *Tx) GiveFields(domain passerelle.DomainID, payment passerelle.PaymentI
 	if err != nil {
 		return fmt.Errorf("seal payment fields: %w", err)
 	}
-	tx.exec(`INSERT INTO payment_given (payment_id, domain_id, fields) VALUES ($1, $2, $3)
-		ON CONFLICT (payment_id) DO UPDATE SET fields = excluded.fields`, int64(payment), int64(domain), sealed)
+	tx.execOne(ErrNotFound, `INSERT INTO payment_given (payment_id, domain_id, fields) VALUES ($1, $2, $3)
+		ON CONFLICT (payment_id) DO UPDATE SET fields = excluded.fields WHERE payment_given.domain_id = excluded.domain_id`,
+		int64(payment), int64(domain), sealed)
 	return nil
 }
 

@@ -65,6 +65,6 @@ func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
 // read; otherwise Write fails with ErrConflict.
 func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
 	tx.execOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
-		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND COALESCE(clock_frozen, -1) = COALESCE($5, -1)`,
+		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND clock_frozen IS NOT DISTINCT FROM CAST($5 AS BIGINT)`,
 		to.Offset.Microseconds(), optionalMicros(to.Frozen), int64(id), from.Offset.Microseconds(), optionalMicros(from.Frozen))
 }

@@ -202,6 +202,8 @@ func (tx *Tx) insertInstructions(p *payment.Payment) error {
 	return nil
 }
 
+// insertTransition appends to the history. A step that somebody else has taken
+// already means that the payment was changed meanwhile.
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	if t.Seq > 0 {
@@ -209,7 +211,7 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 		previous = &before
 	}
 	tx.execOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (payment_id, seq) DO NOTHING`,
 		int64(p.ID), t.Seq, int64(p.Domain), previous, optionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, micros(t.At))
 }
 

@@ -79,12 +79,9 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 }
 
 func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.Sensitive) ([]byte, error) {
-	if s == nil {
-		s = &passerelle.Sensitive{}
-	}
-	secret := sealedIdentity{Sensitive: *s}
-	if !s.BirthDate.IsZero() {
-		secret.BirthDate = s.BirthDate.String()
+	var secret *sealedIdentity // sealed even when there is none, which is not for everyone to see
+	if s != nil {
+		secret = &sealedIdentity{*s, s.BirthDate.String()}
 	}
 	raw, err := json.Marshal(secret)
 	if err != nil {
@@ -144,19 +141,22 @@ func (r *Reader) readIdentity(domain passerelle.DomainID, row identityRow) (*pas
 	if row.sealed == nil {
 		return identity, nil
 	}
+	var err error
+	identity.Sensitive, err = r.openIdentity(domain, row)
+	return identity, err
+}
+
+func (r *Reader) openIdentity(domain passerelle.DomainID, row identityRow) (*passerelle.Sensitive, error) {
 	raw, err := r.keys.Open(identityPlace(domain, row.id), row.sealed)
 	if err != nil {
 		return nil, err
 	}
-	var secret sealedIdentity
-	if err := json.Unmarshal(raw, &secret); err != nil {
+	var secret *sealedIdentity
+	if err := json.Unmarshal(raw, &secret); err != nil || secret == nil {
 		return nil, err
 	}
 	if secret.BirthDate != "" {
-		if secret.Sensitive.BirthDate, err = passerelle.ParseDate("birth_date", secret.BirthDate); err != nil {
-			return nil, err
-		}
+		secret.Sensitive.BirthDate, err = passerelle.ParseDate("birth_date", secret.BirthDate)
 	}
-	identity.Sensitive = &secret.Sensitive
-	return identity, nil
+	return &secret.Sensitive, err
 }

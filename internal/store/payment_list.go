@@ -18,7 +18,7 @@ type PaymentFilter struct {
 	Only  passerelle.PaymentID
 	State string
 	// DateField is the date that From (inclusive) and Until (exclusive)
-	// bound: "register_date" or "validate_date".
+	// bound: "validate_date", or "register_date" when it is anything else.
 	DateField   string
 	From, Until time.Time
 }
@@ -30,11 +30,6 @@ var PaymentOrders = map[string]string{
 	"register_date": "registered",
 	"state":         "state",
 	"amount":        "amount",
-}
-
-var paymentDates = map[string]string{
-	"register_date": "registered",
-	"validate_date": "validated",
 }
 
 // Window is the part of a list to be read: Limit rows in Order, from after the
@@ -69,12 +64,19 @@ func (f PaymentFilter) where() (string, []any) {
 		add("state = $%d", f.State)
 	}
 	if !f.From.IsZero() {
-		add(paymentDates[f.DateField]+" >= $%d", micros(f.From))
+		add(f.dateColumn()+" >= $%d", micros(f.From))
 	}
 	if !f.Until.IsZero() {
-		add(paymentDates[f.DateField]+" < $%d", micros(f.Until))
+		add(f.dateColumn()+" < $%d", micros(f.Until))
 	}
 	return strings.Join(clauses, " AND "), args
+}
+
+func (f PaymentFilter) dateColumn() string {
+	if f.DateField == "validate_date" {
+		return "validated"
+	}
+	return "registered"
 }
 
 // unfiltered reports whether the filter selects the whole domain.
@@ -83,10 +85,20 @@ func (f PaymentFilter) unfiltered() bool {
 }
 
 // Payments reads a window of a domain's payments with their lines and
-// identities: one query for each of the three, whatever the number of rows.
+// identities: one query for each of the three, whatever the number of rows. An
+// order that is not of PaymentOrders is an error.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
+	column, known := PaymentOrders[w.Order]
+	if !known {
+		return nil, fmt.Errorf("list payments: there is no order %q", w.Order)
+	}
+	sql, args := f.page(w, column)
+	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
+}
+
+func (f PaymentFilter) page(w Window, column string) (sql string, args []any) {
 	where, args := f.where()
-	column, direction, compare := PaymentOrders[w.Order], "ASC", ">"
+	direction, compare := "ASC", ">"
 	if w.Descending != w.Backward {
 		direction, compare = "DESC", "<"
 	}
@@ -94,9 +106,9 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 		where += fmt.Sprintf(" AND (%s, id) %s ($%d, $%d)", column, compare, len(args)+1, len(args)+2)
 		args = append(args, w.From...)
 	}
-	sql := fmt.Sprintf(`SELECT %s, %s FROM payment WHERE %s ORDER BY %s %s, id %s LIMIT $%d OFFSET $%d`,
+	sql = fmt.Sprintf(`SELECT %s, %s FROM payment WHERE %s ORDER BY %s %s, id %s LIMIT $%d OFFSET $%d`,
 		paymentColumns, column, where, column, direction, direction, len(args)+1, len(args)+2)
-	return r.listPayments(ctx, f.Domain, sensitive, sql, append(args, w.Limit, w.Offset))
+	return sql, append(args, w.Limit, w.Offset)
 }
 
 func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, sensitive bool, sql string, args []any) ([]Listed, error) {

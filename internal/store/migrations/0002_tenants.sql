@@ -21,7 +21,7 @@ CREATE TABLE client (
   created       BIGINT NOT NULL,
   deleted       BIGINT
 );
-CREATE INDEX client_by_domain ON client (domain_id, id);
+CREATE UNIQUE INDEX client_by_domain ON client (domain_id, id);
 
 -- Client ids have eight digits, as programs of this API family expect.
 INSERT INTO sequence (name, next) VALUES ('client', 10000000);
@@ -29,7 +29,7 @@ INSERT INTO sequence (name, next) VALUES ('client', 10000000);
 CREATE TABLE token (
   id         {id},
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
-  client_id  BIGINT REFERENCES client (id),
+  client_id  BIGINT,
   kind       TEXT NOT NULL CHECK (kind IN ('user', 'code', 'service', 'payment', 'config', 'users')),
   hash       {bytes} NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
@@ -38,7 +38,8 @@ CREATE TABLE token (
   created    BIGINT NOT NULL,
   expires    BIGINT,
   revoked    BIGINT,
-  CHECK ((kind = 'payment') = (payment_id IS NOT NULL))
+  CHECK ((kind = 'payment') = (payment_id IS NOT NULL)),
+  FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id)
 );
 CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;

@@ -24,19 +24,19 @@ CREATE TABLE payment_transition (
   bank_status  TEXT NOT NULL,
   at           BIGINT NOT NULL,
   PRIMARY KEY (payment_id, seq),
-  UNIQUE (payment_id, seq, to_state),
+  UNIQUE (domain_id, payment_id, seq, to_state),
   CHECK (
     (seq = 0 AND previous_seq IS NULL AND from_state IS NULL AND to_state = 'created') OR
     (seq > 0 AND previous_seq IS NOT NULL AND previous_seq = seq - 1 AND from_state IS NOT NULL)
   ),
   FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
-  FOREIGN KEY (payment_id, previous_seq, from_state) REFERENCES payment_transition (payment_id, seq, to_state)
+  FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 
 CREATE TABLE payment (
   id                  {id},
   domain_id           BIGINT NOT NULL REFERENCES domain (id),
-  client_id           BIGINT NOT NULL REFERENCES client (id),
+  client_id           BIGINT NOT NULL,
   version             BIGINT NOT NULL,
   seq                 BIGINT NOT NULL,
   state               TEXT NOT NULL,
@@ -68,21 +68,25 @@ CREATE TABLE payment (
   check_lease         BIGINT NOT NULL DEFAULT 0,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
   CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL)),
-  FOREIGN KEY (id, seq, state) REFERENCES payment_transition (payment_id, seq, to_state)
+  FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id),
+  FOREIGN KEY (domain_id, id, seq, state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 CREATE INDEX payment_by_registration ON payment (domain_id, registered, id);
-CREATE INDEX payment_by_state ON payment (domain_id, state, registered, id);
+CREATE INDEX payment_in_state ON payment (domain_id, state, registered, id);
+CREATE INDEX payment_by_state ON payment (domain_id, state, id);
 CREATE INDEX payment_by_validation ON payment (domain_id, validated, id);
 CREATE INDEX payment_by_amount ON payment (domain_id, amount, id);
-CREATE INDEX payment_by_id ON payment (domain_id, id);
+-- What belongs to a payment refers to both, and so never to another domain's.
+CREATE UNIQUE INDEX payment_by_id ON payment (domain_id, id);
 CREATE INDEX payment_to_check ON payment (domain_id, next_check) WHERE next_check IS NOT NULL;
 
--- A payment never goes back to an earlier transition of its own.
+-- A payment never goes back to an earlier transition of its own, and each
+-- change of it is a version, over which the next one is written.
 -- only sqlite
-CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq ON payment
-WHEN NEW.seq < OLD.seq
+CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment
+WHEN NEW.seq < OLD.seq OR NEW.version <> OLD.version + 1
 BEGIN
-  SELECT RAISE(ABORT, 'a payment never goes back to an earlier state');
+  SELECT RAISE(ABORT, 'a payment goes forward, version by version');
 END;
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition
 BEGIN
@@ -92,10 +96,10 @@ END;
 -- only postgres
 CREATE FUNCTION payment_moves_forward() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'a payment never goes back to an earlier state' USING ERRCODE = 'check_violation';
+  RAISE EXCEPTION 'a payment goes forward, version by version' USING ERRCODE = 'check_violation';
 END $$;
-CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq ON payment
-  FOR EACH ROW WHEN (NEW.seq < OLD.seq) EXECUTE FUNCTION payment_moves_forward();
+CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment
+  FOR EACH ROW WHEN (NEW.seq < OLD.seq OR NEW.version <> OLD.version + 1) EXECUTE FUNCTION payment_moves_forward();
 CREATE FUNCTION payment_transition_stays() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'the history of a payment is never rewritten' USING ERRCODE = 'check_violation';
@@ -106,7 +110,7 @@ CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition
 
 CREATE TABLE instruction (
   id                         {id},
-  payment_id                 BIGINT NOT NULL REFERENCES payment (id),
+  payment_id                 BIGINT NOT NULL,
   position                   BIGINT NOT NULL,
   domain_id                  BIGINT NOT NULL REFERENCES domain (id),
   reference_id               TEXT NOT NULL,
@@ -124,7 +128,8 @@ CREATE TABLE instruction (
   error_code                 TEXT,
   error_description          TEXT,
   exec_date                  TEXT,
-  UNIQUE (payment_id, position)
+  UNIQUE (payment_id, position),
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 
 -- Identities, apart from the payment so that reading one is a decision. The
@@ -132,27 +137,29 @@ CREATE TABLE instruction (
 -- payer's and the operator's.
 CREATE TABLE payment_identity (
   id         {id},
-  payment_id BIGINT NOT NULL REFERENCES payment (id),
+  payment_id BIGINT NOT NULL,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
   role       TEXT NOT NULL CHECK (role IN ('payer', 'operator', 'beneficiary')),
   line       BIGINT NOT NULL,
   plain      TEXT NOT NULL,
   sensitive  {bytes} NOT NULL,
-  UNIQUE (payment_id, role, line)
+  UNIQUE (payment_id, role, line),
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 
 -- Payment field values given before the payer validates, sealed.
 CREATE TABLE payment_given (
-  payment_id BIGINT NOT NULL PRIMARY KEY REFERENCES payment (id),
+  payment_id BIGINT NOT NULL PRIMARY KEY,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
-  fields     {bytes} NOT NULL
+  fields     {bytes} NOT NULL,
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 
 -- What was, or may have been, sent to a bank: written before the bank is
 -- called. At most one order is ever sent per payment.
 CREATE TABLE attempt (
   id             {id},
-  payment_id     BIGINT NOT NULL UNIQUE REFERENCES payment (id),
+  payment_id     BIGINT NOT NULL UNIQUE,
   domain_id      BIGINT NOT NULL REFERENCES domain (id),
   key            TEXT NOT NULL UNIQUE,
   connector_uuid TEXT NOT NULL,
@@ -161,7 +168,8 @@ CREATE TABLE attempt (
   fields         {bytes} NOT NULL,
   created        BIGINT NOT NULL,
   asked          BIGINT NOT NULL DEFAULT 0,
-  lease_until    BIGINT NOT NULL
+  lease_until    BIGINT NOT NULL,
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
 

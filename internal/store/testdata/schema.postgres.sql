@@ -10,8 +10,8 @@ column attempt.created bigint NOT NULL
 column attempt.asked bigint NOT NULL DEFAULT 0
 column attempt.lease_until bigint NOT NULL
 constraint attempt.attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint attempt.attempt_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint attempt.attempt_key_key UNIQUE (key)
-constraint attempt.attempt_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
 constraint attempt.attempt_payment_id_key UNIQUE (payment_id)
 constraint attempt.attempt_pkey PRIMARY KEY (id)
 constraint attempt.attempt_state_check CHECK ((state = ANY (ARRAY['open'::text, 'answered'::text, 'unknown'::text])))
@@ -40,7 +40,7 @@ column client.created bigint NOT NULL
 column client.deleted bigint
 constraint client.client_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint client.client_pkey PRIMARY KEY (id)
-CREATE INDEX client_by_domain ON client USING btree (domain_id, id)
+CREATE UNIQUE INDEX client_by_domain ON client USING btree (domain_id, id)
 CREATE UNIQUE INDEX client_pkey ON client USING btree (id)
 column counter.domain_id bigint NOT NULL
 column counter.name text NOT NULL
@@ -147,12 +147,17 @@ column instruction.error_description text
 column instruction.exec_date text
 constraint instruction.instruction_amount_check CHECK ((amount > 0))
 constraint instruction.instruction_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
-constraint instruction.instruction_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint instruction.instruction_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint instruction.instruction_payment_id_position_key UNIQUE (payment_id, "position")
 constraint instruction.instruction_pkey PRIMARY KEY (id)
 constraint instruction.instruction_state_check CHECK (((state IS NULL) OR (state = ANY (ARRAY['pending'::text, 'rejected'::text, 'done'::text, 'accepted'::text]))))
 CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
 CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
+column maintenance.only_row bigint NOT NULL
+column maintenance.since bigint NOT NULL
+constraint maintenance.maintenance_only_row_check CHECK ((only_row = 1))
+constraint maintenance.maintenance_pkey PRIMARY KEY (only_row)
+CREATE UNIQUE INDEX maintenance_pkey ON maintenance USING btree (only_row)
 column payment.id bigint NOT NULL IDENTITY
 column payment.domain_id bigint NOT NULL
 column payment.client_id bigint NOT NULL
@@ -187,19 +192,20 @@ constraint payment.payment_amount_check CHECK ((amount > 0))
 constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
 constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))
 constraint payment.payment_check2 CHECK (((state = ANY (ARRAY['created'::text, 'validating'::text, 'pending'::text])) OR ((action IS NULL) AND (validate_uri IS NULL) AND (next_check IS NULL))))
-constraint payment.payment_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
+constraint payment.payment_domain_id_client_id_fkey FOREIGN KEY (domain_id, client_id) REFERENCES client(domain_id, id)
 constraint payment.payment_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
-constraint payment.payment_id_seq_state_fkey FOREIGN KEY (id, seq, state) REFERENCES payment_transition(payment_id, seq, to_state)
+constraint payment.payment_domain_id_id_seq_state_fkey FOREIGN KEY (domain_id, id, seq, state) REFERENCES payment_transition(domain_id, payment_id, seq, to_state)
 constraint payment.payment_instruction_count_check CHECK ((instruction_count > 0))
 constraint payment.payment_pkey PRIMARY KEY (id)
 CREATE INDEX payment_by_amount ON payment USING btree (domain_id, amount, id)
-CREATE INDEX payment_by_id ON payment USING btree (domain_id, id)
+CREATE UNIQUE INDEX payment_by_id ON payment USING btree (domain_id, id)
 CREATE INDEX payment_by_registration ON payment USING btree (domain_id, registered, id)
-CREATE INDEX payment_by_state ON payment USING btree (domain_id, state, registered, id)
+CREATE INDEX payment_by_state ON payment USING btree (domain_id, state, id)
 CREATE INDEX payment_by_validation ON payment USING btree (domain_id, validated, id)
+CREATE INDEX payment_in_state ON payment USING btree (domain_id, state, registered, id)
 CREATE UNIQUE INDEX payment_pkey ON payment USING btree (id)
 CREATE INDEX payment_to_check ON payment USING btree (domain_id, next_check) WHERE (next_check IS NOT NULL)
-CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq ON payment FOR EACH ROW WHEN ((new.seq < old.seq)) EXECUTE FUNCTION payment_moves_forward()
+CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment FOR EACH ROW WHEN (((new.seq < old.seq) OR (new.version <> (old.version + 1)))) EXECUTE FUNCTION payment_moves_forward()
 column payment_edge.from_state text NOT NULL
 column payment_edge.to_state text NOT NULL
 constraint payment_edge.payment_edge_pkey PRIMARY KEY (from_state, to_state)
@@ -208,7 +214,7 @@ column payment_given.payment_id bigint NOT NULL
 column payment_given.domain_id bigint NOT NULL
 column payment_given.fields bytea NOT NULL
 constraint payment_given.payment_given_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
-constraint payment_given.payment_given_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint payment_given.payment_given_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint payment_given.payment_given_pkey PRIMARY KEY (payment_id)
 CREATE UNIQUE INDEX payment_given_pkey ON payment_given USING btree (payment_id)
 column payment_identity.id bigint NOT NULL IDENTITY
@@ -219,7 +225,7 @@ column payment_identity.line bigint NOT NULL
 column payment_identity.plain text NOT NULL
 column payment_identity.sensitive bytea NOT NULL
 constraint payment_identity.payment_identity_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
-constraint payment_identity.payment_identity_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payment(id)
+constraint payment_identity.payment_identity_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint payment_identity.payment_identity_payment_id_role_line_key UNIQUE (payment_id, role, line)
 constraint payment_identity.payment_identity_pkey PRIMARY KEY (id)
 constraint payment_identity.payment_identity_role_check CHECK ((role = ANY (ARRAY['payer'::text, 'operator'::text, 'beneficiary'::text])))
@@ -237,11 +243,11 @@ column payment_transition.bank_status text NOT NULL
 column payment_transition.at bigint NOT NULL
 constraint payment_transition.payment_transition_check CHECK ((((seq = 0) AND (previous_seq IS NULL) AND (from_state IS NULL) AND (to_state = 'created'::text)) OR ((seq > 0) AND (previous_seq IS NOT NULL) AND (previous_seq = (seq - 1)) AND (from_state IS NOT NULL))))
 constraint payment_transition.payment_transition_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_transition.payment_transition_domain_id_payment_id_previous_seq_from__fkey FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition(domain_id, payment_id, seq, to_state)
+constraint payment_transition.payment_transition_domain_id_payment_id_seq_to_state_key UNIQUE (domain_id, payment_id, seq, to_state)
 constraint payment_transition.payment_transition_from_state_to_state_fkey FOREIGN KEY (from_state, to_state) REFERENCES payment_edge(from_state, to_state)
-constraint payment_transition.payment_transition_payment_id_previous_seq_from_state_fkey FOREIGN KEY (payment_id, previous_seq, from_state) REFERENCES payment_transition(payment_id, seq, to_state)
-constraint payment_transition.payment_transition_payment_id_seq_to_state_key UNIQUE (payment_id, seq, to_state)
 constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, seq)
-CREATE UNIQUE INDEX payment_transition_payment_id_seq_to_state_key ON payment_transition USING btree (payment_id, seq, to_state)
+CREATE UNIQUE INDEX payment_transition_domain_id_payment_id_seq_to_state_key ON payment_transition USING btree (domain_id, payment_id, seq, to_state)
 CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
 column received.id bigint NOT NULL IDENTITY
@@ -293,7 +299,7 @@ column token.created bigint NOT NULL
 column token.expires bigint
 column token.revoked bigint
 constraint token.token_check CHECK (((kind = 'payment'::text) = (payment_id IS NOT NULL)))
-constraint token.token_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
+constraint token.token_domain_id_client_id_fkey FOREIGN KEY (domain_id, client_id) REFERENCES client(domain_id, id)
 constraint token.token_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint token.token_hash_key UNIQUE (hash)
 constraint token.token_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'code'::text, 'service'::text, 'payment'::text, 'config'::text, 'users'::text])))
@@ -313,6 +319,7 @@ column webhook.updated bigint
 column webhook.deleted bigint
 column webhook.next_flush bigint
 column webhook.flush_after bigint NOT NULL DEFAULT 0
+column webhook.news_after bigint NOT NULL DEFAULT 0
 column webhook.holder text NOT NULL DEFAULT ''::text
 column webhook.lease_until bigint NOT NULL DEFAULT 0
 constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_provider(id)
@@ -327,7 +334,7 @@ CREATE OR REPLACE FUNCTION payment_moves_forward()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  RAISE EXCEPTION 'a payment never goes back to an earlier state' USING ERRCODE = 'check_violation';
+  RAISE EXCEPTION 'a payment goes forward, version by version' USING ERRCODE = 'check_violation';
 END $function$
 
 CREATE OR REPLACE FUNCTION payment_transition_stays()

@@ -1,6 +1,6 @@
 CREATE TABLE attempt (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
-  payment_id     BIGINT NOT NULL UNIQUE REFERENCES payment (id),
+  payment_id     BIGINT NOT NULL UNIQUE,
   domain_id      BIGINT NOT NULL REFERENCES domain (id),
   key            TEXT NOT NULL UNIQUE,
   connector_uuid TEXT NOT NULL,
@@ -9,7 +9,8 @@ CREATE TABLE attempt (
   fields         BLOB NOT NULL,
   created        BIGINT NOT NULL,
   asked          BIGINT NOT NULL DEFAULT 0,
-  lease_until    BIGINT NOT NULL
+  lease_until    BIGINT NOT NULL,
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
 CREATE TABLE auth_provider (
@@ -31,7 +32,7 @@ CREATE TABLE client (
   created       BIGINT NOT NULL,
   deleted       BIGINT
 );
-CREATE INDEX client_by_domain ON client (domain_id, id);
+CREATE UNIQUE INDEX client_by_domain ON client (domain_id, id);
 CREATE TABLE counter (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
   name      TEXT NOT NULL,
@@ -103,7 +104,7 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_by_expiry ON idempotency (expires);
 CREATE TABLE instruction (
   id                         INTEGER PRIMARY KEY AUTOINCREMENT,
-  payment_id                 BIGINT NOT NULL REFERENCES payment (id),
+  payment_id                 BIGINT NOT NULL,
   position                   BIGINT NOT NULL,
   domain_id                  BIGINT NOT NULL REFERENCES domain (id),
   reference_id               TEXT NOT NULL,
@@ -121,17 +122,22 @@ CREATE TABLE instruction (
   error_code                 TEXT,
   error_description          TEXT,
   exec_date                  TEXT,
-  UNIQUE (payment_id, position)
+  UNIQUE (payment_id, position),
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
-CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq ON payment
-WHEN NEW.seq < OLD.seq
+CREATE TABLE maintenance (
+  only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
+  since    BIGINT NOT NULL
+);
+CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment
+WHEN NEW.seq < OLD.seq OR NEW.version <> OLD.version + 1
 BEGIN
-  SELECT RAISE(ABORT, 'a payment never goes back to an earlier state');
+  SELECT RAISE(ABORT, 'a payment goes forward, version by version');
 END;
 CREATE TABLE payment (
   id                  INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id           BIGINT NOT NULL REFERENCES domain (id),
-  client_id           BIGINT NOT NULL REFERENCES client (id),
+  client_id           BIGINT NOT NULL,
   version             BIGINT NOT NULL,
   seq                 BIGINT NOT NULL,
   state               TEXT NOT NULL,
@@ -163,13 +169,15 @@ CREATE TABLE payment (
   check_lease         BIGINT NOT NULL DEFAULT 0,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
   CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL)),
-  FOREIGN KEY (id, seq, state) REFERENCES payment_transition (payment_id, seq, to_state)
+  FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id),
+  FOREIGN KEY (domain_id, id, seq, state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 CREATE INDEX payment_by_amount ON payment (domain_id, amount, id);
-CREATE INDEX payment_by_id ON payment (domain_id, id);
+CREATE UNIQUE INDEX payment_by_id ON payment (domain_id, id);
 CREATE INDEX payment_by_registration ON payment (domain_id, registered, id);
-CREATE INDEX payment_by_state ON payment (domain_id, state, registered, id);
+CREATE INDEX payment_by_state ON payment (domain_id, state, id);
 CREATE INDEX payment_by_validation ON payment (domain_id, validated, id);
+CREATE INDEX payment_in_state ON payment (domain_id, state, registered, id);
 CREATE INDEX payment_to_check ON payment (domain_id, next_check) WHERE next_check IS NOT NULL;
 CREATE TABLE payment_edge (
   from_state TEXT NOT NULL,
@@ -177,19 +185,21 @@ CREATE TABLE payment_edge (
   PRIMARY KEY (from_state, to_state)
 );
 CREATE TABLE payment_given (
-  payment_id BIGINT NOT NULL PRIMARY KEY REFERENCES payment (id),
+  payment_id BIGINT NOT NULL PRIMARY KEY,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
-  fields     BLOB NOT NULL
+  fields     BLOB NOT NULL,
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE TABLE payment_identity (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  payment_id BIGINT NOT NULL REFERENCES payment (id),
+  payment_id BIGINT NOT NULL,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
   role       TEXT NOT NULL CHECK (role IN ('payer', 'operator', 'beneficiary')),
   line       BIGINT NOT NULL,
   plain      TEXT NOT NULL,
   sensitive  BLOB NOT NULL,
-  UNIQUE (payment_id, role, line)
+  UNIQUE (payment_id, role, line),
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition
 BEGIN
@@ -207,13 +217,13 @@ CREATE TABLE payment_transition (
   bank_status  TEXT NOT NULL,
   at           BIGINT NOT NULL,
   PRIMARY KEY (payment_id, seq),
-  UNIQUE (payment_id, seq, to_state),
+  UNIQUE (domain_id, payment_id, seq, to_state),
   CHECK (
     (seq = 0 AND previous_seq IS NULL AND from_state IS NULL AND to_state = 'created') OR
     (seq > 0 AND previous_seq IS NOT NULL AND previous_seq = seq - 1 AND from_state IS NOT NULL)
   ),
   FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
-  FOREIGN KEY (payment_id, previous_seq, from_state) REFERENCES payment_transition (payment_id, seq, to_state)
+  FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 CREATE TABLE received (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -253,7 +263,7 @@ CREATE TABLE setting (
 CREATE TABLE token (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
-  client_id  BIGINT REFERENCES client (id),
+  client_id  BIGINT,
   kind       TEXT NOT NULL CHECK (kind IN ('user', 'code', 'service', 'payment', 'config', 'users')),
   hash       BLOB NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
@@ -262,7 +272,8 @@ CREATE TABLE token (
   created    BIGINT NOT NULL,
   expires    BIGINT,
   revoked    BIGINT,
-  CHECK ((kind = 'payment') = (payment_id IS NOT NULL))
+  CHECK ((kind = 'payment') = (payment_id IS NOT NULL)),
+  FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id)
 );
 CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
@@ -281,6 +292,10 @@ CREATE TABLE webhook (
   -- one payload that always fails does not starve the rest.
   next_flush  BIGINT,
   flush_after BIGINT NOT NULL DEFAULT 0,
+  -- While something is left to the flusher, deliveries up to this one are left
+  -- to it as well, tried or not: most of them wait for one that failed, and
+  -- looking at all of them for each new one would take ever longer.
+  news_after  BIGINT NOT NULL DEFAULT 0,
   -- Who sends to this webhook now: one worker at a time, by the database's clock.
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0

@@ -1,0 +1,370 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// everything is a bulk with every optional part.
+func (s site) everything() payment.Draft {
+	d := draft(1250, 99_999_999_999)
+	d.Connector, d.ClientState = "0e5e1b0c-0000-4000-8000-000000000001", `"state" é`
+	account := d.Instructions[0].Beneficiary
+	account.Issuer = "AGRIFRPP"
+	d.Payer = &account
+	d.PayerIdentity = &passerelle.Identity{IDUser: 7, ExternalRef: "ref", Sensitive: &passerelle.Sensitive{
+		FirstName: "Ada", LastName: "Lovelace", BirthCity: "London", BirthCountry: "GB", BirthDate: s.day("1815-12-10"), Nationality: "British",
+		PostalAddress: "12 St James's Square", Email: "ada@example.org", SchemeName: passerelle.PassportNumber, Identification: "123",
+		Issuer: "HMPO", UltimateOwnerText: "a", UltimateOwnerExtraText: "b", PEP: true,
+	}}
+	organisation := passerelle.Identity{Kind: passerelle.Corporate, OrgName: "Org", OrgLegalStatus: "SAS", Sensitive: &passerelle.Sensitive{
+		SchemeName: passerelle.SIREN, Identification: "732829320", OrgHQAddress: "1 rue", OrgBusinessAddress: "2 rue",
+	}}
+	d.OperatorIdentity = &organisation
+	d.Instructions[1].BeneficiaryIdentity = &organisation
+	for i := range d.Instructions {
+		d.Instructions[i].DateType, d.Instructions[i].ExecutionDate = payment.Deferred, s.day("2026-12-01")
+	}
+	return d
+}
+
+func (s site) periodic() payment.Draft {
+	d := draft(1)
+	in := &d.Instructions[0]
+	in.DateType, in.StartDate, in.EndDate, in.Frequency = payment.Periodic, s.day("2026-12-01"), s.day("2027-12-01"), "two-weekly"
+	return d
+}
+
+func TestPaymentComesBack(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		for name, d := range map[string]payment.Draft{"least": draft(1), "everything": s.everything(), "periodic": s.periodic()} {
+			t.Run(name, func(t *testing.T) {
+				p := s.create(d, now)
+				if p.ID == 0 || p.Version != 1 || p.Instructions[0].ID == 0 {
+					t.Fatalf("payment %d version %d, line %d", p.ID, p.Version, p.Instructions[0].ID)
+				}
+				got, err := s.db.Payment(t.Context(), s.domain, p.ID, true)
+				wantSame(t, p, got, err)
+			})
+		}
+	})
+}
+
+// TestIdentityWithoutSensitivePart: nothing sensitive stays nothing.
+func TestIdentityWithoutSensitivePart(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p, first, err := payment.New(draft(1), payment.Policy{}, bytes.NewReader(make([]byte, 100)), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Domain, p.Client, p.PayerIdentity = s.domain, s.client, &passerelle.Identity{Kind: passerelle.Individual}
+		s.write(func(tx *Tx) error { return tx.CreatePayment(p, first) })
+		wantSame(t, p, s.load(p), nil)
+	})
+}
+
+// TestPaymentComesBackChanged takes a payment through its life.
+func TestPaymentComesBackChanged(t *testing.T) {
+	reports := []payment.Report{
+		{
+			Status: payment.Awaiting, Action: payment.FillFields, ValidateURI: "https://bank.example/1", BankPaymentID: "B1", Raw: "RCVD",
+			Fields: []payment.Field{{Name: "otp", Type: "list", Label: "L", Regex: "^a$", Required: true, Values: []payment.FieldValue{{Label: "A", Value: "a"}}}},
+		},
+		{Status: payment.Awaiting, Action: payment.Decoupled},
+		{Status: payment.Processing, Lines: []payment.Line{{Position: 1, State: payment.InstructionRejected, Code: payment.InvalidLabel, Description: "why é"}}},
+		{Status: payment.Settled, Raw: "PART"},
+	}
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(s.everything(), now)
+		p.Mechanism, p.WebviewURL, p.Connector = "webauth", "https://client.example/view?a=b", "0e5e1b0c-0000-4000-8000-000000000002"
+		p.Payer.Label = "another"
+		for i, report := range reports {
+			s.report(p, report, now.Add(time.Duration(i)*time.Minute))
+			wantSame(t, p, s.load(p), nil)
+		}
+		if p.State != payment.Partial || p.Version != int64(len(reports)+1) {
+			t.Errorf("the payment ends %s at version %d", p.State, p.Version)
+		}
+		got, err := s.db.Transitions(t.Context(), s.domain, p.ID)
+		bank := func(trigger payment.Trigger, by payment.Actor, word string) payment.Cause {
+			return payment.Cause{Trigger: trigger, Actor: by, Bank: word}
+		}
+		wantSame(t, []payment.Transition{
+			{Seq: 0, To: payment.Created, Cause: payment.Cause{Actor: payment.ByClient}, At: now},
+			{Seq: 1, From: payment.Created, To: payment.Validating, Cause: bank(payment.Validated, payment.ByPayer, "RCVD"), At: now},
+			{Seq: 2, From: payment.Validating, To: payment.Pending, Cause: bank(payment.Approved, payment.ByPayer, ""), At: now.Add(2 * time.Minute)},
+			{Seq: 3, From: payment.Pending, To: payment.Partial, Cause: bank(payment.Mixed, payment.ByBank, "PART"), At: now.Add(3 * time.Minute)},
+		}, got, err)
+	})
+}
+
+func TestRejectedPaymentComesBack(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(draft(1, 2), now)
+		s.report(p, payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor"}, now)
+		wantSame(t, p, s.load(p), nil)
+	})
+}
+
+// TestSensitiveIsNotReadUnlessAskedFor spoils the column: only who reads it
+// notices.
+func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(s.everything(), now)
+		sealed, err := collect(t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+			`SELECT sensitive FROM payment_identity WHERE payment_id = $1`, int64(p.ID))
+		if err != nil || len(sealed) != 3 {
+			t.Fatal(len(sealed), err)
+		}
+		for _, column := range sealed {
+			if bytes.Contains(column, []byte("Ada")) || bytes.Contains(column, []byte("732829320")) {
+				t.Error("a sensitive column is not sealed")
+			}
+		}
+		if err := s.sql(`UPDATE payment_identity SET sensitive = $1`, []byte("spoilt")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.db.Payment(t.Context(), s.domain, p.ID, true); err == nil {
+			t.Errorf("a spoilt identity reads %v", got.PayerIdentity)
+		}
+		got, err := s.db.Payment(t.Context(), s.domain, p.ID, false)
+		for _, identity := range []*passerelle.Identity{p.PayerIdentity, p.OperatorIdentity, p.Instructions[1].BeneficiaryIdentity} {
+			identity.Sensitive = nil
+		}
+		wantSame(t, p, got, err)
+	})
+}
+
+// TestSealedIdentityStaysInItsRow: one copied from another row does not open.
+func TestSealedIdentityStaysInItsRow(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(s.everything(), now)
+		err := s.sql(`UPDATE payment_identity SET sensitive = (SELECT sensitive FROM payment_identity WHERE role = 'payer') WHERE role = 'operator'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.db.Payment(t.Context(), s.domain, p.ID, true); err == nil {
+			t.Errorf("the payer's identity serves as the operator's: %v", got.OperatorIdentity)
+		}
+	})
+}
+
+// TestLateChangeIsRefused: of two changes of the same version, whatever they
+// are, the second is told so and leaves no trace.
+func TestLateChangeIsRefused(t *testing.T) {
+	validate := payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}
+	settle := payment.Report{Status: payment.Settled}
+	none := payment.Report{}
+	for name, reports := range map[string][2]payment.Report{
+		"both move":          {validate, validate},
+		"further":            {validate, settle},
+		"the second only":    {none, settle},
+		"the first only":     {settle, none},
+		"neither":            {none, none},
+		"to another state":   {{Status: payment.Declined}, settle},
+		"over a final state": {settle, {Status: payment.Declined}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachSite(t, func(t *testing.T, s site) {
+				p := s.create(draft(1, 2), now)
+				late := s.load(p)
+				s.change(p, reports[0])
+				stored := s.load(p)
+				history, err := s.db.Transitions(t.Context(), s.domain, p.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				late.Mechanism = "late"
+				wantError(t, s.tryChange(late, reports[1]), ErrConflict)
+				wantSame(t, stored, s.load(p), nil)
+				after, err := s.db.Transitions(t.Context(), s.domain, p.ID)
+				wantSame(t, history, after, err)
+			})
+		})
+	}
+}
+
+func (s site) change(p *payment.Payment, r payment.Report) {
+	s.t.Helper()
+	if err := s.tryChange(p, r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// tryChange stores what a report makes of a payment, or the payment as it is
+// when there is none.
+func (s site) tryChange(p *payment.Payment, r payment.Report) error {
+	var steps []payment.Step
+	if r.Status != "" {
+		var err error
+		if steps, err = p.Apply(r, now); err != nil {
+			return err
+		}
+	}
+	return s.try(func(tx *Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
+}
+
+// TestOneOfManyWins has fifty workers change the same version of a payment.
+func TestOneOfManyWins(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(draft(1), now)
+		for round, report := range []payment.Report{
+			{Status: payment.Awaiting, Action: payment.Decoupled}, {}, {Status: payment.Processing}, {Status: payment.Settled},
+		} {
+			if won := s.race(p, report, 50); won != 1 {
+				t.Errorf("round %d: %d workers won", round, won)
+			}
+			if got := s.load(p); got.Version != int64(round+2) {
+				t.Errorf("round %d: version %d", round, got.Version)
+			}
+		}
+		if got := s.load(p); got.State != payment.Done || got.Seq != 3 {
+			t.Errorf("%s at %d", got.State, got.Seq)
+		}
+	})
+}
+
+func (s site) race(p *payment.Payment, r payment.Report, workers int) int64 {
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for _, mine := range s.copies(p, workers) {
+		all.Go(func() {
+			switch err := s.tryChange(mine, r); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, ErrConflict):
+				s.t.Errorf("a worker lost with %v", err)
+			}
+		})
+	}
+	all.Wait()
+	return won.Load()
+}
+
+func (s site) copies(p *payment.Payment, n int) []*payment.Payment {
+	s.t.Helper()
+	list := make([]*payment.Payment, n)
+	for i := range list {
+		list[i] = s.load(p)
+	}
+	return list
+}
+
+func TestPaymentsOfOthers(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(draft(1), now)
+		for _, domain := range []passerelle.DomainID{s.other, 0, -1} {
+			got, err := s.db.Payment(t.Context(), domain, p.ID, true)
+			wantNotFound(t, got, err)
+			history, err := s.db.Transitions(t.Context(), domain, p.ID)
+			wantSame(t, nil, history, err)
+		}
+		stranger := *s.load(p)
+		stranger.Domain = s.other
+		wantError(t, s.tryChange(&stranger, payment.Report{}), ErrConflict)
+	})
+}
+
+// due claims what is due in a domain at an instant.
+func (s site) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int) []int64 {
+	s.t.Helper()
+	var ids []int64
+	s.write(func(tx *Tx) error { tx.DuePayments(domain, at, lease, limit, &ids); return nil })
+	return ids
+}
+
+func TestDuePayments(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		var ids []int64
+		for i := range 3 {
+			p := s.create(draft(1), now)
+			next := now.Add(time.Duration(i) * time.Hour)
+			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, &next) })
+			ids = append(ids, int64(p.ID))
+		}
+		s.create(draft(1), now) // nobody asks about it
+		wantIDs := func(got []int64, want ...int64) {
+			t.Helper()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+		wantIDs(s.due(s.domain, now.Add(-time.Microsecond), time.Hour, 9))
+		wantIDs(s.due(s.other, now.Add(time.Hour), time.Hour, 9))
+		wantIDs(s.due(s.domain, now.Add(time.Hour), time.Hour, 1), ids[0])
+		wantIDs(s.due(s.domain, now.Add(time.Hour), -time.Hour, 9), ids[1])
+		wantIDs(s.due(s.domain, now.Add(time.Hour), time.Hour, 9), ids[1])
+		wantIDs(s.due(s.domain, now.Add(time.Hour), time.Hour, 9))
+
+		stale, p := s.load(&payment.Payment{Domain: s.domain, ID: passerelle.PaymentID(ids[0])}), new(payment.Payment)
+		*p = *stale
+		stale.Version--
+		for _, postponed := range []*payment.Payment{stale, p} {
+			s.write(func(tx *Tx) error { tx.PostponeCheck(postponed, now.Add(90*time.Minute)); return nil })
+		}
+		wantIDs(s.due(s.domain, now.Add(time.Hour), time.Hour, 9))
+		wantIDs(s.due(s.domain, now.Add(2*time.Hour), time.Hour, 1), ids[0])
+		s.report(p, payment.Report{Status: payment.Settled}, now)
+		wantIDs(s.due(s.domain, now.Add(9*time.Hour), time.Hour, 9), ids[2])
+	})
+}
+
+// TestClaimantsShare: no payment goes to two of many that claim at once.
+func TestClaimantsShare(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		const payments, claimants = 20, 8
+		for range payments {
+			p := s.create(draft(1), now)
+			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, &now) })
+		}
+		claimed := make([][]int64, claimants)
+		var all sync.WaitGroup
+		for i := range claimants {
+			all.Go(func() { claimed[i] = s.due(s.domain, now, time.Hour, 5) })
+		}
+		all.Wait()
+		times := map[int64]int{}
+		for _, ids := range claimed {
+			for _, id := range ids {
+				times[id]++
+			}
+		}
+		for id, n := range times {
+			if n != 1 {
+				t.Errorf("payment %d was claimed %d times", id, n)
+			}
+		}
+		for len(times) < payments { // some found nothing that was not being claimed
+			more := s.due(s.domain, now, time.Hour, 5)
+			if len(more) == 0 {
+				t.Fatalf("%d payments were claimed", len(times))
+			}
+			for _, id := range more {
+				times[id]++
+			}
+		}
+	})
+}
+
+func TestLargestBulkComesBack(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		d := draft(make([]int64, payment.MaxInstructions)...)
+		for i := range d.Instructions {
+			d.Instructions[i].Amount.Minor, d.Instructions[i].Label = int64(i+1), fmt.Sprint(i)
+		}
+		p := s.create(d, now)
+		wantSame(t, p, s.load(p), nil)
+		s.report(p, payment.Report{Status: payment.Settled, Lines: []payment.Line{{Position: 999, State: payment.InstructionAccepted}}}, now)
+		wantSame(t, p, s.load(p), nil)
+	})
+}

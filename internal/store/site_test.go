@@ -1,0 +1,161 @@
+package store
+
+import (
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+)
+
+// now is a fixed instant in microseconds, as they are stored.
+var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
+
+// dates lets cmp compare days.
+var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
+
+// site is a store with its whole schema and two sandbox domains, each with an
+// application.
+type site struct {
+	t             *testing.T
+	db            *DB
+	domain, other passerelle.DomainID
+	client, alien passerelle.ClientID
+}
+
+func onEachSite(t *testing.T, run func(t *testing.T, s site)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, newSite(t, url)) })
+}
+
+func newSite(t *testing.T, url string) site {
+	t.Helper()
+	db, err := Open(t.Context(), url, Options{Keys: keys.Generate()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := site{t: t, db: db}
+	s.domain, s.client = s.tenant("first", passerelle.Sandbox)
+	s.other, s.alien = s.tenant("second", passerelle.Sandbox)
+	return s
+}
+
+func (s site) tenant(name string, kind passerelle.DomainKind) (passerelle.DomainID, passerelle.ClientID) {
+	s.t.Helper()
+	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: now}
+	s.write(func(tx *Tx) error { return tx.CreateDomain(&d, name+".example") })
+	c := Client{Domain: d.ID, Name: "app", SecretHash: []byte("hash"), Created: now}
+	s.write(func(tx *Tx) error { return tx.CreateClient(&c) })
+	return d.ID, c.ID
+}
+
+func (s site) write(fn func(*Tx) error) {
+	s.t.Helper()
+	if err := s.try(fn); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s site) try(fn func(*Tx) error) error { return s.db.Write(s.t.Context(), fn) }
+
+// sql runs one statement by hand.
+func (s site) sql(text string, args ...any) error {
+	return s.try(func(tx *Tx) error { tx.exec(text, args...); return nil })
+}
+
+func (s site) count(text string, args ...any) int64 {
+	s.t.Helper()
+	n, err := one(s.t.Context(), &s.db.Reader, scanInt, text, args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+func (s site) day(text string) passerelle.Date {
+	s.t.Helper()
+	d, err := passerelle.ParseDate("day", text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func instruction(minor int64) payment.Instruction {
+	return payment.Instruction{
+		Amount: passerelle.Money{Minor: minor, Currency: "EUR"}, Label: "Invoice é", DateType: payment.Instant,
+		Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Shop"},
+	}
+}
+
+func draft(amounts ...int64) payment.Draft {
+	d := payment.Draft{ClientRedirectURI: "https://client.example/back"}
+	for _, minor := range amounts {
+		d.Instructions = append(d.Instructions, instruction(minor))
+	}
+	return d
+}
+
+// create stores a payment of the first domain, made at an instant.
+func (s site) create(d payment.Draft, at time.Time) *payment.Payment {
+	s.t.Helper()
+	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p.Domain, p.Client = s.domain, s.client
+	s.write(func(tx *Tx) error { return tx.CreatePayment(p, first) })
+	return p
+}
+
+func (s site) load(p *payment.Payment) *payment.Payment {
+	s.t.Helper()
+	loaded, err := s.db.Payment(s.t.Context(), p.Domain, p.ID, true)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return loaded
+}
+
+// report lets a bank say something and stores what becomes of the payment.
+func (s site) report(p *payment.Payment, r payment.Report, at time.Time) {
+	s.t.Helper()
+	steps, err := p.Apply(r, at)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(func(tx *Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
+}
+
+func transitions(steps []payment.Step) []payment.Transition {
+	var list []payment.Transition
+	for _, step := range steps {
+		list = append(list, step.Transition)
+	}
+	return list
+}
+
+// wantSame compares what was stored with what was loaded.
+func wantSame[T any](t *testing.T, want, got T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, dates); diff != "" {
+		t.Errorf("(-stored +loaded):\n%s", diff)
+	}
+}
+
+// wantNotFound expects a read to find nothing.
+func wantNotFound[T any](t *testing.T, _ T, err error) {
+	t.Helper()
+	wantError(t, err, ErrNotFound)
+}
