@@ -33,21 +33,21 @@ func TestPaymentsSurviveKills(t *testing.T) {
 }
 
 const (
-	crashPayments = 24
-	crashKills    = 10
+	crashClients = 6
+	crashKills   = 8
 )
 
 func surviveKills(t *testing.T, database string) {
 	p := servicetest.StartProcess(t, database)
 	d := &driver{t: t, base: p.BaseURL, process: p}
 	d.subscribe()
-	stopKilling := d.killRepeatedly()
+	killed := d.killRepeatedly()
 	var clients sync.WaitGroup
-	for n := range crashPayments {
-		clients.Go(func() { d.pay(n) })
+	for n := range crashClients {
+		clients.Go(func() { d.payUntil(killed, n) })
 	}
 	clients.Wait()
-	stopKilling()
+	t.Logf("%d payments through %d kills", len(d.payments), crashKills)
 	d.checkEvents()
 	p.Kill()
 	d.checkSubmissions(database)
@@ -62,9 +62,9 @@ type driver struct {
 	payments []int64
 }
 
-// killRepeatedly kills and restarts the program until enough kills have been
-// done; the function it returns waits for that.
-func (d *driver) killRepeatedly() (wait func()) {
+// killRepeatedly kills and restarts the program, and closes the channel when
+// that has been done often enough.
+func (d *driver) killRepeatedly() (killed <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -74,14 +74,27 @@ func (d *driver) killRepeatedly() (wait func()) {
 			d.process.Start()
 		}
 	}()
-	return func() { <-done }
+	return done
+}
+
+// payUntil makes one payment after the other, so that every kill meets some on
+// their way.
+func (d *driver) payUntil(killed <-chan struct{}, client int) {
+	for n := 0; ; n++ {
+		d.pay(fmt.Sprintf("payment %d of client %d", n, client))
+		select {
+		case <-killed:
+			return
+		default:
+		}
+	}
 }
 
 // call repeats a request until it gets an answer below 500 that does not ask
 // to wait. The key makes repeating it harmless.
 func (d *driver) call(method, path, token, key string, body any) []byte {
 	raw, _ := json.Marshal(body)
-	deadline := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(150 * time.Second)
 	for time.Now().Before(deadline) {
 		request, _ := http.NewRequest(method, d.base+path, bytes.NewReader(raw))
 		request.Header.Set("Content-Type", "application/json")
@@ -132,15 +145,15 @@ type seenPayment struct {
 
 // pay takes one payment from its creation to its end, looking at the stored
 // state before each step, as any client does that was cut off.
-func (d *driver) pay(n int) {
+func (d *driver) pay(key string) {
 	token := d.token()
 	var p seenPayment
-	_ = json.Unmarshal(d.call("POST", "/payments", token, fmt.Sprint("payment ", n), servicetest.Draft()), &p)
+	_ = json.Unmarshal(d.call("POST", "/payments", token, key, servicetest.Draft()), &p)
 	d.mu.Lock()
 	d.payments = append(d.payments, p.ID)
 	d.mu.Unlock()
 	path := fmt.Sprint("/payments/", p.ID)
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(150 * time.Second); time.Now().Before(deadline); {
 		_ = json.Unmarshal(d.call("GET", path, token, "", nil), &p)
 		switch p.State {
 		case "created":

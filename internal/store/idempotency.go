@@ -15,7 +15,7 @@ import (
 // deadline than that. Both run on the database's clock.
 const (
 	answerRetention = 24 * time.Hour
-	keyLease        = 2 * time.Minute
+	keyLease        = 40 * time.Second
 )
 
 // RepeatKey is an Idempotency-Key as one token used it, with the hash of the
