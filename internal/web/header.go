@@ -36,10 +36,11 @@ func (p Page) policy() string {
 	return strings.Join(rules, "; ")
 }
 
-// Origin is the scheme and host of an absolute URL, empty for anything else.
+// Origin is the scheme and host of an absolute http or https URL, empty for
+// anything else.
 func Origin(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme == "" || u.Host == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return ""
 	}
 	return u.Scheme + "://" + u.Host

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -32,15 +31,6 @@ func (w Words) Say(key string, args ...any) string {
 	}
 	return fmt.Sprintf(text, args...)
 }
-
-// Has reports whether there is a text for the key.
-func (w Words) Has(key string) bool {
-	_, known := w.texts[key]
-	return known
-}
-
-// Keys lists the keys in alphabetical order.
-func (w Words) Keys() []string { return slices.Sorted(maps.Keys(w.texts)) }
 
 // Dictionary holds the texts of several languages.
 type Dictionary struct {

@@ -3,6 +3,7 @@ package webview
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -121,22 +122,35 @@ func (w *Webview) submit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.request.Body = http.MaxBytesReader(v.writer, v.request.Body, maxForm)
-	if err := v.request.ParseForm(); err != nil {
-		return errForm
+	form, err := v.form()
+	if err != nil {
+		return err
 	}
 	all, _ := w.banks(v, s.payment)
-	d := readDraft(v.request.PostForm)
+	d := readDraft(form)
 	chosen, found := find(all, d.Bank)
 	switch {
 	case !found:
 		d.Bank, d.Problem = listed, "problem.bank"
 		return w.retry(v, s, d)
-	case chosen.Asks() && v.request.PostForm.Get("complete") == "":
+	case chosen.Asks() && form.Get("complete") == "":
 		web.Redirect(v.writer, v.address(s.payment.ID)+"&bank="+url.QueryEscape(chosen.UUID))
 		return nil
 	}
 	return w.order(v, s, d.choice(chosen, v.returnURL(s.payment.ID)), d)
+}
+
+// form reads the body of a request, and nothing from its address.
+func (v *visit) form() (url.Values, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(v.writer, v.request.Body, maxForm))
+	if err != nil {
+		return nil, errForm
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return nil, errForm
+	}
+	return form, nil
 }
 
 // retry shows the form again, unless there is nothing left to choose.

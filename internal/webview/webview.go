@@ -32,19 +32,18 @@ import (
 	"passerelle/internal/web"
 )
 
-// The addresses of the package. CallbackPath is where banks send payers back;
-// the pages are below each of PageRoots, the second being where older programs
-// of this API family look for them.
+// CallbackPath is where banks send payers back.
 const CallbackPath = "/2.0/webauth/callback"
 
-// PageRoots lists the roots of the pages, without trailing slashes.
+// PageRoots lists the roots of the pages, without trailing slashes. The second
+// is where older programs of this API family look for them.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
 // languages are those an address may name. Readers of one that has no texts
 // get English.
 var languages = []string{"en", "fr", "de", "nl", "pt", "it", "es"}
 
-//go:embed pages words
+//go:embed all:pages words
 var embedded embed.FS
 
 var (
@@ -100,8 +99,8 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		return
 	}
 	v := &visit{writer: writer, request: request}
-	if err := w.serve(v); err != nil {
-		w.fail(v, err)
+	if err := w.serve(v); err != nil { //nolint:contextcheck // a visit carries its request, which carries the context
+		w.fail(v, err) //nolint:contextcheck // as above
 	}
 }
 

@@ -1,0 +1,313 @@
+package webview_test
+
+import (
+	"context"
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+)
+
+func TestThePageSaysWhatIsPaid(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		page := s.open(t, s.create(t, nil).ID, nil)
+		for lang, want := range map[string][]string{
+			"en": {`<html lang="en">`, "1,234.56\u00a0€", "Maison Dupont SARL", "FR76 3000 6000 0112 3456 7890 189", "Order 1234", "At once", "Requested by Maison Dupont", "no money moves"},
+			"fr": {`<html lang="fr">`, "1\u202f234,56\u00a0€", "Tout de suite", "Demandé par Maison Dupont"},
+			"de": {`<html lang="en">`, "1,234.56\u00a0€"},
+		} {
+			got := s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1))
+			for _, text := range want {
+				if !strings.Contains(got.body, text) {
+					t.Errorf("%s: the page lacks %q: %s", lang, text, got.body)
+				}
+			}
+		}
+	})
+}
+
+func TestAmountsAndDaysInWords(t *testing.T) {
+	s := start(t, storetest.SQLite(t), generous)
+	soon := passerelle.DateOf(time.Now(), time.UTC).AddMonths(2)
+	day := soon.In(time.UTC).Format("2 January 2006")
+	for _, c := range []struct {
+		name   string
+		change func(*payment.Draft)
+		want   []string
+	}{
+		{"pounds", pay(passerelle.Money{Minor: 5, Currency: "GBP"}), []string{"£0.05"}},
+		{"yen", pay(passerelle.Money{Minor: 1234567, Currency: "JPY"}), []string{"¥1,234,567"}},
+		{"dinars", pay(passerelle.Money{Minor: 1234567, Currency: "BHD"}), []string{"BHD\u00a01,234.567"}},
+		{"sort code", func(d *payment.Draft) {
+			d.Instructions[0].Beneficiary = passerelle.Account{Scheme: passerelle.SortCode, Identification: "20000055779911", Label: "Shop"}
+		}, []string{"20-00-00 55779911"}},
+		{"next day", func(d *payment.Draft) { d.Instructions[0].DateType = payment.FirstOpenDay }, []string{"On the next banking day"}},
+		{"on a day", func(d *payment.Draft) {
+			d.Instructions[0].DateType, d.Instructions[0].ExecutionDate = payment.Deferred, soon
+		}, []string{"On " + day}},
+		{"payer known", func(d *payment.Draft) {
+			d.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Anne"}
+		}, []string{"FR76 **** 0189"}},
+		{"bulk", func(d *payment.Draft) { d.Instructions = append(d.Instructions, d.Instructions[0]) }, []string{"2,469.12\u00a0€", "2 beneficiaries"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			body := html.UnescapeString(s.get(t, s.open(t, s.create(t, c.change).ID, nil)).body)
+			for _, text := range c.want {
+				if !strings.Contains(body, text) {
+					t.Errorf("the page lacks %q: %s", text, body)
+				}
+			}
+		})
+	}
+}
+
+func pay(m passerelle.Money) func(*payment.Draft) {
+	return func(d *payment.Draft) { d.Instructions[0].Amount = m }
+}
+
+// generous makes a bank that takes any currency.
+func generous(p connector.Profile) []connector.Profile {
+	settings := *p.Payments
+	settings.Currencies = []passerelle.Currency{"EUR", "GBP", "JPY", "BHD"}
+	p.Payments = &settings
+	return []connector.Profile{p}
+}
+
+func TestHostileTextIsOnlyText(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		const hostile = `<script>alert(1)</script>"><img src=x onerror=1>`
+		p := s.create(t, func(d *payment.Draft) {
+			d.Instructions[0].Label, d.Instructions[0].Beneficiary.Label = hostile, hostile
+		})
+		body := s.get(t, s.open(t, p.ID, nil)).body
+		if strings.Contains(body, "<script") || strings.Contains(body, "<img") {
+			t.Errorf("what a client wrote became part of the page: %s", body)
+		}
+		if strings.Count(html.UnescapeString(body), hostile) < 2 {
+			t.Errorf("what a client wrote is not shown: %s", body)
+		}
+	})
+}
+
+func TestHeadersOfPages(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		got := s.get(t, s.open(t, s.create(t, nil).ID, nil))
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+			"X-Frame-Options": "DENY", "Content-Type": "text/html; charset=utf-8",
+			"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; " +
+				"form-action 'self' https://shop.example; frame-ancestors 'none'; base-uri 'none'",
+		} {
+			if got.header.Get(name) != want {
+				t.Errorf("%s is %q, want %q", name, got.header.Get(name), want)
+			}
+		}
+		for _, inline := range []string{"<style", "style=", "onclick", "javascript:"} {
+			if strings.Contains(got.body, inline) {
+				t.Errorf("the page has %s, which the policy refuses", inline)
+			}
+		}
+	})
+}
+
+func TestEveryStateHasItsPage(t *testing.T) {
+	refused := payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds}
+	line := func(state payment.InstructionState) []payment.Line { return []payment.Line{{State: state}} }
+	for _, c := range []struct {
+		name    string
+		reports []payment.Report
+		// page is a text of the page shown; without one the payer is sent back
+		// with state and code.
+		page        string
+		state, code string
+	}{
+		{name: "created", page: "Pay by bank transfer"},
+		{name: "redirect", reports: ask(payment.Redirect), page: "Go to the bank"},
+		{name: "decoupled", reports: ask(payment.Decoupled), page: "Approve in your banking app"},
+		{name: "fields", reports: ask(payment.FillFields), page: "Waiting for your bank"},
+		{name: "psu validation", reports: ask(payment.PSUValidation), page: "Waiting for your bank"},
+		{name: "confirm", reports: ask(payment.Confirm), state: "validating"},
+		{name: "pending", reports: []payment.Report{{Status: payment.Processing}}, state: "pending"},
+		{name: "done", reports: []payment.Report{{Status: payment.Settled}}, state: "done"},
+		{name: "accepted", reports: []payment.Report{{Status: payment.Settled, Lines: line(payment.InstructionAccepted)}}, state: "accepted"},
+		{name: "rejected", reports: []payment.Report{refused}, state: "rejected", code: "insufficientFunds"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, s *stack) {
+				p := s.create(t, nil)
+				page := s.open(t, p.ID, url.Values{"redirect_uri": {"https://shop.example/sorry"}, "state": {"other"}})
+				s.report(t, p, c.reports...)
+				for range 2 {
+					got := s.get(t, page)
+					if c.page != "" && (got.status != http.StatusOK || !strings.Contains(got.body, c.page)) {
+						t.Errorf("answered %d, want a page with %q: %s", got.status, c.page, got.body)
+					}
+					if c.page == "" {
+						checkBack(t, got, p.ID, c.state, c.code)
+					}
+				}
+			})
+		})
+	}
+}
+
+// ask is the report of a bank that waits for the payer.
+func ask(action payment.Action) []payment.Report {
+	return []payment.Report{{Status: payment.Awaiting, Action: action, ValidateURI: "https://bank.example/approve?id=1&x=2"}}
+}
+
+func TestPartialAndExpiredGoBack(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		bulk := s.create(t, func(d *payment.Draft) { d.Instructions = append(d.Instructions, d.Instructions[0]) })
+		s.report(t, bulk, payment.Report{Status: payment.Settled, Lines: []payment.Line{
+			{Position: 0, State: payment.InstructionDone}, {Position: 1, State: payment.InstructionRejected, Code: payment.InvalidBeneficiary},
+		}})
+		checkBack(t, s.get(t, s.open(t, bulk.ID, nil)), bulk.ID, "partial", "")
+		late := s.create(t, nil)
+		steps, err := late.Expire(time.Now())
+		must(t, err)
+		s.keep(t, late, steps)
+		checkBack(t, s.get(t, s.open(t, late.ID, nil)), late.ID, "expired", "")
+	})
+}
+
+// checkBack holds an answer to the way back to the client.
+func checkBack(t *testing.T, got answer, id passerelle.PaymentID, state, code string) {
+	t.Helper()
+	want := url.Values{"id_payment": {number(id)}, "payment_state": {state}, "state": {"a&b=ü"}}
+	if code != "" {
+		want.Set("error_code", code)
+	}
+	if location := "https://shop.example/back?" + want.Encode(); got.status != http.StatusSeeOther || got.location != location {
+		t.Errorf("answered %d to %q, want 303 to %q", got.status, got.location, location)
+	}
+}
+
+func TestTheWholeWayThroughTheBank(t *testing.T) {
+	for decision, end := range map[string]struct{ state, code string }{
+		"approve": {"done", ""},
+		"refuse":  {"rejected", "CancelledByUser"},
+	} {
+		t.Run(decision, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, s *stack) {
+				p := s.create(t, nil)
+				page := s.open(t, p.ID, nil)
+				ordered := s.post(t, page, "same-origin", s.form(t, page))
+				if ordered.status != http.StatusSeeOther || ordered.location != page+"&step=onward" {
+					t.Fatalf("ordering was answered with %d to %q: %s", ordered.status, ordered.location, ordered.body)
+				}
+				bankPage := s.onward(t, ordered.location)
+				if again := s.get(t, page); again.header.Get("Refresh") != "" || !strings.Contains(again.body, `href="`+bankPage+`"`) {
+					t.Errorf("who comes back undecided is sent away, or finds no way on: %v %s", again.header, again.body)
+				}
+				back := s.post(t, bankPage, "same-origin", url.Values{"decision": {decision}})
+				callback := s.get(t, back.location)
+				if callback.status != http.StatusSeeOther || callback.location != s.origin+page {
+					t.Fatalf("the callback sent the payer with %d to %q, want %q", callback.status, callback.location, s.origin+page)
+				}
+				must(t, s.settle(t))
+				checkBack(t, s.get(t, callback.location), p.ID, end.state, end.code)
+			})
+		})
+	}
+}
+
+// settle lets the loop ask the bank until there is nothing left to ask.
+func (s *stack) settle(t *testing.T) error {
+	t.Helper()
+	_, err := s.RunDue(t.Context(), s.domain)
+	return err
+}
+
+// onward is where a page takes the payer by itself.
+func (s *stack) onward(t *testing.T, address string) string {
+	t.Helper()
+	got := s.get(t, address)
+	target, ok := strings.CutPrefix(got.header.Get("Refresh"), "0; url=")
+	if !ok {
+		t.Fatalf("the page does not lead on: %d %v %s", got.status, got.header, got.body)
+	}
+	return target
+}
+
+var hiddenValue = regexp.MustCompile(`name="bank" value="([^"]+)"`)
+
+// form is what the page sends when its button is pressed.
+func (s *stack) form(t *testing.T, page string) url.Values {
+	t.Helper()
+	found := hiddenValue.FindStringSubmatch(s.get(t, page).body)
+	if found == nil {
+		t.Fatal("the page has no bank to choose")
+	}
+	return url.Values{"bank": {found[1]}, "complete": {"1"}}
+}
+
+func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		p := s.create(t, nil)
+		page := s.open(t, p.ID, nil)
+		form := s.form(t, page)
+		for _, site := range []string{"cross-site", "same-site"} {
+			if got := s.post(t, page, site, form); got.status != http.StatusForbidden {
+				t.Errorf("a form of a %s page was answered with %d", site, got.status)
+			}
+		}
+		if got := s.get(t, page); !strings.Contains(got.body, "Pay by bank transfer") {
+			t.Error("a form of another site ordered the payment")
+		}
+	})
+}
+
+// silent is a bank whose answer to an order never comes.
+type silent struct{ bank }
+
+func (silent) Initiate(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{}, errors.New("no answer came")
+}
+
+func TestABankWithoutAnAnswerIsWaitedFor(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		able := s.Connectors.Initiators()[0]
+		registry, err := connector.NewRegistry(silent{bank{able, able.Profile()}})
+		must(t, err)
+		s.Connectors = registry
+		page := s.open(t, s.create(t, nil).ID, nil)
+		form := s.form(t, page)
+		for range 2 {
+			if got := s.post(t, page, "same-origin", form); got.status != http.StatusSeeOther || !strings.HasPrefix(got.location, page) {
+				t.Fatalf("ordering was answered with %d to %q", got.status, got.location)
+			}
+		}
+		got := s.get(t, page)
+		if !strings.Contains(got.body, "Waiting for your bank") || got.header.Get("Refresh") != "2" {
+			t.Errorf("the page does not wait: %v %s", got.header, got.body)
+		}
+		if strings.Contains(got.body, "<form") {
+			t.Error("the page offers to order once more")
+		}
+		s.advance(t, time.Hour)
+		got = s.get(t, page)
+		if got.header.Get("Refresh") != "60" || !strings.Contains(got.body, `href="https://shop.example/back?id_payment=`) {
+			t.Errorf("after an hour there is no way out: %v %s", got.header, got.body)
+		}
+	})
+}
+
+// advance moves the clock of the domain.
+func (s *stack) advance(t *testing.T, by time.Duration) {
+	t.Helper()
+	must(t, s.DB.Write(t.Context(), func(tx *store.Tx) error {
+		tx.SetClock(s.domain.ID, passerelle.Clock{}, passerelle.Clock{Offset: by})
+		return nil
+	}))
+}

@@ -1,0 +1,96 @@
+package webview_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/payment"
+)
+
+// texts reads the texts of every language from the files the package embeds.
+func texts(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("words/*.json")
+	must(t, err)
+	all := map[string]map[string]string{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		must(t, err)
+		var words map[string]string
+		must(t, json.Unmarshal(raw, &words))
+		all[filepath.Base(file)] = words
+	}
+	return all
+}
+
+var verb = regexp.MustCompile(`%(\[\d+\])?[a-z]`)
+
+func TestLanguagesSayTheSame(t *testing.T) {
+	all := texts(t)
+	english := all["en.json"]
+	for name, words := range all {
+		for key, text := range english {
+			translated, there := words[key]
+			if !there || strings.TrimSpace(translated) == "" && !strings.HasPrefix(key, "number.") {
+				t.Errorf("%s lacks %s", name, key)
+			}
+			if diff := cmp.Diff(verb.FindAllString(text, -1), verb.FindAllString(translated, -1)); diff != "" {
+				t.Errorf("%s: %s has other places for arguments: %s", name, key, diff)
+			}
+		}
+		for key := range words {
+			if _, there := english[key]; !there {
+				t.Errorf("%s has %s, which English lacks", name, key)
+			}
+		}
+	}
+}
+
+var said = regexp.MustCompile(`(?:Say|key:|Problem) *(?:\(|=)? *"([a-z_.]+[a-z])"`)
+
+func TestEveryTextIsThere(t *testing.T) {
+	english := texts(t)["en.json"]
+	used := keysOfPages(t)
+	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug"} {
+		used = append(used, "fault."+name+".title", "fault."+name+".text")
+	}
+	for _, frequency := range payment.Frequencies() {
+		used = append(used, "frequency."+string(frequency))
+	}
+	for _, kind := range payment.DateTypes() {
+		used = append(used, "when."+string(kind))
+	}
+	for _, key := range used {
+		if _, there := english[key]; !there {
+			t.Errorf("there is no text for %s", key)
+		}
+	}
+}
+
+// keysOfPages are the keys that templates and code name in full.
+func keysOfPages(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("pages/*.html")
+	must(t, err)
+	code, err := filepath.Glob("*.go")
+	must(t, err)
+	var keys []string
+	for _, file := range slices.Concat(pages, code) {
+		raw, err := os.ReadFile(file)
+		must(t, err)
+		for _, found := range said.FindAllStringSubmatch(string(raw), -1) {
+			keys = append(keys, found[1])
+		}
+	}
+	if len(keys) < 30 {
+		t.Fatalf("only %d texts are used: the pattern no longer finds them", len(keys))
+	}
+	return keys
+}
