@@ -71,6 +71,9 @@ type Order struct {
 	Fields map[string]string
 	// ReturnURL is where the bank sends the payer's browser afterwards.
 	ReturnURL string
+	// ManualConfirmation asks the bank to wait, once the payer has validated,
+	// for the client's confirmation before it executes.
+	ManualConfirmation bool
 	// Now is the present instant of the domain.
 	Now time.Time
 }
@@ -83,6 +86,35 @@ type Initiator interface {
 	Initiate(ctx context.Context, o Order) (payment.Report, error)
 	// Status asks what became of the order of o.Key. It never sends an order.
 	Status(ctx context.Context, o Order) (payment.Report, error)
+}
+
+// Answer is what came back for an action that is not a redirect. Only the
+// member that belongs to Action is set.
+type Answer struct {
+	Action payment.Action
+	// Fields are the values for additionalInformationNeeded.
+	Fields map[string]string
+	// Yes is the answer to psuValidation and confirm, and true for decoupled.
+	Yes bool
+}
+
+// Responder is the ability to carry an order on after an action that is not a
+// redirect.
+type Responder interface {
+	Initiator
+	// Answer gives the bank what it waits for. It may be lost, but is never
+	// sent twice by the service; a bank that waits for something else, or no
+	// more, ignores it and reports where the order stands.
+	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
+}
+
+// Canceller is the ability to cancel an order that a bank has taken.
+type Canceller interface {
+	Initiator
+	// Cancel asks the bank to cancel the order; o.ReturnURL is where the bank
+	// sends the payer after approving that. A bank that has been asked already
+	// reports where the cancellation stands.
+	Cancel(ctx context.Context, o Order) (payment.Report, error)
 }
 
 // Registry is the set of connectors of a deployment, in the order they are

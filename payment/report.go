@@ -57,9 +57,32 @@ type Report struct {
 	Raw string
 	// By is who ended a declined order; the bank unless said otherwise.
 	By Actor
+	// Cancellation is what the bank says of a cancellation it was asked for;
+	// empty when there was none.
+	Cancellation Cancellation
+	// Occurrences are the executions of a periodic order so far, oldest first.
+	Occurrences []Occurrence
 	// CheckAfter is how long to wait before asking again; zero leaves it to
 	// the service.
 	CheckAfter time.Duration
+}
+
+// Cancellation is where the cancellation of an order stands at its bank.
+type Cancellation string
+
+// The ways a cancellation stands. A granted one ends the order with the code
+// of who asked for it; a refused one leaves it as if nobody had asked.
+const (
+	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
+	CancellationGranted  Cancellation = "granted"
+	CancellationRefused  Cancellation = "refused"
+)
+
+// Occurrence is one execution of a periodic order. Code is empty unless it
+// failed; a failed occurrence does not end the order.
+type Occurrence struct {
+	Day  passerelle.Date
+	Code ErrorCode
 }
 
 // Refusal is a bank's business refusal of an order. It is the only error of a
