@@ -1,5 +1,6 @@
 // Shows only those items of a long list whose text contains what was typed,
-// accents and case apart. Without it the whole list is there to be read, so
+// accents and case apart, and the one that is chosen: nothing is ever sent that
+// cannot be seen. Without it the whole list is there to be read, so
 // the field appears only once this has been loaded.
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
@@ -12,7 +13,7 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     const wanted = plain(field.value.trim());
     let left = 0;
     for (const item of items) {
-      item.hidden = !plain(item.textContent).includes(wanted);
+      item.hidden = !plain(item.textContent).includes(wanted) && !item.querySelector(":checked");
       left += item.hidden ? 0 : 1;
     }
     none.hidden = left > 0;
