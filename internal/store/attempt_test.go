@@ -1,0 +1,215 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// attempt opens one for a fresh payment, under a lease.
+func (s site) attempt(key string, lease time.Duration) Attempt {
+	s.t.Helper()
+	p := s.create(draft(1), now)
+	a := Attempt{
+		Payment: p.ID, Domain: s.domain, Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth",
+		Fields: map[string]string{"login": "secret-value", "empty": ""}, Created: now,
+	}
+	s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, lease) })
+	return a
+}
+
+func (s site) wantAttempt(want Attempt) {
+	s.t.Helper()
+	got, err := s.db.Attempt(s.t.Context(), want.Domain, want.Payment)
+	wantSame(s.t, want, got, err)
+}
+
+// claim takes attempts of a domain over.
+func (s site) claim(domain passerelle.DomainID, lease time.Duration, limit int) []int64 {
+	s.t.Helper()
+	var ids []int64
+	s.write(func(tx *Tx) error { tx.ClaimAttempts(domain, lease, limit, &ids); return nil })
+	return ids
+}
+
+func TestAttemptComesBack(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.attempt("key", time.Hour)
+		if a.ID == 0 || a.State != AttemptOpen {
+			t.Errorf("attempt %d is %s", a.ID, a.State)
+		}
+		s.wantAttempt(a)
+		for _, domain := range []passerelle.DomainID{s.other, 0} {
+			got, err := s.db.Attempt(t.Context(), domain, a.Payment)
+			wantNotFound(t, got, err)
+		}
+	})
+}
+
+func TestOnePaymentHasOneAttempt(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		first := s.attempt("key", time.Hour)
+		open := func(a Attempt) error {
+			return s.try(func(tx *Tx) error { return tx.OpenAttempt(&a, time.Hour) })
+		}
+		again := first
+		again.Key = "another key"
+		wantError(t, open(again), ErrDuplicate)
+		sameKey := first
+		sameKey.Payment = s.create(draft(1), now).ID
+		wantError(t, open(sameKey), ErrDuplicate)
+		foreign := Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Key: "third"}
+		wantError(t, open(foreign), ErrConstraint)
+		s.wantAttempt(first)
+	})
+}
+
+func TestAttemptIsAnsweredOnce(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.attempt("key", -time.Hour)
+		answer := func(a Attempt) error { return s.try(func(tx *Tx) error { tx.AnswerAttempt(a); return nil }) }
+		foreign := a
+		foreign.Domain = s.other
+		wantError(t, answer(foreign), ErrConflict)
+		if err := answer(a); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, answer(a), ErrConflict)
+		wantError(t, s.try(func(tx *Tx) error { tx.DoubtAttempt(a, 0); return nil }), ErrConflict)
+		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
+			t.Errorf("an answered attempt is claimed: %v", ids)
+		}
+		a.State = AttemptAnswered
+		s.wantAttempt(a)
+	})
+}
+
+func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		s.attempt("held", time.Hour)
+		lapsed := s.attempt("lapsed", -time.Hour)
+		if ids := s.claim(s.other, time.Hour, 9); ids != nil {
+			t.Errorf("another domain claims %v", ids)
+		}
+		if ids := s.claim(s.domain, time.Hour, 9); !slices.Equal(ids, []int64{int64(lapsed.Payment)}) {
+			t.Errorf("claimed %v", ids)
+		}
+		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
+			t.Errorf("claimed again %v", ids)
+		}
+		s.write(func(tx *Tx) error { tx.DoubtAttempt(lapsed, -time.Minute); return nil })
+		lapsed.State, lapsed.Asked = AttemptUnknown, 1
+		s.wantAttempt(lapsed)
+		if ids := s.claim(s.domain, -time.Hour, 9); len(ids) != 1 {
+			t.Errorf("a doubtful attempt is not claimed")
+		}
+		lapsed.Asked = 2
+		s.wantAttempt(lapsed)
+	})
+}
+
+func TestAttemptsAreClaimedOldestFirst(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		s.attempt("later", -time.Hour)
+		first := s.attempt("earlier", -2*time.Hour)
+		if ids := s.claim(s.domain, time.Hour, 1); !slices.Equal(ids, []int64{int64(first.Payment)}) {
+			t.Errorf("claimed %v", ids)
+		}
+	})
+}
+
+func TestAttemptsGoToOneClaimant(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		for i := range 12 {
+			s.attempt(string(rune('a'+i)), -time.Hour)
+		}
+		claimed := make([][]int64, 6)
+		var all sync.WaitGroup
+		for i := range claimed {
+			all.Go(func() { claimed[i] = s.claim(s.domain, time.Hour, 4) })
+		}
+		all.Wait()
+		ids := slices.Sorted(slices.Values(slices.Concat(claimed...)))
+		if len(slices.Compact(slices.Clone(ids))) != len(ids) {
+			t.Errorf("claimed twice: %v", claimed)
+		}
+	})
+}
+
+// sealedFields are the columns with values that the payer typed.
+func (s site) sealedFields(table string) []byte {
+	s.t.Helper()
+	sealed, err := one(s.t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return sealed
+}
+
+func TestFieldsAreSealed(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.attempt("key", time.Hour)
+		s.write(func(tx *Tx) error { return tx.GiveFields(s.domain, a.Payment, a.Fields) })
+		for _, table := range []string{"attempt", "payment_given"} {
+			if column := s.sealedFields(table); bytes.Contains(column, []byte("secret-value")) || bytes.Contains(column, []byte("login")) {
+				t.Errorf("%s.fields is not sealed", table)
+			}
+			if err := s.sql(`UPDATE `+table+` SET fields = $1`, []byte("spoilt")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := s.db.Attempt(t.Context(), s.domain, a.Payment); err == nil {
+			t.Errorf("a spoilt attempt reads %v", got.Fields)
+		}
+		if got, err := s.db.GivenFields(t.Context(), s.domain, a.Payment); err == nil {
+			t.Errorf("spoilt fields read %v", got)
+		}
+	})
+}
+
+func TestGivenFields(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(draft(1), now)
+		wantGiven := func(domain passerelle.DomainID, want map[string]string) {
+			t.Helper()
+			got, err := s.db.GivenFields(t.Context(), domain, p.ID)
+			wantSame(t, want, got, err)
+		}
+		give := func(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
+			return s.try(func(tx *Tx) error { return tx.GiveFields(domain, id, fields) })
+		}
+		wantGiven(s.domain, map[string]string{})
+		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrConstraint)
+		for _, fields := range []map[string]string{{"a": "1"}, {"b": "2"}, {}} {
+			if err := give(s.domain, p.ID, fields); err != nil {
+				t.Fatal(err)
+			}
+			wantGiven(s.domain, fields)
+		}
+		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrNotFound)
+		wantGiven(s.domain, map[string]string{})
+		wantGiven(s.other, map[string]string{})
+		wantError(t, give(s.domain, 999, nil), ErrConstraint)
+	})
+}
+
+// TestAttemptAndOutcomeAreOne: when the payment has changed meanwhile, the
+// attempt is not answered either.
+func TestAttemptAndOutcomeAreOne(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.attempt("key", time.Hour)
+		p := s.load(&payment.Payment{Domain: s.domain, ID: a.Payment})
+		p.Version--
+		err := s.try(func(tx *Tx) error {
+			tx.AnswerAttempt(a)
+			return tx.UpdatePayment(p, nil, nil)
+		})
+		wantError(t, err, ErrConflict)
+		s.wantAttempt(a)
+	})
+}

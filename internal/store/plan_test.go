@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/internal/store/storetest"
+)
+
+// explained is an engine that also asks for the plan of each statement.
+type explained struct {
+	engine
+	plans []string
+}
+
+func (e *explained) explain(ctx context.Context, sql string, args []any) error {
+	return e.engine.read(ctx, "EXPLAIN QUERY PLAN "+sql, args, func(row scanner) (bool, error) {
+		var id, parent, unused int64
+		var detail string
+		err := row.Scan(&id, &parent, &unused, &detail)
+		e.plans = append(e.plans, detail)
+		return true, err
+	})
+}
+
+func (e *explained) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	if err := e.explain(ctx, sql, args); err != nil {
+		return err
+	}
+	return e.engine.read(ctx, sql, args, row)
+}
+
+func (e *explained) write(ctx context.Context, tx *Tx) error {
+	for _, s := range tx.statements {
+		if err := e.explain(ctx, s.sql, s.args); err != nil {
+			return err
+		}
+	}
+	return e.engine.write(ctx, tx)
+}
+
+// TestPlans holds the statements on request paths and in loops to their
+// indexes: nothing there grows with a table. SQLite chooses by rule when it
+// has no statistics, so that an almost empty database tells the truth.
+func TestPlans(t *testing.T) {
+	s := newSite(t, storetest.SQLite(t))
+	p := s.create(draft(1), now)
+	engine := &explained{engine: s.db.engine}
+	s.db.engine = engine
+	ctx, limit := t.Context(), 5
+	list := func(f PaymentFilter, w Window) func() error {
+		f.Domain, w.Limit = s.domain, limit
+		return func() error { _, err := s.db.Payments(ctx, f, w, true); return err }
+	}
+	write := func(fn func(*Tx)) func() error {
+		return func() error { return s.try(func(tx *Tx) error { fn(tx); return nil }) }
+	}
+	var ids []int64
+	from := []any{p.Created.UnixMicro(), int64(p.ID)}
+	for name, test := range map[string]struct {
+		run   func() error
+		index string
+	}{
+		"list by registration":  {list(PaymentFilter{}, Window{Order: "register_date"}), "payment_by_registration (domain_id=?)"},
+		"… turned":              {list(PaymentFilter{}, Window{Order: "register_date", Descending: true}), "payment_by_registration (domain_id=?)"},
+		"… from a place on":     {list(PaymentFilter{}, Window{Order: "register_date", From: from}), "payment_by_registration (domain_id=? AND registered>?)"},
+		"… before a place":      {list(PaymentFilter{}, Window{Order: "register_date", From: from, Backward: true}), "payment_by_registration (domain_id=? AND registered<?)"},
+		"… of some days":        {list(PaymentFilter{From: now, Until: now}, Window{Order: "register_date"}), "payment_by_registration (domain_id=? AND registered>? AND registered<?)"},
+		"… in a state":          {list(PaymentFilter{State: "done"}, Window{Order: "register_date"}), "payment_in_state (domain_id=? AND state=?)"},
+		"… in a state, from on": {list(PaymentFilter{State: "done"}, Window{Order: "register_date", From: from}), "payment_in_state (domain_id=? AND state=? AND registered>?)"},
+		"list by id":            {list(PaymentFilter{}, Window{Order: "id"}), "payment_by_id (domain_id=?)"},
+		"list by amount":        {list(PaymentFilter{}, Window{Order: "amount", From: []any{1, 1}}), "payment_by_amount (domain_id=? AND amount>?)"},
+		"list by state":         {list(PaymentFilter{}, Window{Order: "state", From: []any{"done", 1}}), "payment_by_state (domain_id=? AND state>?)"},
+		"one payment":           {func() error { _, err := s.db.Payment(ctx, s.domain, p.ID, true); return err }, "instruction_1 (payment_id=?)"},
+		"count in a state": {func() error {
+			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, State: "done"})
+			return err
+		}, "COVERING INDEX payment_"},
+		"count by validation": {func() error {
+			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now})
+			return err
+		}, "payment_by_validation (domain_id=? AND validated>?)"},
+		"count all":            {func() error { _, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain}); return err }, "counter_1 (domain_id=? AND name=?)"},
+		"due payments":         {write(func(tx *Tx) { tx.DuePayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_check (domain_id=? AND next_check<?)"},
+		"lapsed attempts":      {write(func(tx *Tx) { tx.ClaimAttempts(s.domain, time.Hour, limit, &ids) }), "attempt_unanswered (domain_id=? AND lease_until<?)"},
+		"attempt of a payment": {func() error { _, err := s.db.Attempt(ctx, s.domain, p.ID); return unless(err, ErrNotFound) }, "attempt_1 (payment_id=?)"},
+		"token by hash":        {func() error { _, err := s.db.TokenByHash(ctx, s.domain, []byte("x")); return unless(err, ErrNotFound) }, "token_1 (hash=?)"},
+		"expired tokens":       {write(func(tx *Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
+		"domain by host":       {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
+		"history":              {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
+		"new deliveries":       {func() error { _, err := s.db.NewDeliveries(ctx, Webhook{ID: 1, Domain: s.domain}, limit); return err }, "delivery_"},
+		"undelivered":          {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine.plans = nil
+			if err := test.run(); err != nil {
+				t.Fatal(err)
+			}
+			plan := strings.Join(engine.plans, "\n")
+			if !strings.Contains(plan, test.index) {
+				t.Errorf("no use of %s:\n%s", test.index, plan)
+			}
+			wantNoScan(t, engine.plans)
+		})
+	}
+}
+
+// wantNoScan refuses plans that read or sort a whole table. What was selected
+// before, under a limit, may be gone through.
+func wantNoScan(t *testing.T, plans []string) {
+	t.Helper()
+	for _, step := range plans {
+		if strings.HasPrefix(step, "SCAN ") && !strings.HasPrefix(step, "SCAN due") || strings.Contains(step, "TEMP B-TREE") {
+			t.Errorf("a step that grows with the table: %s", step)
+		}
+	}
+}
+
+func unless(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return fmt.Errorf("%w, got %w", expected, err)
+}
