@@ -57,7 +57,7 @@ func execute(t testing.TB, server, sql string) {
 	if err != nil {
 		t.Fatalf("connect to PASSERELLE_TEST_POSTGRES: %v", err)
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }()
 	if _, err := conn.Exec(ctx, sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

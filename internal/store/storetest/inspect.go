@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+	_ "modernc.org/sqlite"             // registers the driver "sqlite"
+)
+
+// Inspection looks at a database beside the service that uses it, so that a
+// test can hold what was written against what was answered. It cannot write
+// to SQLite and does not write to PostgreSQL.
+type Inspection struct {
+	t      testing.TB
+	pool   *sql.DB
+	counts string
+}
+
+// Event is a row of the events, as it was stored.
+type Event struct {
+	Domain    int64
+	Name      string
+	Subject   string
+	SubjectID int64
+	Version   int64
+	Body      string
+}
+
+// Inspect opens an inspection of a database whose schema is complete. It ends
+// with the test.
+func Inspect(t testing.TB, url string) *Inspection {
+	t.Helper()
+	driver, address, tables := "pgx", url, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() ORDER BY table_name`
+	if path, isSQLite := strings.CutPrefix(url, "sqlite:"); isSQLite {
+		driver, address = "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)"
+		tables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
+	}
+	pool, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatalf("inspect the database: %v", err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	i := &Inspection{t: t, pool: pool}
+	var selects []string
+	i.query(tables, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		selects = append(selects, `SELECT '`+name+`', count(*) FROM "`+name+`"`)
+		return err
+	})
+	i.counts = strings.Join(selects, " UNION ALL ")
+	return i
+}
+
+func (i *Inspection) query(text string, row func(*sql.Rows) error) {
+	i.t.Helper()
+	rows, err := i.pool.QueryContext(context.Background(), text)
+	if err != nil {
+		i.t.Fatalf("inspect the database: %v", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			i.t.Fatalf("inspect the database: %v", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		i.t.Fatalf("inspect the database: %v", err)
+	}
+}
+
+// Rows counts the rows of every table.
+func (i *Inspection) Rows() map[string]int64 {
+	i.t.Helper()
+	counts := map[string]int64{}
+	i.query(i.counts, func(rows *sql.Rows) error {
+		var table string
+		var n int64
+		err := rows.Scan(&table, &n)
+		counts[table] = n
+		return err
+	})
+	return counts
+}
+
+// Events lists all events, by subject and the order of what happened to it.
+func (i *Inspection) Events() []Event {
+	i.t.Helper()
+	var events []Event
+	i.query(`SELECT domain_id, name, subject, subject_id, version, body FROM event ORDER BY subject, subject_id, version`, func(rows *sql.Rows) error {
+		var e Event
+		var body []byte
+		err := rows.Scan(&e.Domain, &e.Name, &e.Subject, &e.SubjectID, &e.Version, &body)
+		e.Body = string(body)
+		events = append(events, e)
+		return err
+	})
+	return events
+}
