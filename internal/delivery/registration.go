@@ -36,16 +36,33 @@ type Registration struct {
 
 // Register makes a webhook. The event has to exist, the URL to be absolute,
 // http or in a live domain https, of at most passerelle.MaxURL characters and
-// without user info, and the provider to be one of the domain.
+// without user info, and application and provider to be of the domain.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration) (store.Webhook, error) {
 	w := store.Webhook{Domain: domain.ID, Client: r.Client, Created: d.now(domain)}
 	if err := d.fill(ctx, domain, &w, r); err != nil {
+		return store.Webhook{}, err
+	}
+	if err := d.checkClient(ctx, domain, r.Client); err != nil {
 		return store.Webhook{}, err
 	}
 	if err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateWebhook(&w) }); err != nil {
 		return store.Webhook{}, fmt.Errorf("store a webhook: %w", err)
 	}
 	return w, nil
+}
+
+func (d *Delivery) checkClient(ctx context.Context, domain passerelle.Domain, id passerelle.ClientID) error {
+	if id == 0 {
+		return nil
+	}
+	_, err := d.DB.Client(ctx, domain.ID, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return passerelle.InvalidField("id_service", "no application of that id")
+	}
+	if err != nil {
+		return fmt.Errorf("load client %d: %w", id, err)
+	}
+	return nil
 }
 
 // Change says what to change of a webhook; nil leaves a thing as it is. The
