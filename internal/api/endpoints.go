@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -36,6 +37,10 @@ var (
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []Route {
+	return slices.Concat(s.paymentRoutes(), s.webhookRoutes(), s.sandboxRoutes())
+}
+
+func (s *Service) paymentRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPost, Pattern: "/auth/token", Needs: public, Endpoint: Handle(s.serviceToken),
@@ -63,6 +68,11 @@ func (s *Service) Routes() []Route {
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Doc: "A token that reaches this payment and nothing else, for 7 days: the code that the payment webview is opened with.",
 		},
+	}
+}
+
+func (s *Service) webhookRoutes() []Route {
+	return []Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: Handle(s.listProviders),
 			Summary: "List webhook authentication providers",
@@ -88,26 +98,31 @@ func (s *Service) Routes() []Route {
 			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: Handle(s.deleteWebhook),
 			Summary: "Delete a webhook", Doc: "What it was still to be sent is given up.",
 		},
+	}
+}
+
+func (s *Service) sandboxRoutes() []Route {
+	return []Route{
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: Handle(s.readClock),
 			Summary: "Read the sandbox's clock", Errors: []string{"notFound"},
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: Handle(s.setClock),
-			Summary: "Move the sandbox's clock", Errors: []string{"conflict"},
+			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
 			Doc: "One of advance, set and freeze. Answers when everything that fell due has been done.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: Handle(s.runSandbox),
-			Summary: "Do all that is due", Doc: "Answers when nothing is left to do at the sandbox's present instant.",
+			Summary: "Do all that is due", Errors: []string{"notFound"}, Doc: "Answers when nothing is left to do at the sandbox's present instant.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: Handle(s.received),
-			Summary: "See what the built-in receiver got", Doc: "The last 1000 requests to /sandbox/receiver/{name}, oldest first, each with the verdict on its signature.",
+			Summary: "See what the built-in receiver got", Errors: []string{"notFound"}, Doc: "The last 1000 requests to /sandbox/receiver/{name}, oldest first, each with the verdict on its signature.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: Handle(s.forgetReceived),
-			Summary: "Empty the built-in receiver",
+			Summary: "Empty the built-in receiver", Errors: []string{"notFound"},
 		},
 	}
 }

@@ -21,7 +21,7 @@ func (s *service) document(t *testing.T) map[string]any {
 }
 
 // at follows a path of keys separated by spaces.
-func at(t *testing.T, value any, path string) any {
+func at(t testing.TB, value any, path string) any {
 	t.Helper()
 	for key := range strings.FieldsSeq(path) {
 		members, ok := value.(map[string]any)

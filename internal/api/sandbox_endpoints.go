@@ -95,8 +95,10 @@ func (in clockInput) apply(c *Caller, real time.Time) (passerelle.Clock, error) 
 		}
 	}
 	switch {
-	case asked != 1:
+	case asked == 0:
 		return passerelle.Clock{}, passerelle.MissingField("advance", "give exactly one of advance, set and freeze")
+	case asked > 1:
+		return passerelle.Clock{}, passerelle.InvalidField("advance", "give exactly one of advance, set and freeze")
 	case in.Freeze != nil:
 		return frozen(c.Now, real, *in.Freeze), nil
 	}
@@ -163,6 +165,11 @@ func parseDuration(text string) (time.Duration, error) {
 	length, err := time.ParseDuration(rest)
 	if err != nil {
 		return 0, fault
+	}
+	// Either alone is too far already, and their sum may be more than a
+	// Duration can hold.
+	if total > maxAdvance || length > maxAdvance {
+		return max(total, length), nil
 	}
 	return total + length, nil
 }

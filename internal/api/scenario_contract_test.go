@@ -1,0 +1,202 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// contract is the OpenAPI document as schemas, compiled once each, which the
+// validator of kin-openapi does anew for every message.
+type contract struct {
+	paths map[string]any
+	// requests takes further members of an object, as the service does;
+	// answers takes none, so that nothing undocumented is ever answered.
+	requests, answers *jsonschema.Compiler
+	mu                sync.Mutex
+	compiled          map[string]*jsonschema.Schema
+}
+
+const contractURL = "https://contract.example/openapi.json"
+
+func served(t testing.TB, handler http.Handler) []byte {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/2.0/openapi.json", http.NoBody))
+	if w.Code != http.StatusOK {
+		t.Fatalf("the OpenAPI document: %d %s", w.Code, w.Body)
+	}
+	return w.Body.Bytes()
+}
+
+func readContract(t testing.TB, handler http.Handler) *contract {
+	t.Helper()
+	raw := served(t, handler)
+	c := &contract{compiled: map[string]*jsonschema.Schema{}}
+	for _, into := range []**jsonschema.Compiler{&c.requests, &c.answers} {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if into == &c.answers {
+			walk(doc, closeObject)
+		}
+		*into = jsonschema.NewCompiler()
+		if err := (*into).AddResource(contractURL, doc); err != nil {
+			t.Fatal(err)
+		}
+		c.paths = at(t, doc, "paths").(map[string]any)
+	}
+	return c
+}
+
+// closeObject makes a schema refuse members it does not name.
+func closeObject(schema map[string]any) {
+	if _, isObject := schema["properties"].(map[string]any); isObject && schema["type"] == "object" && schema["additionalProperties"] == nil {
+		schema["additionalProperties"] = false
+	}
+}
+
+// operation finds the path of the document that a request is for, and the
+// method in the document's words.
+func (c *contract) operation(method, path string) (pattern, verb string, found bool) {
+	path, _, _ = strings.Cut(path, "?")
+	for strings.HasPrefix(path, "/2.0/") {
+		path = strings.TrimPrefix(path, "/2.0")
+	}
+	least := 100
+	for candidate := range c.paths {
+		if holes, fits := fit(candidate, strings.TrimSuffix(path, "/")); fits && holes < least {
+			pattern, least = candidate, holes
+		}
+	}
+	verb = strings.ToLower(method)
+	if verb == "head" {
+		verb = "get"
+	}
+	operations, _ := c.paths[pattern].(map[string]any)
+	return pattern, verb, operations[verb] != nil
+}
+
+// fit reports whether a path is of a pattern, and how many parameters it has.
+func fit(pattern, path string) (holes int, fits bool) {
+	words, given := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(words) != len(given) {
+		return 0, false
+	}
+	for i, word := range words {
+		if strings.HasPrefix(word, "{") {
+			holes++
+		} else if word != given[i] {
+			return 0, false
+		}
+	}
+	return holes, true
+}
+
+// check holds an answer, and the request when it was accepted, against the
+// document. Paths that are not in it are none of its business.
+func (c *contract) check(a ask, request *http.Request, r reply) error {
+	pattern, verb, found := c.operation(a.method, a.path)
+	if !found || r.status == http.StatusMethodNotAllowed {
+		return nil
+	}
+	operation := c.paths[pattern].(map[string]any)[verb].(map[string]any)
+	responses, _ := operation["responses"].(map[string]any)
+	if responses[strconv.Itoa(r.status)] == nil {
+		return fmt.Errorf("status %d is not documented", r.status)
+	}
+	place := "/paths/" + pointer(pattern) + "/" + verb
+	if len(r.body) > 0 {
+		if err := c.holds(c.answers, place+"/responses/"+strconv.Itoa(r.status), r.body); err != nil {
+			return err
+		}
+	}
+	isJSON := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != ""
+	if operation["requestBody"] == nil || !isJSON || r.status >= http.StatusBadRequest {
+		return nil
+	}
+	return c.holds(c.requests, place+"/requestBody", []byte(a.body))
+}
+
+func (c *contract) holds(compiler *jsonschema.Compiler, place string, raw []byte) error {
+	schema, err := c.compile(compiler, place+"/content/application~1json/schema")
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
+}
+
+func (c *contract) compile(compiler *jsonschema.Compiler, place string) (*jsonschema.Schema, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.compiled[place] != nil {
+		return c.compiled[place], nil
+	}
+	schema, err := compiler.Compile(contractURL + "#" + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(place))
+	c.compiled[place] = schema
+	return schema, err
+}
+
+// pointer writes a key as a step of a JSON pointer.
+func pointer(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// goldenDocument is where the document is kept for readers; the flag -update
+// writes it.
+const goldenDocument = "../../docs/openapi.json"
+
+// The document is the contract: it changes only when somebody means it to, and
+// any tool that reads OpenAPI 3.1 can read it.
+func TestDocumentIsTheOneReviewed(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		raw := served(t, s.API())
+		got := indented(t, raw)
+		if *update {
+			if err := os.WriteFile(goldenDocument, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(goldenDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("the OpenAPI document changed; if that is meant, run the tests with -update (-reviewed +got):\n%s", diff)
+		}
+		doc, err := openapi3.NewLoader().LoadFromData(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.Validate(t.Context()); err != nil {
+			t.Errorf("not a valid OpenAPI document: %v", err)
+		}
+	})
+}
+
+// What does not exist yet is not promised.
+func TestDocumentPromisesNothingMore(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		for _, path := range []string{"/transfers", "/recipients", "/payment-links", "/users", "/payments/1/incompatibilities", "/connectors"} {
+			r := s.do(t, ask{method: "GET", path: path, token: "admin"})
+			if _, _, found := s.contract.operation("GET", path); found || r.status != http.StatusNotFound {
+				t.Errorf("GET %s: %d, in the document: %v", path, r.status, found)
+			}
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// golden is a file of bodies by the name of the scenario that got them.
+type golden struct {
+	path string
+	want map[string]any
+	got  map[string]any
+}
+
+func readGolden(t testing.TB, name string) *golden {
+	t.Helper()
+	g := &golden{path: filepath.Join("testdata", name+".json"), want: map[string]any{}, got: map[string]any{}}
+	raw, err := os.ReadFile(g.path)
+	if errors.Is(err, fs.ErrNotExist) && *update {
+		return g
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want = exactly(t, raw).(map[string]any)
+	return g
+}
+
+// compare holds a body against the one on record, after taking out what
+// differs from run to run.
+func (g *golden) compare(t testing.TB, name string, body []byte) {
+	t.Helper()
+	var got any
+	if len(body) > 0 {
+		got = exactly(t, body)
+	}
+	g.got[name] = steady("", got)
+	if *update {
+		return
+	}
+	want, known := g.want[name]
+	if !known {
+		t.Errorf("no body of %q in %s: run the tests with -update and review it", name, g.path)
+	}
+	if diff := cmp.Diff(want, g.got[name]); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
+// close writes the file when asked to, and refuses bodies nobody got.
+func (g *golden) close(t testing.TB) {
+	t.Helper()
+	if !*update {
+		for name := range g.want {
+			if _, asked := g.got[name]; !asked {
+				t.Errorf("%s has a body of %q, which no scenario got", g.path, name)
+			}
+		}
+		return
+	}
+	if err := os.WriteFile(g.path, indented(t, []byte(encoded(t, g.got))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exactly decodes JSON and keeps the digits of its numbers.
+func exactly(t testing.TB, raw []byte) any {
+	t.Helper()
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return value
+}
+
+func indented(t testing.TB, raw []byte) []byte {
+	t.Helper()
+	value := exactly(t, raw)
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Numbers and texts that differ from run to run, by the name of their member.
+var (
+	volatileNumber = map[string]bool{"id": true, "id_payment": true, "id_auth": true, "id_service": true, "id_webhook_data": true}
+	volatileText   = map[string]bool{"reference_id": true, "token": true, "request_id": true, "secret_key": true, "validate_uri": true}
+)
+
+// steady replaces what differs from run to run by a word for it.
+func steady(name string, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, member := range value {
+			value[key] = steady(key, member)
+		}
+	case []any:
+		for i, item := range value {
+			value[i] = steady(name, item)
+		}
+	case string:
+		return steadyText(name, value)
+	case json.Number:
+		if volatileNumber[name] {
+			return "<" + name + ">"
+		}
+	}
+	return value
+}
+
+func steadyText(name, text string) string {
+	if volatileText[name] && !strings.HasPrefix(text, "GIVEN") {
+		return "<" + name + ">"
+	}
+	if name != "href" {
+		return text
+	}
+	_, text, _ = strings.Cut(text, "/2.0")
+	if before, _, found := strings.Cut(text, "cursor="); found {
+		text = before + "cursor=<cursor>"
+	}
+	return text
+}

@@ -1,0 +1,434 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/access"
+	program "passerelle/internal/service"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata and docs/openapi.json")
+
+// opening is real time when a stage opens; it moves when a test moves it.
+var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// testConnector carries every payment of these tests, britishConnector only
+// those in pounds with sort codes.
+const (
+	testConnector    = "338178e6-3d01-564f-9a7b-52ca442459bf"
+	britishConnector = "c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41"
+)
+
+// noID is an identifier nothing has.
+const noID = "4611686018427387904"
+
+// stage is a whole service with three tenants, spoken to over HTTP as clients
+// do. Every answer is held to what all answers promise, see do.
+type stage struct {
+	*servicetest.Instance
+	eyes     *storetest.Inspection
+	contract *contract
+	tenants  map[string]*tenant
+	elapsed  *atomic.Int64
+	client   *http.Client
+}
+
+// tenant is a domain with one application.
+type tenant struct {
+	host     string
+	domain   passerelle.Domain
+	client   store.Client
+	secret   string
+	operator map[access.TokenKind]string
+	tokens   map[string]string
+}
+
+// onStages runs a test on a stage of each kind of database.
+func onStages(t *testing.T, run func(t *testing.T, s *stage)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, newStage(t, url)) })
+}
+
+// onSQLite is for what does not depend on the database.
+func onSQLite(t *testing.T, run func(t *testing.T, s *stage)) {
+	run(t, newStage(t, storetest.SQLite(t)))
+}
+
+func newStage(t testing.TB, url string) *stage {
+	t.Helper()
+	elapsed := new(atomic.Int64)
+	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
+	s := &stage{
+		Instance: servicetest.Start(t, url, servicetest.Options{Now: now}), elapsed: elapsed,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
+	}
+	s.eyes = storetest.Inspect(t, url)
+	s.contract = readContract(t, s.API())
+	home := &tenant{host: strings.TrimPrefix(s.Origin, "http://"), domain: s.Domain}
+	s.tenants = map[string]*tenant{"home": home}
+	s.populate(t, home)
+	s.found(t, "other", passerelle.Sandbox)
+	s.found(t, "live", passerelle.Live)
+	return s
+}
+
+// found makes one more tenant.
+func (s *stage) found(t testing.TB, name string, kind passerelle.DomainKind) {
+	t.Helper()
+	host := name + ".example"
+	domain, err := program.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + host + "/2.0", Created: opening})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tenants[name] = &tenant{host: host, domain: domain}
+	s.populate(t, s.tenants[name])
+}
+
+func (s *stage) populate(t testing.TB, who *tenant) {
+	t.Helper()
+	who.tokens, who.operator = map[string]string{}, map[access.TokenKind]string{}
+	var err error
+	if who.client, who.secret, err = s.Access.Register(t.Context(), who.domain.ID, "application", []string{"https://shop.example/back"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []access.TokenKind{access.ConfigToken, access.UsersToken} {
+		grant, err := s.Access.IssueOperator(t.Context(), who.domain.ID, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who.operator[kind] = grant.Text
+	}
+}
+
+// pass lets real time pass.
+func (s *stage) pass(d time.Duration) { s.elapsed.Add(int64(d)) }
+
+func (s *stage) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
+
+// ask is a request as data. An empty tenant is home; a path that does not
+// begin with the version is put below it, unless bare.
+type ask struct {
+	tenant, method, path string
+	bare                 bool
+	// token names a token, see stage.token; credential is one itself.
+	token, credential string
+	header            map[string]string
+	contentType, body string
+}
+
+// reply is an answer taken apart.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request and holds the answer to what every answer promises: no
+// fault of the service, JSON of exactly the one media type, the identifier of
+// the request, four keys in an error body, and the form that the OpenAPI
+// document gives to the answer.
+func (s *stage) do(t testing.TB, a ask) reply {
+	t.Helper()
+	request := s.request(t, a)
+	response, err := s.client.Do(request)
+	if err != nil {
+		t.Fatalf("%s %s: %v", a.method, a.path, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", a.method, a.path, err)
+	}
+	r := reply{status: response.StatusCode, header: response.Header, body: body}
+	if fault := r.fault(a.method); fault != "" {
+		t.Errorf("%s %s: %s: %d %v %s", a.method, a.path, fault, r.status, r.header, r.body)
+	}
+	if err := s.contract.check(a, request, r); err != nil {
+		t.Errorf("%s %s: %d %s does not fit the OpenAPI document: %v", a.method, a.path, r.status, r.body, err)
+	}
+	return r
+}
+
+func (s *stage) request(t testing.TB, a ask) *http.Request {
+	t.Helper()
+	var body io.Reader = http.NoBody
+	if a.body != "" {
+		body = strings.NewReader(a.body)
+	}
+	request, err := http.NewRequestWithContext(context.Background(), a.method, s.Origin, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.URL.Opaque, request.Host = a.path, s.tenant(a.tenant).host
+	if !a.bare && !strings.HasPrefix(a.path, "/2.0") {
+		request.URL.Opaque = "/2.0" + a.path
+	}
+	if a.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if a.contentType != "" {
+		request.Header.Set("Content-Type", a.contentType)
+	}
+	if credential := a.credential + s.token(t, a.tenant, a.token, 0); credential != "" {
+		request.Header.Set("Authorization", "Bearer "+credential)
+	}
+	for name, value := range a.header {
+		request.Header.Set(name, value)
+	}
+	return request
+}
+
+// fault says which promise of all answers is broken.
+func (r reply) fault(method string) string {
+	id := r.header.Get("X-Request-Id")
+	switch {
+	case r.status >= http.StatusInternalServerError && r.status != http.StatusServiceUnavailable:
+		return "a fault of the service"
+	case id == "" || strings.Trim(id, "0123456789") != "":
+		return "X-Request-Id is not digits"
+	case r.status == http.StatusNoContent && len(r.body) > 0:
+		return "a body with 204"
+	case r.status != http.StatusNoContent && !slices.Equal(r.header["Content-Type"], []string{"application/json"}):
+		return "Content-Type"
+	case r.status >= http.StatusBadRequest && method != http.MethodHead:
+		return r.errorFault(id)
+	}
+	return ""
+}
+
+func (r reply) errorFault(id string) string {
+	var members map[string]any
+	if err := json.Unmarshal(r.body, &members); err != nil {
+		return "the error body is not JSON"
+	}
+	keys := slices.Sorted(maps.Keys(members))
+	description, _ := members["description"].(string)
+	switch {
+	case !slices.Equal(keys, []string{"code", "description", "message", "request_id"}):
+		return fmt.Sprintf("keys of the error body are %v", keys)
+	case members["request_id"] != id:
+		return "request_id is not X-Request-Id"
+	case description == "" || members["code"] == "":
+		return "code or description is empty"
+	}
+	return ""
+}
+
+// told is what a client decides by: the code of an error and its message.
+func (r reply) told(t testing.TB) (code, message string) {
+	t.Helper()
+	var members struct{ Code, Message string }
+	if err := json.Unmarshal(r.body, &members); err != nil {
+		t.Fatalf("%d %s: %v", r.status, r.body, err)
+	}
+	return members.Code, members.Message
+}
+
+func (r reply) decode(t testing.TB, into any) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(r.body))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil || r.status >= http.StatusBadRequest {
+		t.Fatalf("%d %s: %v", r.status, r.body, err)
+	}
+}
+
+func (s *stage) tenant(name string) *tenant {
+	if name == "" {
+		name = "home"
+	}
+	return s.tenants[name]
+}
+
+// created makes a payment for a tenant and returns its id.
+func (s *stage) created(t testing.TB, tenant string) int64 {
+	t.Helper()
+	var out struct{ ID int64 }
+	s.do(t, ask{tenant: tenant, method: "POST", path: "/payments", token: "admin", body: encoded(t, draft())}).decode(t, &out)
+	return out.ID
+}
+
+// draft is servicetest.Draft in the form that set alters.
+func draft() map[string]any {
+	d := servicetest.Draft()
+	d["instructions"].([]any)[0].(map[string]any)["amount"] = json.Number("12.50")
+	return d
+}
+
+func encoded(t testing.TB, value any) string {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// token gives the token of a name: a scope for a service token, several joined
+// by "+"; "config" and "users"; "own:<scope>" for one bound to the payment;
+// and the ways for a token to be no good. The empty name is no token.
+func (s *stage) token(t testing.TB, tenantName, name string, payment int64) string {
+	t.Helper()
+	who := s.tenant(tenantName)
+	scope, bound := strings.CutPrefix(name, "own:")
+	switch {
+	case name == "":
+		return ""
+	case bound:
+		return s.bound(t, who, payment, scope)
+	case who.tokens[name] == "":
+		who.tokens[name] = s.make(t, who, name)
+	}
+	return who.tokens[name]
+}
+
+func (s *stage) make(t testing.TB, who *tenant, name string) string {
+	t.Helper()
+	switch name {
+	case "config", "users":
+		return who.operator[access.TokenKind(name)]
+	case "user", "code":
+		return s.planted(t, who, access.TokenKind(name))
+	case "malformed":
+		return "psl_svc_00"
+	case "unknown":
+		return mint("psl_svc_")
+	case "expired":
+		grant := s.issue(t, who, "payments:admin")
+		s.pass(time.Hour)
+		clear(who.tokens)
+		return grant.Text
+	case "revoked":
+		return s.revoked(t, who)
+	case "foreign":
+		return s.issue(t, s.tenant("other"), "payments:admin payments:validate").Text
+	}
+	return s.issue(t, who, scopesNamed(name)).Text
+}
+
+// scopesNamed turns "admin+validate" into scopes.
+func scopesNamed(name string) string {
+	return "payments:" + strings.ReplaceAll(name, "+", " payments:")
+}
+
+func (s *stage) issue(t testing.TB, who *tenant, scope string) access.Grant {
+	t.Helper()
+	scopes, err := passerelle.ParseScopes(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant, err := s.Access.IssueService(t.Context(), who.client, scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+func (s *stage) bound(t testing.TB, who *tenant, payment int64, scope string) string {
+	t.Helper()
+	maker := access.Principal{Domain: who.domain.ID, Client: who.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}
+	scopes, err := passerelle.ParseScopes(scopesNamed(scope))
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant, err := s.Access.IssuePayment(t.Context(), maker, passerelle.PaymentID(payment), scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant.Text
+}
+
+func (s *stage) revoked(t testing.TB, who *tenant) string {
+	t.Helper()
+	grant := s.issue(t, who, "payments:admin")
+	s.write(t, func(tx *store.Tx) error {
+		tx.RevokeToken(who.domain.ID, grant.Token.ID, s.now())
+		return nil
+	})
+	return grant.Text
+}
+
+// planted stores a token of a kind that nothing hands out yet.
+func (s *stage) planted(t testing.TB, who *tenant, kind access.TokenKind) string {
+	t.Helper()
+	text := mint(map[access.TokenKind]string{access.UserToken: "psl_usr_", access.CodeToken: "psl_cod_"}[kind])
+	hash := sha256.Sum256([]byte(text))
+	s.write(t, func(tx *store.Tx) error {
+		return tx.CreateToken(&store.Token{Domain: who.domain.ID, Kind: string(kind), User: 1, Hash: hash[:], Created: s.now()})
+	})
+	return text
+}
+
+func (s *stage) write(t testing.TB, unit func(*store.Tx) error) {
+	t.Helper()
+	if err := s.DB.Write(t.Context(), unit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// minted numbers the tokens that mint makes.
+var minted atomic.Int64
+
+// mint makes a token of the right form that nobody issued.
+func mint(prefix string) string {
+	body := fmt.Sprintf("%s%048x", prefix, minted.Add(1))
+	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
+}
+
+// record is what a stage has stored at a moment.
+type record struct {
+	rows   map[string]int64
+	events []storetest.Event
+}
+
+func (s *stage) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
+
+// bookkeeping are tables whose rows come once and then count.
+var bookkeeping = map[string]bool{"sequence": true, "counter": true}
+
+// since is what came: rows by table, and events as "NAME subject version".
+func (before record) since(after record) (rows map[string]int64, events []string) {
+	rows = map[string]int64{}
+	for table, n := range after.rows {
+		if bookkeeping[table] {
+			continue
+		}
+		if grown := n - before.rows[table]; grown != 0 {
+			rows[table] = grown
+		}
+	}
+	for _, e := range after.events {
+		if !slices.Contains(before.events, e) {
+			events = append(events, e.Name+" "+e.Subject+" "+strconv.FormatInt(e.Version, 10))
+		}
+	}
+	return rows, events
+}
+
+// untouched fails the test when anything was written since.
+func (s *stage) untouched(t testing.TB, before record) {
+	t.Helper()
+	if diff := cmp.Diff(before.rows, s.eyes.Rows()); diff != "" {
+		t.Errorf("a refused request changed rows (-before +after):\n%s", diff)
+	}
+}
