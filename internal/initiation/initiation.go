@@ -57,8 +57,11 @@ func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20
 
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
-// now is the present instant of a domain.
-func (i *Initiation) now(d passerelle.Domain) time.Time { return d.Clock.Now(i.Now()) }
+// now is the present instant of a domain, as exact as it can be stored: what is
+// answered is what will be read.
+func (i *Initiation) now(d passerelle.Domain) time.Time {
+	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
+}
 
 // Creation is a payment as a client asks for it.
 type Creation struct {
@@ -140,13 +143,17 @@ func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by 
 // checkUsers refuses identities of users: no domain has users yet, so none of
 // them can exist.
 func checkUsers(p *payment.Payment) error {
-	named := map[string]*passerelle.Identity{"payer_identity": p.PayerIdentity, "operator_identity": p.OperatorIdentity}
-	for n, in := range p.Instructions {
-		named[fmt.Sprintf("instructions[%d].beneficiary_identity", n)] = in.BeneficiaryIdentity
+	type named struct {
+		path     string
+		identity *passerelle.Identity
 	}
-	for path, identity := range named {
-		if identity != nil && identity.IDUser != 0 {
-			return passerelle.InvalidField(path+".id_user", "no such user in this domain")
+	all := []named{{"payer_identity", p.PayerIdentity}, {"operator_identity", p.OperatorIdentity}}
+	for n, in := range p.Instructions {
+		all = append(all, named{fmt.Sprintf("instructions[%d].beneficiary_identity", n), in.BeneficiaryIdentity})
+	}
+	for _, one := range all {
+		if one.identity != nil && one.identity.IDUser != 0 {
+			return passerelle.InvalidField(one.path+".id_user", "no such user in this domain")
 		}
 	}
 	return nil
@@ -204,12 +211,13 @@ func (i *Initiation) eligible(d passerelle.Domain, p *payment.Payment, name stri
 
 // commit stores a changed payment with the transitions that led to it, an
 // event for each of them, and whatever else has to be true at the same moment.
+// A payment that somebody else changed meanwhile is store.ErrConflict.
 func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also func(*store.Tx)) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
 		return err
 	}
-	return i.DB.Write(ctx, func(tx *store.Tx) error {
+	err = i.DB.Write(ctx, func(tx *store.Tx) error {
 		transitions := make([]payment.Transition, len(steps))
 		for n, step := range steps {
 			transitions[n] = step.Transition
@@ -223,9 +231,16 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 				return err
 			}
 		}
-		tx.AfterCommit(i.Wake)
+		if len(steps) > 0 {
+			tx.AfterCommit(i.Wake)
+		}
 		return nil
 	})
+	if errors.Is(err, store.ErrDuplicate) {
+		// The transition is the first statement to meet its double.
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return err
 }
 
 // event is what receivers are told of one transition: the payment as it stood
@@ -248,8 +263,8 @@ func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 	return c.Profile().ID, true
 }
 
-// load reads a payment with everything a connector may need, or says that
-// there is none.
+// load reads a payment without the sensitive part of its identities, or says
+// that there is none.
 func (i *Initiation) load(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
 	p, err := i.DB.Payment(ctx, d.ID, id, false)
 	if errors.Is(err, store.ErrNotFound) {

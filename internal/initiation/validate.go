@@ -10,7 +10,6 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -55,7 +54,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil {
 		return nil, err
 	}
-	return i.send(ctx, d, p, attempt, c)
+	return i.send(ctx, conversation{domain: d, payment: p, attempt: attempt, bank: c})
 }
 
 // mayValidate refuses a payment that is past validation, or whose validation
@@ -97,11 +96,12 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment
 	if p.Payer == nil && profile.Payments.PayerAccount == payment.PayerMandatory {
 		return nil, nil, passerelle.MissingField("payer", profile.Name+" needs the payer's account")
 	}
-	fields, err := i.fields(ctx, d, p, choice.Fields)
+	given, err := i.given(ctx, d, p, choice.Fields)
 	if err != nil {
 		return nil, nil, err
 	}
-	return c, fields, checkFields(profile, fields)
+	fields, err := takeFields(profile.PaymentFields, given)
+	return c, fields, err
 }
 
 func takeChoice(p *payment.Payment, choice Choice) error {
@@ -128,48 +128,6 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 	}
 	p.Payer = choice.Payer
 	return p.Payer.Check("payer")
-}
-
-// fields are the values given now or, without any, those given before. Plain
-// text is for sandboxes and for domains that allow it.
-func (i *Initiation) fields(ctx context.Context, d passerelle.Domain, p *payment.Payment, given map[string]string) (map[string]string, error) {
-	if given == nil {
-		return i.DB.GivenFields(ctx, d.ID, p.ID)
-	}
-	if d.Kind == passerelle.Sandbox || len(given) == 0 {
-		return given, nil
-	}
-	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
-	if err != nil {
-		return nil, err
-	}
-	if !values.On(settings.PlainFields) {
-		return nil, passerelle.InvalidField("fields", "this domain does not take field values in plain text")
-	}
-	return given, nil
-}
-
-func checkFields(profile connector.Profile, given map[string]string) error {
-	for _, field := range profile.PaymentFields {
-		path := "fields." + field.Name
-		value, present := given[field.Name]
-		if !present && field.Required {
-			return passerelle.MissingField(path, field.Label)
-		}
-		known := slices.ContainsFunc(field.Values, func(v payment.FieldValue) bool { return v.Value == value })
-		if present && field.Type == "list" && !known {
-			return passerelle.InvalidField(path, "must be one of %v", choices(field))
-		}
-	}
-	return nil
-}
-
-func choices(field payment.Field) []string {
-	var values []string
-	for _, v := range field.Values {
-		values = append(values, v.Value)
-	}
-	return values
 }
 
 // keep stores a choice that is not validated yet.
@@ -214,42 +172,34 @@ func raced(err error) error {
 }
 
 // send calls the bank and stores its answer. The caller's going away does not
-// stop it: the order may already be on its way.
-func (i *Initiation) send(ctx context.Context, d passerelle.Domain, p *payment.Payment, a store.Attempt, c connector.Initiator) (*payment.Payment, error) {
+// stop it: the order may already be on its way. Without an answer that can be
+// stored, the payment is returned as it stands, and a loop finishes.
+func (i *Initiation) send(ctx context.Context, t conversation) (*payment.Payment, error) {
 	ctx = context.WithoutCancel(ctx)
-	call, cancel := context.WithTimeout(ctx, i.answerTime())
-	defer cancel()
-	report, err := c.Initiate(call, i.order(d, p, a))
-	if refused, isRefusal := asReport(err); isRefusal {
-		report, err = refused, nil
+	report, err := i.ask(ctx, t, initiate)
+	if errors.Is(err, connector.ErrNotSent) {
+		report, err = i.unsent(ctx, t, err)
 	}
-	if err != nil {
-		i.Log.WarnContext(ctx, "the outcome of an order is unknown", "payment", p.ID, "connector", a.Connector, "error", err)
-		return i.load(ctx, d, p.ID)
+	if err == nil {
+		p, failure := i.apply(ctx, t, report)
+		if failure == nil {
+			return p, nil
+		}
+		err = failure
 	}
-	err = i.apply(ctx, d, p, a, report)
-	if errors.Is(err, store.ErrConflict) {
-		return i.load(ctx, d, p.ID)
+	if !errors.Is(err, store.ErrConflict) {
+		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out", "payment", t.payment.ID, "connector", t.attempt.Connector, "error", err)
 	}
-	return p, err
+	return i.load(ctx, t.domain, t.payment.ID)
 }
 
-// asReport turns the errors that decide a payment into the report they amount
-// to: a refusal, and a failure before anything was sent.
-func asReport(err error) (payment.Report, bool) {
-	var refusal *payment.Refusal
-	switch {
-	case errors.As(err, &refusal):
-		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused"}, true
-	case errors.Is(err, connector.ErrNotSent):
-		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
+// unsent rejects an order of which not one byte left, unless a loop has taken
+// the attempt over meanwhile: the loop may have sent it.
+func (i *Initiation) unsent(ctx context.Context, t conversation, why error) (payment.Report, error) {
+	a, err := i.DB.Attempt(ctx, t.domain.ID, t.payment.ID)
+	if err != nil || a.Asked > 0 {
+		return payment.Report{}, errors.Join(why, err)
 	}
-	return payment.Report{}, false
-}
-
-func (i *Initiation) order(d passerelle.Domain, p *payment.Payment, a store.Attempt) connector.Order {
-	return connector.Order{
-		Domain: d.ID, Key: a.Key, Payment: *p, Mechanism: a.Mechanism, Fields: a.Fields,
-		ReturnURL: i.returnURL(d, p.ID), Now: i.now(d),
-	}
+	i.Log.WarnContext(ctx, "an order could not be sent", "payment", t.payment.ID, "connector", t.attempt.Connector, "error", why)
+	return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, nil
 }

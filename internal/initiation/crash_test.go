@@ -1,0 +1,341 @@
+package initiation_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+var (
+	none      = initiation.Done{}
+	one       = initiation.Done{Checked: 1}
+	recovered = initiation.Done{Recovered: 1}
+)
+
+// lapsed makes a lease that has lapsed when it begins, so that whatever its
+// holder leaves behind is found at once.
+const lapsed = -time.Hour
+
+// crashes are the places at which a process can die in a validation, each with
+// what it leaves to the next one.
+var crashes = []struct {
+	name string
+	dies func(w *world, i *initiation.Initiation)
+	// left is the state after the death, sent how often the bank got the order.
+	left    payment.State
+	attempt string
+	sent    int64
+}{
+	{"before the first write", func(_ *world, i *initiation.Initiation) { i.Random = deadly{} }, payment.Created, "", 0},
+	{"before the bank", func(w *world, _ *initiation.Initiation) { w.line.breaks(before(dies), nil) }, payment.Created, "open", 0},
+	{"after the bank", func(w *world, _ *initiation.Initiation) { w.line.breaks(after(dies), nil) }, payment.Created, "open", 1},
+	{"after the second write", func(_ *world, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
+}
+
+// TestDeathInAValidation kills a process at each place, and then has another
+// one find the payment and bring it to its end.
+func TestDeathInAValidation(t *testing.T) {
+	for _, crash := range crashes {
+		t.Run(crash.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				id := w.create(1)
+				doomed := w.another()
+				doomed.Lease = lapsed
+				crash.dies(w, doomed)
+				if survives(func() { _, _ = doomed.Validate(t.Context(), w.domain, id, validated()) }) {
+					t.Fatal("the process lives")
+				}
+				w.wantState(t, id, crash.left)
+				w.wantAttempt(t, id, crash.attempt)
+				w.wantSubmissions(t, id, crash.sent)
+				w.line.breaks(nil, nil)
+				w.rescue(t, id, crash.attempt)
+			})
+		})
+	}
+}
+
+// rescue brings a payment to its end after a death that left an attempt so.
+func (w *world) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
+	t.Helper()
+	next := w.another()
+	switch attempt {
+	case "open":
+		w.runDue(t, next, w.domain, recovered)
+	case "":
+		w.runDue(t, next, w.domain, none)
+		_, err := next.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+	}
+	w.wantState(t, id, payment.Validating)
+	w.wantAttempt(t, id, "answered")
+	w.runDue(t, next, w.domain, none)
+	w.decide(w.stored(id), "approve")
+	w.runDue(t, next, w.later(time.Minute), one)
+	w.wantState(t, id, payment.Done)
+	w.wantSubmissions(t, id, 1)
+}
+
+// TestDeathInALoop kills the process that recovers an attempt or follows a
+// payment, and then the one after it too.
+func TestDeathInALoop(t *testing.T) {
+	deaths := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
+	for name, death := range deaths {
+		t.Run("recovering "+name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				id := w.create(1)
+				w.line.breaks(after(fails(errCut)), death)
+				w.Lease = lapsed
+				_, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				for range 2 {
+					w.runDue(t, w.Initiation, w.domain, recovered)
+					w.wantAttempt(t, id, "open")
+				}
+				w.line.breaks(nil, nil)
+				w.rescue(t, id, "open")
+			})
+		})
+		t.Run("following "+name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				p := w.sent(1)
+				w.decide(p, "approve")
+				w.Lease = lapsed
+				w.line.breaks(nil, death)
+				for range 2 {
+					w.runDue(t, w.Initiation, w.later(time.Minute), one)
+					w.wantState(t, p.ID, payment.Validating)
+				}
+				w.line.breaks(nil, nil)
+				w.runDue(t, w.another(), w.later(time.Minute), one)
+				w.wantState(t, p.ID, payment.Done)
+			})
+		})
+	}
+}
+
+// TestDeathAfterTheResend kills the process that recovers an attempt when it
+// has just sent the order again: the bank has it once.
+func TestDeathAfterTheResend(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		w.line.breaks(before(fails(errCut)), nil)
+		w.Lease = lapsed
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.line.breaks(after(dies), nil)
+		w.runDue(t, w.Initiation, w.domain, recovered)
+		w.wantSubmissions(t, id, 1)
+		w.line.breaks(nil, nil)
+		w.rescue(t, id, "open")
+	})
+}
+
+// TestNeverSentAgain is about a bank that does not recognise keys: an order
+// whose outcome is unknown is asked about, ever more rarely, and never sent.
+func TestNeverSentAgain(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		cut   fault
+		sent  int64
+		knows bool
+	}{
+		{"it never arrived", before(fails(errCut)), 0, false},
+		{"it arrived", after(fails(errCut)), 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
+				id := w.create(1)
+				w.line.breaks(test.cut, before(fails(errCut)))
+				_, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				w.wantBackOff(t, id, 8)
+				w.line.breaks(nil, nil)
+				w.leasesLapse()
+				w.runDue(t, w.Initiation, w.domain, recovered)
+				w.wantSubmissions(t, id, test.sent)
+				if test.knows {
+					w.wantState(t, id, payment.Validating)
+					return
+				}
+				w.wantState(t, id, payment.Created)
+				w.wantAttempt(t, id, "unknown")
+			})
+		})
+	}
+}
+
+// wantBackOff fails to learn the outcome so many times and wants each wait to
+// be twice the one before, up to six hours, with nothing to do in between.
+func (w *world) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
+	t.Helper()
+	wait := 30 * time.Second
+	for range times {
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, w.domain, recovered)
+		w.runDue(t, w.Initiation, w.domain, none)
+		w.wantAttempt(t, id, "unknown")
+		w.wantState(t, id, payment.Created)
+		until := column[int64](w, `SELECT lease_until FROM attempt WHERE payment_id = $1`, int64(id))[0]
+		got := time.Until(time.UnixMicro(until))
+		if got > wait+time.Second || got < wait-20*time.Second {
+			t.Errorf("the next question comes in %v, want %v", got, wait)
+		}
+		wait = min(2*wait, 6*time.Hour)
+	}
+}
+
+func TestWaitIsBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
+		id := w.create(1)
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.execute(`UPDATE attempt SET asked = 1000, lease_until = 0`)
+		w.runDue(t, w.Initiation, w.domain, recovered)
+		until := column[int64](w, `SELECT lease_until FROM attempt`)[0]
+		if wait := time.Until(time.UnixMicro(until)); wait > 6*time.Hour || wait < 5*time.Hour {
+			t.Errorf("the next question comes in %v", wait)
+		}
+	})
+}
+
+// TestOutcomes is what each failure of the first call makes of a payment, at
+// once and after a loop has asked a bank that answers again.
+func TestOutcomes(t *testing.T) {
+	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
+	for _, test := range []struct {
+		name    string
+		broken  fault
+		state   payment.State
+		code    payment.ErrorCode
+		attempt string
+		sent    int64
+		cause   payment.Cause
+	}{
+		{name: "no answer, never arrived", broken: before(hangs), state: payment.Created, attempt: "open"},
+		{name: "no answer, arrived", broken: after(hangs), state: payment.Created, attempt: "open", sent: 1},
+		{name: "cut before", broken: before(fails(errCut)), state: payment.Created, attempt: "open"},
+		{name: "cut after", broken: after(fails(errCut)), state: payment.Created, attempt: "open", sent: 1},
+		{name: "panic before", broken: before(panics), state: payment.Created, attempt: "open"},
+		{name: "panic after", broken: after(panics), state: payment.Created, attempt: "open", sent: 1},
+		{name: "no report at all", broken: after(fails(nil)), state: payment.Created, attempt: "open", sent: 1},
+		{name: "garbage", broken: answers(payment.Report{Status: "%&§", Raw: "\x00"}), state: payment.Created, attempt: "open"},
+		{name: "unknown order", broken: before(fails(connector.ErrUnknownOrder)), state: payment.Created, attempt: "open"},
+		{
+			name: "refused", broken: before(fails(errors.Join(errors.New("bank"), refusal))),
+			state: payment.Rejected, code: payment.InsufficientFunds, attempt: "answered",
+			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByBank, Bank: "refused"},
+		},
+		{
+			name: "not sent", broken: before(fails(errors.Join(connector.ErrNotSent, errCut))),
+			state: payment.Rejected, code: payment.WebsiteUnavailable, attempt: "answered",
+			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByService, Bank: "not sent"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				id := w.create(1)
+				w.AnswerTime, w.Lease = 200*time.Millisecond, lapsed
+				w.line.breaks(test.broken, nil)
+				p, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				if p.State != test.state || p.ErrorCode != test.code {
+					t.Errorf("answered is %s with code %q", p.State, p.ErrorCode)
+				}
+				w.wantState(t, id, test.state)
+				w.wantAttempt(t, id, test.attempt)
+				w.wantSubmissions(t, id, test.sent)
+				if test.state == payment.Rejected {
+					w.wantTold(t, id, told{Version: 1, State: payment.Rejected, ErrorCode: string(test.code), Lines: "rejected"})
+					w.wantHistory(t, id, registered, payment.Transition{Seq: 1, From: payment.Created, To: payment.Rejected, Cause: test.cause, At: noon})
+					w.runDue(t, w.another(), w.later(time.Hour), none)
+					return
+				}
+				w.wantTold(t, id)
+				w.line.breaks(nil, nil)
+				w.rescue(t, id, "open")
+			})
+		})
+	}
+}
+
+// TestRecoveryRejectsOnRefusalAlone lets everything go wrong while an attempt
+// is recovered. That a resend or a question never left proves nothing about
+// the order that was sent first.
+func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
+	refusal := &payment.Refusal{Code: payment.RegulatoryReason}
+	for _, test := range []struct {
+		name             string
+		initiate, status fault
+		state            payment.State
+	}{
+		{"question not sent", nil, before(fails(connector.ErrNotSent)), payment.Created},
+		{"resend not sent", before(fails(connector.ErrNotSent)), nil, payment.Created},
+		{"resend panics", before(panics), nil, payment.Created},
+		{"question is answered with garbage", nil, answers(payment.Report{}), payment.Created},
+		{"question hangs", nil, before(hangs), payment.Created},
+		{"resend is refused", before(fails(refusal)), nil, payment.Rejected},
+		{"question is answered with a refusal", nil, before(fails(refusal)), payment.Rejected},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				w.AnswerTime = 200 * time.Millisecond
+				id := w.create(1)
+				w.line.breaks(before(fails(errCut)), nil)
+				_, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				w.line.breaks(test.initiate, test.status)
+				w.leasesLapse()
+				w.runDue(t, w.Initiation, w.domain, recovered)
+				w.runDue(t, w.Initiation, w.domain, none)
+				w.wantState(t, id, test.state)
+				w.wantSubmissions(t, id, 0)
+			})
+		})
+	}
+}
+
+// TestClientGoesAway ends the request in the middle of the call to the bank:
+// the answer is stored all the same, before Validate returns.
+func TestClientGoesAway(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		ctx, leave := context.WithCancel(t.Context())
+		w.line.breaks(meanwhile(leave), nil)
+		p, err := w.Validate(ctx, w.domain, id, validated())
+		must(t, err)
+		if p.State != payment.Validating || ctx.Err() == nil {
+			t.Errorf("answered is %s", p.State)
+		}
+		w.wantState(t, id, payment.Validating)
+		w.wantAttempt(t, id, "answered")
+	})
+}
+
+// TestStopInALoop ends a pass in the middle: it says so, and what it held is
+// done by the next one.
+func TestStopInALoop(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(1)
+		w.decide(p, "approve")
+		ctx, stop := context.WithCancel(t.Context())
+		w.line.breaks(nil, before(func(ctx context.Context) error { stop(); return ctx.Err() }))
+		w.Lease = lapsed
+		if _, err := w.RunDue(ctx, w.later(time.Minute)); !errors.Is(err, context.Canceled) {
+			t.Errorf("the pass ended with %v", err)
+		}
+		w.wantState(t, p.ID, payment.Validating)
+		w.line.breaks(nil, nil)
+		w.runDue(t, w.another(), w.later(time.Minute), one)
+		w.wantState(t, p.ID, payment.Done)
+	})
+}

@@ -1,0 +1,195 @@
+package initiation_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/payment"
+)
+
+// told is what of an event a test compares.
+type told struct {
+	Version   int64
+	State     payment.State
+	Action    string
+	HasURI    bool
+	ErrorCode string
+	Lines     string
+}
+
+func (w *world) told(id passerelle.PaymentID) []told {
+	w.t.Helper()
+	var all []told
+	for _, e := range w.events(id) {
+		one := told{Version: e.Version, State: e.Body.State, HasURI: e.Body.ValidateURI != nil}
+		if e.Body.Action != nil {
+			one.Action = string(*e.Body.Action)
+		}
+		if e.Body.ErrorCode != nil {
+			one.ErrorCode = string(*e.Body.ErrorCode)
+		}
+		var lines []string
+		for _, in := range e.Body.Instructions {
+			state := "null"
+			if in.State != nil {
+				state = string(*in.State)
+			}
+			lines = append(lines, state)
+		}
+		one.Lines = strings.Join(lines, " ")
+		all = append(all, one)
+	}
+	return all
+}
+
+func (w *world) wantTold(t *testing.T, id passerelle.PaymentID, want ...told) {
+	t.Helper()
+	if diff := cmp.Diff(want, w.told(id)); diff != "" {
+		t.Errorf("receivers are told (-want +got):\n%s", diff)
+	}
+}
+
+func (w *world) wantHistory(t *testing.T, id passerelle.PaymentID, want ...payment.Transition) {
+	t.Helper()
+	got, err := w.db.Transitions(t.Context(), w.domain.ID, id)
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the history is (-want +got):\n%s", diff)
+	}
+}
+
+func step(seq int64, from, to payment.State, trigger payment.Trigger, by payment.Actor, bank string, at time.Time) payment.Transition {
+	return payment.Transition{Seq: seq, From: from, To: to, Cause: payment.Cause{Trigger: trigger, Actor: by, Bank: bank}, At: at}
+}
+
+var (
+	registered = step(0, "", payment.Created, "", payment.ByClient, "", noon)
+	atTheBank  = step(1, payment.Created, payment.Validating, payment.Validated, payment.ByPayer, "awaiting", noon)
+	askedPayer = told{Version: 1, State: payment.Validating, Action: "redirect", HasURI: true, Lines: "null"}
+)
+
+func TestJourney(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		w.wantTold(t, id)
+		p, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		if diff := unlike(w.stored(id), p); diff != "" {
+			t.Errorf("what is answered is not what is stored (-stored +answered):\n%s", diff)
+		}
+		w.wantTold(t, id, askedPayer)
+		w.wantAttempt(t, id, "answered")
+		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"))
+		must(t, err)
+		if ended.State != payment.Done || ended.Instructions[0].State != payment.InstructionDone || ended.ValidateURI != "" {
+			t.Errorf("the payment ends as %+v", ended)
+		}
+		w.wantTold(t, id, askedPayer, told{Version: 2, State: payment.Pending, Lines: "pending"}, told{Version: 3, State: payment.Done, Lines: "done"})
+		w.wantHistory(t, id, registered, atTheBank,
+			step(2, payment.Validating, payment.Pending, payment.Approved, payment.ByPayer, "executed", noon),
+			step(3, payment.Pending, payment.Done, payment.Executed, payment.ByBank, "executed", noon))
+		w.wantSubmissions(t, id, 1)
+		if w.woken.Load() != 2 {
+			t.Errorf("the sender was woken %d times, want 2", w.woken.Load())
+		}
+	})
+}
+
+// TestFaithfulTiming lets a payment take its time on the domain's clock, with
+// a payer who never comes back from the bank.
+func TestFaithfulTiming(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.bank.Timing = sandbox.Faithful
+		p := w.sent(1)
+		w.runDue(t, w.Initiation, w.later(14*time.Second), none)
+		w.decide(p, "approve")
+		w.runDue(t, w.Initiation, w.later(15*time.Second), one)
+		w.wantState(t, p.ID, payment.Pending)
+		executed := 15*time.Minute + 15*time.Second
+		w.runDue(t, w.Initiation, w.later(executed-time.Microsecond), none)
+		w.runDue(t, w.Initiation, w.later(executed), one)
+		w.wantState(t, p.ID, payment.Done)
+		w.runDue(t, w.Initiation, w.later(400*24*time.Hour), none)
+		w.wantHistory(t, p.ID, registered, atTheBank,
+			step(2, payment.Validating, payment.Pending, payment.Approved, payment.ByPayer, "approved", noon.Add(15*time.Second)),
+			step(3, payment.Pending, payment.Done, payment.Executed, payment.ByBank, "executed", noon.Add(executed)))
+		w.wantSubmissions(t, p.ID, 1)
+	})
+}
+
+func TestRefusedAtTheBank(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(2)
+		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "refuse"))
+		must(t, err)
+		if ended.State != payment.Rejected || ended.ErrorCode != payment.CancelledByUser || ended.Instructions[1].State != payment.InstructionRejected {
+			t.Errorf("the payment ends as %+v", ended)
+		}
+		first := askedPayer
+		first.Lines = "null null"
+		w.wantTold(t, p.ID, first, told{Version: 2, State: payment.Rejected, ErrorCode: "CancelledByUser", Lines: "rejected rejected"})
+		w.wantHistory(t, p.ID, registered, atTheBank,
+			step(2, payment.Validating, payment.Rejected, payment.Refused, payment.ByPayer, "refused", noon))
+	})
+}
+
+// TestLinesOneByOne stores what a bank says of single lines although the state
+// of the whole does not change, and tells nobody before it does.
+func TestLinesOneByOne(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.bank.Timing = sandbox.Faithful
+		p := w.sent(2)
+		state := w.decide(p, "approve")
+		_, err := w.Return(t.Context(), w.domain, state)
+		must(t, err)
+		for _, lines := range [][]payment.Line{
+			{{Position: 1, State: payment.InstructionRejected, Code: payment.InvalidBeneficiary, Description: "closed"}},
+			{{Position: 0, State: payment.InstructionDone, Executed: passerelle.DateOf(noon, time.UTC)}},
+		} {
+			w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, Raw: "one by one", Lines: lines}))
+			if _, err = w.Return(t.Context(), w.domain, state); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.stored(p.ID).Instructions[lines[0].Position]; got.State != lines[0].State || got.ErrorCode != lines[0].Code {
+				t.Errorf("the line is stored as %+v, want %+v", got, lines[0])
+			}
+		}
+		got := w.told(p.ID)
+		want := told{Version: 3, State: payment.Partial, Lines: "done rejected"}
+		if diff := cmp.Diff(want, got[len(got)-1]); len(got) != 3 || diff != "" {
+			t.Errorf("receivers are told %+v", got)
+		}
+	})
+}
+
+// TestChoiceIsKept stores a choice without sending anything, until it is
+// validated with what is left out.
+func TestChoiceIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		choice := validated()
+		choice.Validated, choice.Fields, choice.Connector = false, map[string]string{"use_case_pay": "redirect", "stray": "x"}, "40"
+		choice.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "fr76 9999 9000 0000 0000 0000 033", Label: "The Payer"}
+		kept, err := w.Validate(t.Context(), w.domain, id, choice)
+		must(t, err)
+		if diff := unlike(w.stored(id), kept); diff != "" || kept.State != payment.Created || kept.Connector != testConnector {
+			t.Errorf("kept is %+v\n%s", kept, diff)
+		}
+		w.wantAttempt(t, id, "")
+		choice = validated()
+		choice.Connector = ""
+		sent, err := w.Validate(t.Context(), w.domain, id, choice)
+		must(t, err)
+		a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
+		must(t, err)
+		if diff := cmp.Diff(map[string]string{"use_case_pay": "redirect"}, a.Fields); diff != "" || sent.Payer.Label != "The Payer" {
+			t.Errorf("sent is %+v with fields\n%s", sent, diff)
+		}
+		w.wantTold(t, id, askedPayer)
+	})
+}

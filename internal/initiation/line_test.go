@@ -1,0 +1,137 @@
+package initiation_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// line is the real connector to the simulated bank, over a line on which
+// things go wrong as a test wants. Without a fault it changes nothing.
+type line struct {
+	connector.Initiator
+	mu               sync.Mutex
+	profile          connector.Profile
+	initiate, status fault
+	calls            int
+}
+
+// exchange is one call of the connector behind the line.
+type exchange func(context.Context, connector.Order) (payment.Report, error)
+
+// fault decides what becomes of an exchange.
+type fault func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error)
+
+func (l *line) Profile() connector.Profile {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.profile
+}
+
+func (l *line) tune(change func(*connector.Profile)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	settings := *l.profile.Payments
+	l.profile.Payments = &settings
+	change(&l.profile)
+}
+
+// breaks sets what goes wrong from now on; nil is nothing.
+func (l *line) breaks(initiate, status fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.initiate, l.status = initiate, status
+}
+
+// used counts the calls since it was last asked.
+func (l *line) used() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	calls := l.calls
+	l.calls = 0
+	return calls
+}
+
+func (l *line) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
+	return l.through(ctx, o, func() fault { return l.initiate }, l.Initiator.Initiate)
+}
+
+func (l *line) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
+	return l.through(ctx, o, func() fault { return l.status }, l.Initiator.Status)
+}
+
+func (l *line) through(ctx context.Context, o connector.Order, chosen func() fault, next exchange) (payment.Report, error) {
+	l.mu.Lock()
+	l.calls++
+	broken := chosen()
+	l.mu.Unlock()
+	if broken == nil {
+		return next(ctx, o)
+	}
+	return broken(ctx, o, next)
+}
+
+var errCut = errors.New("connection reset by peer")
+
+// before lets something happen instead of the exchange.
+func before(do func(context.Context) error) fault {
+	return func(ctx context.Context, _ connector.Order, _ exchange) (payment.Report, error) {
+		return payment.Report{}, do(ctx)
+	}
+}
+
+// after lets something happen in place of the answer.
+func after(do func(context.Context) error) fault {
+	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+		if report, err := next(ctx, o); err != nil {
+			return report, err
+		}
+		return payment.Report{}, do(ctx)
+	}
+}
+
+// meanwhile lets something happen between the bank's answer and its arrival.
+func meanwhile(do func()) fault {
+	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+		report, err := next(ctx, o)
+		do()
+		return report, err
+	}
+}
+
+// answers puts a report of the test's in place of the bank's.
+func answers(report payment.Report) fault {
+	return func(context.Context, connector.Order, exchange) (payment.Report, error) { return report, nil }
+}
+
+func fails(err error) func(context.Context) error { return func(context.Context) error { return err } }
+
+func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
+func panics(context.Context) error { panic("the connector is broken") }
+
+// dies ends the goroutine in the middle of what it does, as the end of the
+// process would: nothing after it is executed, and nobody is told.
+func dies(context.Context) error { runtime.Goexit(); return nil }
+
+// survives runs something that may die and reports whether it came to its end.
+func survives(do func()) (survived bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		do()
+		survived = true
+	}()
+	<-ended
+	return survived
+}
+
+// deadly is a source of randomness at which processes die.
+type deadly struct{}
+
+func (deadly) Read([]byte) (int, error) { runtime.Goexit(); return 0, io.EOF }

@@ -1,0 +1,243 @@
+package initiation_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+func (w *world) wantRows(t *testing.T, want map[string]int64) {
+	t.Helper()
+	if diff := cmp.Diff(want, w.rows()); diff != "" {
+		t.Errorf("something was written (-before +after):\n%s", diff)
+	}
+}
+
+func (w *world) wantLogged(t *testing.T, words string) {
+	t.Helper()
+	if !strings.Contains(w.log.String(), words) {
+		t.Errorf("the log lacks %q:\n%s", words, w.log)
+	}
+}
+
+// TestNonsense has a bank say things about a payment that change nothing. The
+// next question is planned all the same, so that no pass does the same again.
+func TestNonsense(t *testing.T) {
+	lines := func(lines ...payment.Line) payment.Report {
+		return payment.Report{Status: payment.Settled, Lines: lines}
+	}
+	for _, test := range []struct {
+		name   string
+		broken fault
+		logged string
+	}{
+		{"the same again", nil, ""},
+		{"less than is known", answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/again"}), ""},
+		{"no status", answers(payment.Report{}), "makes no sense"},
+		{"unknown status", answers(payment.Report{Status: "<b>ok</b>"}), "makes no sense"},
+		{"unknown line", answers(lines(payment.Line{Position: 1, State: payment.InstructionDone})), "makes no sense"},
+		{"negative line", answers(lines(payment.Line{Position: -1, State: payment.InstructionDone})), "makes no sense"},
+		{"unknown state of a line", answers(lines(payment.Line{State: "paid"})), "makes no sense"},
+		{"unknown actor", answers(payment.Report{Status: payment.Declined, By: "somebody"}), "makes no sense"},
+		{"unknown order", before(fails(connector.ErrUnknownOrder)), "knows no such order"},
+		{"cut", before(fails(errCut)), "reset by peer"},
+		{"not sent", before(fails(connector.ErrNotSent)), "nothing was sent"},
+		{"panic", before(panics), "the connector is broken"},
+		{"silence", before(hangs), "deadline exceeded"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				w.AnswerTime = 200 * time.Millisecond
+				w.bank.Timing = sandbox.Faithful
+				p := w.sent(1)
+				_, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"))
+				must(t, err)
+				before, rows := w.stored(p.ID), w.rows()
+				w.line.breaks(nil, test.broken)
+				w.execute(`UPDATE payment SET next_check = 0`)
+				w.line.used()
+				w.runDue(t, w.Initiation, w.later(time.Minute), one)
+				w.leasesLapse()
+				w.runDue(t, w.Initiation, w.later(time.Minute), none)
+				if diff := unlike(before, w.stored(p.ID)); diff != "" {
+					t.Errorf("the payment is changed (-before +after):\n%s", diff)
+				}
+				w.wantRows(t, rows)
+				next := time.UnixMicro(column[int64](w, `SELECT next_check FROM payment`)[0])
+				if wait := next.Sub(noon.Add(time.Minute)); wait < 15*time.Second || w.line.used() != 1 {
+					t.Errorf("the next question comes in %v", wait)
+				}
+				if test.logged != "" || w.log.String() != "" {
+					w.wantLogged(t, test.logged)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitsWithinReason bounds what a bank says about when to come back, and
+// without a word of it waits a quarter of the payment's age.
+func TestWaitsWithinReason(t *testing.T) {
+	for _, test := range []struct{ asked, age, want time.Duration }{
+		{-time.Hour, 15 * time.Second, 15 * time.Second},
+		{0, time.Minute, 15 * time.Second},
+		{0, 2 * time.Hour, 30 * time.Minute},
+		{0, 30 * 24 * time.Hour, 6 * time.Hour},
+		{1, time.Minute, time.Second},
+		{15 * time.Minute, time.Minute, 15 * time.Minute},
+		{1 << 62, time.Minute, 24 * time.Hour},
+	} {
+		t.Run(test.asked.String()+" at "+test.age.String(), func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				p := w.sent(1)
+				w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, CheckAfter: test.asked}))
+				w.runDue(t, w.Initiation, w.later(test.age), one)
+				w.wantState(t, p.ID, payment.Pending)
+				next := time.UnixMicro(column[int64](w, `SELECT next_check FROM payment`)[0])
+				if wait := next.Sub(noon.Add(test.age)); wait != test.want {
+					t.Errorf("the bank is asked after %v, want %v", wait, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestLargeReport stores the refusal of a bank that writes novels, on the
+// largest bulk there is.
+func TestLargeReport(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(payment.MaxInstructions)
+		novel := strings.Repeat("\x00\"é<", 1<<20)
+		w.line.breaks(before(fails(&payment.Refusal{Code: payment.ErrorCode(novel), Description: novel})), nil)
+		p, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		if p.State != payment.Rejected || p.ErrorCode != payment.NoSpecifiedReason {
+			t.Errorf("the payment is %s with code %.20q", p.State, p.ErrorCode)
+		}
+		if size := column[int64](w, `SELECT length(body) FROM event`)[0]; size > 16<<20 {
+			t.Errorf("the event has %d bytes", size)
+		}
+	})
+}
+
+// TestConnectorIsGone takes the connector of sent payments out of the program:
+// they are asked about ever more rarely, and a program that has it again goes on.
+func TestConnectorIsGone(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(1)
+		w.decide(p, "approve")
+		id := w.create(1)
+		w.line.breaks(before(fails(errCut)), nil)
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		registry, err := connector.NewRegistry()
+		must(t, err)
+		without := w.another()
+		without.Connectors = registry
+		both := initiation.Done{Checked: 1, Recovered: 1}
+		w.leasesLapse()
+		w.runDue(t, without, w.later(time.Minute), both)
+		w.runDue(t, without, w.later(time.Minute), none)
+		w.wantAttempt(t, id, "unknown")
+		w.leasesLapse()
+		w.runDue(t, without, w.later(time.Minute), recovered)
+		w.wantLogged(t, "does not have the connector")
+		w.line.breaks(nil, nil)
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, w.later(time.Hour), both)
+		w.wantState(t, p.ID, payment.Done)
+		w.wantState(t, id, payment.Validating)
+	})
+}
+
+// TestReturns lets a payer return with every state but the right one, then
+// several times with that.
+func TestReturns(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(1)
+		foreign, _ := w.tenant("foreign", passerelle.Sandbox)
+		state := w.decide(p, "approve")
+		for name, altered := range map[string]string{
+			"empty": "", "truncated": state[:len(state)-1], "longer": state + "A", "line break": state[:8] + "\n" + state[8:],
+			"other payment": "B" + state[1:], "other MAC": state[:len(state)-1] + swap(state[len(state)-1]),
+			"no number": state[11:], "not base64": strings.Repeat("!", 32), "padded": state + "=",
+		} {
+			if _, err := w.Return(t.Context(), w.domain, altered); !errors.Is(err, passerelle.NotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := w.Return(t.Context(), foreign, state); !errors.Is(err, passerelle.NotFound) {
+			t.Errorf("in another domain: %v", err)
+		}
+		w.wantState(t, p.ID, payment.Validating)
+		var first *payment.Payment
+		for range 3 {
+			ended, err := w.Return(t.Context(), w.domain, state)
+			must(t, err)
+			if first == nil {
+				first = ended
+			}
+			if diff := unlike(first, ended); diff != "" || ended.State != payment.Done {
+				t.Errorf("the payment is %s\n%s", ended.State, diff)
+			}
+		}
+	})
+}
+
+func swap(c byte) string {
+	if c == 'A' {
+		return "B"
+	}
+	return "A"
+}
+
+// TestReturnToASilentBank shows the payment as it is stored.
+func TestReturnToASilentBank(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		w.line.breaks(nil, before(fails(errCut)))
+		stands, err := w.Return(t.Context(), w.domain, state)
+		must(t, err)
+		if stands.State != payment.Validating {
+			t.Errorf("the payment is %s", stands.State)
+		}
+		w.wantLogged(t, "could not be asked when the payer returned")
+		w.line.breaks(nil, nil)
+		w.runDue(t, w.Initiation, w.later(time.Minute), one)
+		w.wantState(t, p.ID, payment.Done)
+	})
+}
+
+// TestReturnBeforeTheAnswer brings the payer back while the outcome of the
+// order is still unknown: Return leaves that to who is at it.
+func TestReturnBeforeTheAnswer(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		var state string
+		w.line.breaks(func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			back, _ := url.Parse(o.ReturnURL)
+			state = back.Query().Get("state")
+			return payment.Report{}, errCut
+		}, nil)
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.line.used()
+		p, err := w.Return(t.Context(), w.domain, state)
+		must(t, err)
+		if p.State != payment.Created || w.line.used() != 0 {
+			t.Errorf("the payment is %s", p.State)
+		}
+	})
+}

@@ -1,0 +1,349 @@
+package initiation_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// together calls functions at the same moment and waits for all of them.
+func together(calls ...func()) {
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for _, call := range calls {
+		all.Go(func() { <-start; call() })
+	}
+	close(start)
+	all.Wait()
+}
+
+func times(n int, call func()) []func() {
+	calls := make([]func(), n)
+	for i := range calls {
+		calls[i] = call
+	}
+	return calls
+}
+
+// count adds up outcomes of calls made at once.
+type count struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (c *count) add(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	var told *passerelle.Error
+	switch {
+	case err == nil:
+		c.of["done"]++
+	case errors.As(err, &told) && told.Kind == passerelle.Conflict:
+		c.of["conflict"]++
+	default:
+		c.of[err.Error()]++
+	}
+}
+
+// TestValidationsAtOnce lets many validate one payment at the same moment, two
+// hundred times over: one of them sends the order, all others are told.
+func TestValidationsAtOnce(t *testing.T) {
+	const rounds, callers = 200, 6
+	onEach(t, func(t *testing.T, w *world) {
+		both := []*initiation.Initiation{w.Initiation, w.another()}
+		for round := range rounds {
+			id := w.create(1)
+			var outcomes count
+			calls := make([]func(), callers)
+			for n := range calls {
+				calls[n] = func() {
+					_, err := both[n%2].Validate(context.Background(), w.domain, id, validated())
+					outcomes.add(err)
+				}
+			}
+			together(calls...)
+			if outcomes.of["done"] != 1 || outcomes.of["conflict"] != callers-1 {
+				t.Fatalf("round %d: the calls ended as %v", round, outcomes.of)
+			}
+			w.wantSubmissions(t, id, 1)
+		}
+	})
+}
+
+// TestKeepAndValidateAtOnce lets a choice be kept and another be sent at the
+// same moment: the order is the one that was validated.
+func TestKeepAndValidateAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for range 30 {
+			id := w.create(1)
+			kept := validated(func(c *initiation.Choice) { c.Validated, c.WebviewURL = false, "https://shop.test/kept" })
+			var outcomes count
+			together(
+				func() { _, err := w.Validate(context.Background(), w.domain, id, validated()); outcomes.add(err) },
+				func() { _, err := w.Validate(context.Background(), w.domain, id, kept); outcomes.add(err) },
+			)
+			if outcomes.of["done"] == 0 || outcomes.of["done"]+outcomes.of["conflict"] != 2 {
+				t.Fatalf("the calls ended as %v", outcomes.of)
+			}
+			if p := w.stored(id); p.State == payment.Validating && p.WebviewURL != webviewURL {
+				t.Fatalf("the order of %s was sent and %s was stored over it", webviewURL, p.WebviewURL)
+			}
+		}
+	})
+}
+
+// TestValidationDuringAnAttempt wants to hear that it is to come back, and
+// changes nothing, whether the attempt is open or in doubt.
+func TestValidationDuringAnAttempt(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		for _, state := range []string{"open", "unknown"} {
+			w.wantAttempt(t, id, state)
+			for _, choice := range []initiation.Choice{validated(), validated(func(c *initiation.Choice) { c.Validated = false })} {
+				rows := w.rows()
+				_, err := w.Validate(t.Context(), w.domain, id, choice)
+				var told *passerelle.Error
+				if !errors.As(err, &told) || told.Kind != passerelle.Conflict || told.RetryAfter < 1 {
+					t.Errorf("a validation during an attempt that is %s: %v", state, err)
+				}
+				w.wantRows(t, rows)
+			}
+			w.leasesLapse()
+			w.runDue(t, w.Initiation, w.domain, recovered)
+		}
+	})
+}
+
+// TestEverybodyAtOnce has the payer return, and loops of two processes recover
+// and follow, at the moment between a bank's answer and its being stored. The
+// bank does not recognise keys and leases do not protect: only what is in the
+// database keeps the order from being sent twice.
+func TestEverybodyAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
+		other := w.another()
+		w.Lease, other.Lease = lapsed, lapsed
+		for range 25 {
+			id := w.create(1)
+			answered, state := make(chan struct{}), ""
+			w.line.breaks(func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+				report, err := next(ctx, o)
+				back, _ := url.Parse(o.ReturnURL)
+				state = back.Query().Get("state")
+				close(answered)
+				return report, err
+			}, nil)
+			var outcomes count
+			first := func() { _, err := w.Validate(context.Background(), w.domain, id, validated()); outcomes.add(err) }
+			pass := func(i *initiation.Initiation) func() {
+				return func() { <-answered; _, err := i.RunDue(context.Background(), w.later(time.Minute)); outcomes.add(err) }
+			}
+			back := func() { <-answered; _, err := w.Return(context.Background(), w.domain, state); outcomes.add(err) }
+			together(first, pass(w.Initiation), pass(other), back, back)
+			if outcomes.of["done"] != 5 {
+				t.Fatalf("the calls ended as %v", outcomes.of)
+			}
+			w.wantState(t, id, payment.Validating)
+			w.wantAttempt(t, id, "answered")
+			w.approvedAtOnce(t, id, state, pass, back)
+		}
+	})
+}
+
+// approvedAtOnce goes on when the payer has approved.
+func (w *world) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
+	t.Helper()
+	if got := w.decide(w.stored(id), "approve"); got != state {
+		t.Errorf("the payer returns with %q, not %q", got, state)
+	}
+	together(append(times(3, back), pass(w.Initiation), pass(w.another()), pass(w.Initiation))...)
+	w.wantState(t, id, payment.Done)
+	w.wantSubmissions(t, id, 1)
+}
+
+// TestTwoLoops has two processes do what is due for many payments at once:
+// each is attended to once, and none is left.
+func TestTwoLoops(t *testing.T) {
+	const payments = 40
+	onEach(t, func(t *testing.T, w *world) {
+		ids := make([]passerelle.PaymentID, payments)
+		for n := range ids {
+			w.line.breaks(nil, nil)
+			if n%2 == 0 {
+				ids[n] = w.create(1)
+				w.line.breaks(after(fails(errCut)), nil)
+				_, err := w.Validate(t.Context(), w.domain, ids[n], validated())
+				must(t, err)
+				continue
+			}
+			p := w.sent(1)
+			ids[n] = p.ID
+			w.decide(p, "approve")
+		}
+		w.line.breaks(nil, nil)
+		w.line.used()
+		w.leasesLapse()
+		var mu sync.Mutex
+		var total initiation.Done
+		loop := func(i *initiation.Initiation) func() {
+			return func() {
+				for {
+					done, err := i.RunDue(context.Background(), w.later(time.Minute))
+					mu.Lock()
+					total.Checked, total.Recovered = total.Checked+done.Checked, total.Recovered+done.Recovered
+					mu.Unlock()
+					if err != nil || done == none {
+						return
+					}
+				}
+			}
+		}
+		together(loop(w.Initiation), loop(w.another()))
+		if want := (initiation.Done{Checked: payments / 2, Recovered: payments / 2}); total != want || w.line.used() != payments {
+			t.Errorf("both loops did %+v, want %+v", total, want)
+		}
+		for n, id := range ids {
+			w.wantState(t, id, []payment.State{payment.Validating, payment.Done}[n%2])
+		}
+	})
+}
+
+// TestAnswerOverAChange changes the payment between the bank's answer and its
+// being stored: the answer is applied to what it was changed to.
+func TestAnswerOverAChange(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		change := func() {
+			p := w.stored(1)
+			p.WebviewURL = "https://shop.test/changed"
+			must(t, w.db.Write(context.Background(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
+		}
+		id := w.create(1)
+		w.line.breaks(meanwhile(change), nil)
+		p, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		if p.State != payment.Validating || p.WebviewURL != "https://shop.test/changed" {
+			t.Errorf("answered is %s with %s", p.State, p.WebviewURL)
+		}
+		w.wantAttempt(t, id, "answered")
+	})
+}
+
+// TestOlderNews loses the race for storing what the bank says of a payment:
+// the winner's word stands, and the loser has nothing to complain of.
+func TestOlderNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		w.line.breaks(nil, meanwhile(func() {
+			w.line.breaks(nil, nil)
+			_, err := w.another().Return(context.Background(), w.domain, state)
+			must(t, err)
+		}))
+		ended, err := w.Return(t.Context(), w.domain, state)
+		must(t, err)
+		if ended.State != payment.Done {
+			t.Errorf("the payment is %s", ended.State)
+		}
+		w.wantTold(t, p.ID, askedPayer, told{Version: 2, State: payment.Pending, Lines: "pending"}, told{Version: 3, State: payment.Done, Lines: "done"})
+		if w.log.String() != "" {
+			t.Errorf("the log says\n%s", w.log)
+		}
+	})
+}
+
+// TestNotSentAfterATakeover has a validation hang for so long that a loop takes
+// its attempt over. What the loop did is then not undone by learning that the
+// first call sent nothing.
+func TestNotSentAfterATakeover(t *testing.T) {
+	for name, want := range map[string]payment.State{"and sent": payment.Validating, "and died": payment.Created} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				id := w.create(1)
+				w.Lease = lapsed
+				w.line.breaks(before(func(context.Context) error {
+					w.line.breaks(nil, nil)
+					if want == payment.Created {
+						w.line.breaks(nil, before(dies))
+					}
+					w.runDue(t, w.another(), w.domain, recovered)
+					return connector.ErrNotSent
+				}), nil)
+				p, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				if p.State != want {
+					t.Errorf("answered is %s, want %s", p.State, want)
+				}
+				w.line.breaks(nil, nil)
+				w.leasesLapse()
+				if want == payment.Created {
+					w.runDue(t, w.another(), w.domain, recovered)
+				}
+				w.wantState(t, id, payment.Validating)
+				w.wantSubmissions(t, id, 1)
+			})
+		})
+	}
+}
+
+// TestEndedMeanwhile expires a payment whose order is under way, or in doubt:
+// it stays expired, nothing more is sent, and nobody asks for ever.
+func TestEndedMeanwhile(t *testing.T) {
+	expire := func(w *world) {
+		p := w.stored(1)
+		steps, err := p.Expire(noon)
+		must(w.t, err)
+		must(w.t, w.db.Write(context.Background(), func(tx *store.Tx) error {
+			err := tx.UpdatePayment(p, []payment.Transition{steps[0].Transition}, nil)
+			return errors.Join(err, tx.Emit(store.Event{
+				Domain: p.Domain, Name: "PAYMENT_STATE_UPDATED", Subject: "payment", SubjectID: 1, Version: 1, Created: noon,
+				Body: []byte(`{"id": 1, "state": "expired"}`),
+			}))
+		}))
+	}
+	t.Run("under way", func(t *testing.T) {
+		onEach(t, func(t *testing.T, w *world) {
+			id := w.create(1)
+			w.line.breaks(meanwhile(func() { expire(w) }), nil)
+			p, err := w.Validate(t.Context(), w.domain, id, validated())
+			must(t, err)
+			if p.State != payment.Expired {
+				t.Errorf("answered is %s", p.State)
+			}
+			w.wantAttempt(t, id, "answered")
+			w.wantLogged(t, "ended before the outcome")
+		})
+	})
+	t.Run("in doubt", func(t *testing.T) {
+		onEach(t, func(t *testing.T, w *world) {
+			id := w.create(1)
+			w.line.breaks(before(fails(errCut)), nil)
+			_, err := w.Validate(t.Context(), w.domain, id, validated())
+			must(t, err)
+			expire(w)
+			w.line.breaks(nil, nil)
+			w.leasesLapse()
+			w.runDue(t, w.Initiation, w.domain, recovered)
+			w.leasesLapse()
+			w.runDue(t, w.Initiation, w.domain, none)
+			w.wantState(t, id, payment.Expired)
+			w.wantAttempt(t, id, "answered")
+			w.wantSubmissions(t, id, 0)
+			w.wantLogged(t, "ended before the outcome")
+		})
+	})
+}

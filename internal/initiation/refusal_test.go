@@ -1,0 +1,324 @@
+package initiation_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// wantRefusal wants an error of a kind, on a field, that says all the words,
+// and nothing written since the rows were counted.
+func (w *world) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
+	t.Helper()
+	var told *passerelle.Error
+	if !errors.As(err, &told) || told.Kind != kind || told.Field != field {
+		t.Errorf("the error is %v, want %s on %q", err, kind, field)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(told.Message, word) {
+			t.Errorf("the message %q lacks %q", told.Message, word)
+		}
+	}
+	w.wantRows(t, rows)
+}
+
+// particular makes the test connector fit for live domains and particular about
+// what it is given.
+func particular(p *connector.Profile) {
+	p.Sandbox = false
+	p.Payments.MaxInstructions = 1
+	p.Payments.PayerAccount = payment.PayerMandatory
+	p.PaymentFields = []payment.Field{
+		{Name: "branch", Type: "list", Label: "Your branch", Required: true, Values: []payment.FieldValue{{Label: "North", Value: "n"}, {Label: "South", Value: "s"}}},
+		{Name: "login", Type: "text", Label: "Your login", Regex: `^\d{8}$`},
+		{Name: "nick", Type: "text", Label: "Your nick", Regex: `^(?=only Perl knows)`},
+	}
+}
+
+func TestCreationRefusals(t *testing.T) {
+	user := &passerelle.Identity{IDUser: 7, Sensitive: &passerelle.Sensitive{FirstName: "A", LastName: "B"}}
+	for _, test := range []struct {
+		name   string
+		lines  int
+		change func(*payment.Draft)
+		live   bool
+		field  string
+		words  []string
+	}{
+		{name: "no instructions", field: "instructions"},
+		{name: "no redirect URI", lines: 1, change: func(d *payment.Draft) { d.ClientRedirectURI = "" }, field: "client_redirect_uri"},
+		{
+			name: "redirect URI not registered", lines: 1, live: true, change: func(d *payment.Draft) { d.ClientRedirectURI = "https://evil.test/x" },
+			field: "client_redirect_uri", words: []string{"https://evil.test/x", shop},
+		},
+		{name: "unknown connector", lines: 1, change: func(d *payment.Draft) { d.Connector = "nobody" }, field: "connector_uuid"},
+		{name: "sandbox connector in a live domain", lines: 1, live: true, change: func(d *payment.Draft) { d.Connector = testConnector }, field: "connector_uuid"},
+		{
+			name: "ineligible connector", lines: 1, field: "connector_uuid", words: []string{"Connecteur de test", "nspCurrency"},
+			change: func(d *payment.Draft) { d.Connector, d.Instructions[0].Amount.Currency = "40", "CHF" },
+		},
+		{name: "user as payer", lines: 1, change: func(d *payment.Draft) { d.PayerIdentity = user }, field: "payer_identity.id_user"},
+		{name: "user as operator", lines: 1, change: func(d *payment.Draft) { d.OperatorIdentity = user }, field: "operator_identity.id_user"},
+		{
+			name: "user as beneficiary", lines: 2, field: "instructions[1].beneficiary_identity.id_user",
+			change: func(d *payment.Draft) { d.Instructions[1].BeneficiaryIdentity = user },
+		},
+		{
+			name: "periodic while off", lines: 1, field: "instructions[0].execution_date_type",
+			change: func(d *payment.Draft) { d.Instructions[0].DateType = payment.Periodic },
+		},
+		{name: "above the limit", lines: 81, field: "instructions", words: []string{"1000"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				must(t, settings.Set(t.Context(), w.db, w.domain.ID, map[string]string{settings.MaxAmount: "1000"}, noon))
+				d, c := w.domain, w.client
+				if test.live {
+					d, c = w.tenant("live", passerelle.Live, shop)
+				}
+				wish := draft(test.lines)
+				if test.change != nil {
+					test.change(&wish)
+				}
+				rows := w.rows()
+				_, err := w.Create(t.Context(), d, initiation.Creation{By: c.ID, Draft: wish})
+				w.wantRefusal(t, err, rows, passerelle.Invalid, test.field, test.words...)
+			})
+		})
+	}
+}
+
+func TestValidationRefusals(t *testing.T) {
+	fit := func(c *initiation.Choice) {
+		c.Fields = map[string]string{"branch": "n"}
+		c.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000000000000000033", Label: "The Payer"}
+	}
+	for _, test := range []struct {
+		name   string
+		lines  int
+		change func(*initiation.Choice)
+		field  string
+		words  []string
+	}{
+		{"unknown connector", 1, func(c *initiation.Choice) { c.Connector = "nobody" }, "connector_uuid", nil},
+		{"no connector", 1, func(c *initiation.Choice) { c.Connector = "" }, "connector_uuid", nil},
+		{"ineligible connector", 2, fit, "connector_uuid", []string{"Connecteur de test", "nspBulk"}},
+		{"wrong mechanism", 1, func(c *initiation.Choice) { c.Mechanism = "pigeon" }, "validate_mechanism", []string{"webauth"}},
+		{"no webview_url", 1, func(c *initiation.Choice) { c.WebviewURL = "" }, "webview_url", nil},
+		{"bad webview_url", 1, func(c *initiation.Choice) { c.WebviewURL = "javascript:alert(1)" }, "webview_url", nil},
+		{"no payer", 1, func(c *initiation.Choice) { c.Payer = nil }, "payer", []string{"Connecteur de test"}},
+		{"bad payer", 1, func(c *initiation.Choice) { c.Payer.Identification = "FR00" }, "payer.identification", nil},
+		{"required field", 1, func(c *initiation.Choice) { c.Fields = nil }, "fields.branch", []string{"Your branch"}},
+		{"empty required field", 1, func(c *initiation.Choice) { c.Fields["branch"] = "" }, "fields.branch", nil},
+		{"no such choice", 1, func(c *initiation.Choice) { c.Fields["branch"] = "east" }, "fields.branch", []string{`"n" "s"`}},
+		{"wrong pattern", 1, func(c *initiation.Choice) { c.Fields["login"] = "1234567" }, "fields.login", []string{`^\d{8}$`}},
+		{"long field", 1, func(c *initiation.Choice) { c.Fields["nick"] = strings.Repeat("n", 1001) }, "fields.nick", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				w.line.tune(particular)
+				id := w.create(test.lines)
+				for _, send := range []bool{true, false} {
+					rows, choice := w.rows(), validated(fit, test.change)
+					choice.Validated = send
+					_, err := w.Validate(t.Context(), w.domain, id, choice)
+					w.wantRefusal(t, err, rows, passerelle.Invalid, test.field, test.words...)
+				}
+				w.line.tune(func(p *connector.Profile) { p.Payments.MaxInstructions = 2 })
+				_, err := w.Validate(t.Context(), w.domain, id, validated(fit, func(c *initiation.Choice) { c.Fields["nick"] = "n" }))
+				must(t, err)
+				w.wantState(t, id, payment.Validating)
+			})
+		})
+	}
+}
+
+func TestWrongPayment(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		other, _ := w.tenant("other", passerelle.Sandbox)
+		id := w.create(1)
+		rows := w.rows()
+		_, err := w.Validate(t.Context(), w.domain, 999, validated())
+		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
+		_, err = w.Validate(t.Context(), other, id, validated())
+		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
+		w.runDue(t, w.Initiation, other, none)
+		p := w.sent(1)
+		state := w.decide(p, "refuse")
+		for _, want := range []payment.State{payment.Validating, payment.Rejected} {
+			for _, send := range []bool{true, false} {
+				rows, choice := w.rows(), validated()
+				choice.Validated = send
+				_, err := w.Validate(t.Context(), w.domain, p.ID, choice)
+				w.wantRefusal(t, err, rows, passerelle.Conflict, "", string(want))
+			}
+			_, err := w.Return(t.Context(), w.domain, state)
+			must(t, err)
+		}
+	})
+}
+
+// TestOtherDomainsAreLeftAlone has work to do in one domain and a loop in
+// another.
+func TestOtherDomainsAreLeftAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		other, _ := w.tenant("other", passerelle.Sandbox)
+		other.Clock.Offset = time.Hour
+		p := w.sent(1)
+		w.decide(p, "approve")
+		id := w.create(1)
+		w.line.breaks(before(fails(errCut)), nil)
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, other, none)
+	})
+}
+
+// TestLiveDomain takes no simulated bank and, unless it is allowed, no field
+// in plain text.
+func TestLiveDomain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		live, client := w.tenant("live", passerelle.Live, shop)
+		p, err := w.Create(t.Context(), live, initiation.Creation{By: client.ID, Draft: draft(1)})
+		must(t, err)
+		rows := w.rows()
+		_, err = w.Validate(t.Context(), live, p.ID, validated())
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "connector_uuid")
+		if offered := w.Offered(live, p); len(offered) != 0 {
+			t.Errorf("a live domain is offered %v", offered)
+		}
+		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
+		plain := validated(func(c *initiation.Choice) { c.Fields = map[string]string{"use_case_pay": "redirect"} })
+		_, err = w.Validate(t.Context(), live, p.ID, plain)
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "fields", "plain text")
+		must(t, settings.Set(t.Context(), w.db, live.ID, map[string]string{settings.PlainFields: "1"}, noon))
+		sent, err := w.Validate(t.Context(), live, p.ID, plain)
+		must(t, err)
+		if sent.State != payment.Validating {
+			t.Errorf("the payment is %s", sent.State)
+		}
+	})
+}
+
+// TestRedirects holds a URI against what is registered with the client.
+func TestRedirects(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		live, none := w.tenant("live", passerelle.Live)
+		_, some := w.tenant("some", passerelle.Sandbox, "https://a.test/1", "https://a.test/2")
+		sandbox := w.domain
+		sandbox.ID = some.Domain
+		for _, test := range []struct {
+			domain passerelle.Domain
+			client store.Client
+			uri    string
+			taken  bool
+		}{
+			{w.domain, w.client, "https://anything.test/", true},
+			{live, none, "https://anything.test/", false},
+			{sandbox, some, "https://a.test/2", true},
+			{sandbox, some, "https://a.test/2/", false},
+			{sandbox, some, "https://a.test", false},
+		} {
+			rows := w.rows()
+			err := w.CheckRedirect(t.Context(), test.domain, test.client.ID, "redirect_uri", test.uri)
+			if test.taken != (err == nil) {
+				t.Errorf("%s: %v", test.uri, err)
+			}
+			if err != nil {
+				w.wantRefusal(t, err, rows, passerelle.Invalid, "redirect_uri", append(slices.Clone(test.client.RedirectURIs), test.uri)...)
+			}
+		}
+	})
+}
+
+func TestWhatIsOffered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.stored(w.create(2))
+		offered := func() []string {
+			var names []string
+			for _, profile := range w.Offered(w.domain, p) {
+				names = append(names, profile.UUID)
+			}
+			return names
+		}
+		if got := offered(); !slices.Equal(got, []string{testConnector}) {
+			t.Errorf("offered is %v", got)
+		}
+		if _, chosen := w.Chosen(w.domain, p); chosen {
+			t.Error("a connector is chosen that nobody chose")
+		}
+		p.Connector = testConnector
+		w.line.tune(func(p *connector.Profile) { p.Hidden = true })
+		if _, chosen := w.Chosen(w.domain, p); !chosen || len(offered()) != 0 {
+			t.Errorf("a hidden connector is chosen: %v, offered: %v", chosen, offered())
+		}
+		w.line.tune(func(p *connector.Profile) { p.Hidden, p.Payments.MaxInstructions = false, 1 })
+		if _, chosen := w.Chosen(w.domain, p); chosen || len(offered()) != 0 {
+			t.Errorf("an ineligible connector is chosen: %v, offered: %v", chosen, offered())
+		}
+	})
+}
+
+// TestNothingSensitiveLeaves plants words in everything that is nobody's
+// business, lets everything happen, and looks for them.
+func TestNothingSensitiveLeaves(t *testing.T) {
+	const canary = "CANARY"
+	person := func() *passerelle.Identity {
+		return &passerelle.Identity{Sensitive: &passerelle.Sensitive{
+			FirstName: canary, LastName: canary, BirthCity: canary, PostalAddress: canary, Email: canary,
+			SchemeName: passerelle.PassportNumber, Identification: canary, Issuer: canary, UltimateOwnerText: canary, UltimateOwnerExtraText: canary,
+		}}
+	}
+	onEach(t, func(t *testing.T, w *world) {
+		w.line.tune(func(p *connector.Profile) {
+			p.PaymentFields = append(p.PaymentFields, payment.Field{Name: "pin", Type: "text", Label: "PIN", Regex: "^[A-Z]+$"})
+		})
+		wish := draft(2, func(d *payment.Draft) {
+			d.PayerIdentity, d.OperatorIdentity, d.Instructions[1].BeneficiaryIdentity = person(), person(), person()
+		})
+		p, err := w.Create(t.Context(), w.domain, initiation.Creation{By: w.client.ID, Draft: wish})
+		must(t, err)
+		pin := func(value string) initiation.Choice {
+			return validated(func(c *initiation.Choice) { c.Fields = map[string]string{"pin": value} })
+		}
+		_, err = w.Validate(t.Context(), w.domain, p.ID, pin(canary+"!"))
+		if err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("the refusal of a PIN: %v", err)
+		}
+		kept := pin(canary)
+		kept.Validated = false
+		_, err = w.Validate(t.Context(), w.domain, p.ID, kept)
+		must(t, err)
+		w.line.breaks(before(fails(errCut)), nil)
+		_, err = w.Validate(t.Context(), w.domain, p.ID, validated())
+		must(t, err)
+		w.line.breaks(nil, nil)
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, w.domain, recovered)
+		_, err = w.Return(t.Context(), w.domain, w.decide(w.stored(p.ID), "approve"))
+		must(t, err)
+		w.wantState(t, p.ID, payment.Done)
+		told := column[[]byte](w, `SELECT body FROM event`)
+		sealed := column[[]byte](w, `SELECT sensitive FROM payment_identity UNION ALL SELECT fields FROM attempt UNION ALL SELECT fields FROM payment_given`)
+		orders := column[[]byte](w, `SELECT body FROM sandbox_order`)
+		if len(told) != 3 || len(sealed) != 5 {
+			t.Errorf("there are %d events and %d sealed values", len(told), len(sealed))
+		}
+		for _, text := range append(slices.Concat(told, sealed, orders), []byte(w.log.String())) {
+			if strings.Contains(string(text), canary) {
+				t.Errorf("a canary is in\n%s", text)
+			}
+		}
+	})
+}

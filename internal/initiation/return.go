@@ -1,0 +1,61 @@
+package initiation
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"net/url"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// returnPurpose separates the MAC of return links from every other.
+const returnPurpose = "return from a bank"
+
+// A state is the payment's number and a MAC over it and the domain's.
+const (
+	stateNumber = 8
+	stateMAC    = 16
+)
+
+// returnURL is where a bank sends the payer's browser. It names the payment
+// and is authenticated, so that it is of use for this step alone.
+func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID) string {
+	return d.BaseURL + "/webauth/callback?" + url.Values{"state": {i.returnState(d, id)}}.Encode()
+}
+
+func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID) string {
+	number := binary.BigEndian.AppendUint64(nil, uint64(id))
+	mac := i.MAC(returnPurpose, binary.BigEndian.AppendUint64(number, uint64(d.ID)))
+	return base64.RawURLEncoding.EncodeToString(append(number, mac[:stateMAC]...))
+}
+
+// returning reads the payment from a state. The whole text is compared with
+// the one that was given out, because decoding forgives line breaks.
+func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(state)
+	if err != nil || len(raw) != stateNumber+stateMAC {
+		return 0, false
+	}
+	id := passerelle.PaymentID(binary.BigEndian.Uint64(raw))
+	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id))) == 1
+}
+
+// Return receives the payer coming back from a bank with the state of the
+// return link: the bank is asked at once, and the payment as it now stands
+// tells where the payer goes next. An altered state is no such resource. When
+// the bank cannot be asked, the payment is returned as it is stored.
+func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string) (*payment.Payment, error) {
+	id, authentic := i.returning(d, state)
+	if !authentic {
+		return nil, passerelle.Missing()
+	}
+	if err := i.check(ctx, d, id); err != nil && !errors.Is(err, store.ErrConflict) {
+		i.Log.WarnContext(ctx, "the bank could not be asked when the payer returned", "payment", id, "error", err)
+	}
+	return i.load(ctx, d, id)
+}
