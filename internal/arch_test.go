@@ -48,6 +48,8 @@ var mayImport = map[string][]string{
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},
 	"internal/background":      {},
 	"internal/httpd":           {},
+	"internal/service":         {"*"},
+	"cmd/*":                    {"*"},
 }
 
 // ownImport names imports that belong to one package and the packages below

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"passerelle/internal/keys"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// The test binary is also the program: scripts run it as a process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"passerelle": main})
+}
+
+func TestCommands(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, database string) { play(t, script, "PASSERELLE_DATABASE="+database) })
+		})
+	}
+}
+
+func TestDatabaseFiles(t *testing.T) { play(t, "testdata/sqlite/files.txtar") }
+
+func TestCommandsBesideAServer(t *testing.T) {
+	server := servicetest.StartProcess(t, "")
+	play(t, "testdata/beside/server.txtar",
+		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(server.DataFolder(), "passerelle.db"), "BASE="+server.BaseURL)
+}
+
+// play runs a script with a key file and the variables.
+func play(t *testing.T, script string, variables ...string) {
+	t.Helper()
+	testscript.Run(t, testscript.Params{
+		Files:               []string{script},
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			file := filepath.Join(env.WorkDir, "keys")
+			env.Vars = append(append(env.Vars, "PASSERELLE_KEY_FILE="+file), variables...)
+			return keys.Generate().Save(file)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "keep": keep, "token": token},
+	})
+}
+
+// status runs a program that is to exit with exactly the status given first.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
+}
+
+// keep puts a member of the JSON object on standard output into a variable.
+func keep(ts *testscript.TestScript, _ bool, args []string) {
+	var object map[string]any
+	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	decoder.UseNumber()
+	ts.Check(decoder.Decode(&object))
+	value, found := object[args[1]]
+	if !found {
+		ts.Fatalf("%s is not in %v", args[1], object)
+	}
+	ts.Setenv(args[0], fmt.Sprint(value))
+}
+
+// token asks a server for a service token and wants the status given first.
+func token(ts *testscript.TestScript, _ bool, args []string) {
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {args[1]}, "client_secret": {args[2]}, "scope": {"payments:admin"}}
+	answer, err := http.PostForm(ts.Getenv("BASE")+"/auth/token", form)
+	ts.Check(err)
+	defer answer.Body.Close()
+	if strconv.Itoa(answer.StatusCode) != args[0] {
+		var body bytes.Buffer
+		_, _ = body.ReadFrom(answer.Body)
+		ts.Fatalf("answered %d, want %s: %s", answer.StatusCode, args[0], &body)
+	}
+}

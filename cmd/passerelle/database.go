@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// database is the flag of the commands that work straight on a database,
+// beside the processes that serve from it.
+type database struct {
+	Database string `default:"sqlite:passerelle-data/passerelle.db" help:"Database to work on: sqlite:PATH or postgres://…"`
+}
+
+// do opens the database, which has to exist, runs the command on it and shows
+// what it returned. Secrets are sealed and opened with the ring, if any.
+func (d database) do(c *console, ring *keys.Ring, command func(*store.DB) (any, error)) error {
+	if err := d.exists(); err != nil {
+		return err
+	}
+	db, err := store.Open(c.ctx, d.Database, store.Options{Keys: ring, Log: c.log})
+	if err != nil {
+		return err
+	}
+	result, err := current(c, db, command)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	return c.show(result)
+}
+
+// exists keeps the store from making an empty database where a path was
+// mistyped.
+func (d database) exists() error {
+	path, file := strings.CutPrefix(d.Database, "sqlite:")
+	if !file {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("there is no database to work on; passerelle migrate makes one: %w", err)
+	}
+	return nil
+}
+
+func current(c *console, db *store.DB, command func(*store.DB) (any, error)) (any, error) {
+	if err := db.SchemaCurrent(c.ctx); err != nil {
+		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)
+	}
+	return command(db)
+}
+
+// tenant is the flags of the commands that work on one domain.
+type tenant struct {
+	database
+	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
+}
+
+// desk is what a command works with: an open database, a domain in it and the
+// time zone of that domain.
+type desk struct {
+	db     *store.DB
+	domain passerelle.Domain
+	zone   *time.Location
+}
+
+// at runs a command on the domain and shows what it returned.
+func (t tenant) at(c *console, command func(desk) (any, error)) error {
+	return t.sealed(c, nil, command)
+}
+
+func (t tenant) sealed(c *console, ring *keys.Ring, command func(desk) (any, error)) error {
+	return t.do(c, ring, func(db *store.DB) (any, error) {
+		all, err := db.Domains(c.ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the domains: %w", err)
+		}
+		domain, err := t.choose(all)
+		if err != nil {
+			return nil, err
+		}
+		zone, err := zoneOf(c, db, domain)
+		if err != nil {
+			return nil, err
+		}
+		return command(desk{db, domain, zone})
+	})
+}
+
+func (t tenant) choose(all []passerelle.Domain) (passerelle.Domain, error) {
+	if t.Domain == "" && len(all) == 1 {
+		return all[0], nil
+	}
+	names := make([]string, len(all))
+	for i, d := range all {
+		if d.Name == t.Domain {
+			return d, nil
+		}
+		names[i] = d.Name
+	}
+	switch {
+	case len(all) == 0:
+		return passerelle.Domain{}, absent("--domain", "there is none yet; make one with passerelle domain create")
+	case t.Domain == "":
+		return passerelle.Domain{}, passerelle.MissingField("--domain", "there are several domains, choose one of "+strings.Join(names, ", "))
+	}
+	return passerelle.Domain{}, absent("--domain", "there is no domain %q; there are %s", t.Domain, strings.Join(names, ", "))
+}
+
+// zoneOf is the zone in which the times of a domain are read and written.
+func zoneOf(c *console, db *store.DB, d passerelle.Domain) (*time.Location, error) {
+	values, err := settings.Load(c.ctx, &db.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	return values.Location(), nil
+}
+
+// moment writes an instant as the interface does; none is empty.
+func (d desk) moment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return passerelle.FormatDateTime(*t, d.zone)
+}
+
+// absent reports that what a flag or an argument names does not exist.
+func absent(field, format string, args ...any) error {
+	return &passerelle.Error{
+		Kind: passerelle.NotFound, Code: "notFound", Field: field, Message: field + ": " + fmt.Sprintf(format, args...),
+	}
+}
+
+// known names what is missing where the store and the use cases only say that
+// something is.
+func known(err error, field string, id any) error {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
+		return absent(field, "there is none with the id %v", id)
+	}
+	return err
+}
+
+// views converts rows to what is shown. No rows are an empty list, not null.
+func views[Row, View any](rows []Row, view func(Row) View) []View {
+	all := make([]View, len(rows))
+	for i, row := range rows {
+		all[i] = view(row)
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md anew")
+
+// document is the page about commands.
+const document = "../../docs/commands.md"
+
+func TestDocumentIsFresh(t *testing.T) {
+	parser, err := newParser(&program{}, nil, io.Discard, io.Discard, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := describe(parser.Model)
+	if *update {
+		if err := os.WriteFile(document, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatalf("read the page, which -update writes: %v", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("docs/commands.md is not what the commands are; run make generate: (-want +got)\n%s", diff)
+	}
+}
+
+const introduction = `# Commands
+
+<!-- Made from the program; make generate writes it anew. -->
+
+One binary, %[1]spasserelle%[1]s. Every command exits 0, 1 when it failed, or 2 when it was called wrongly; an error is one
+line on standard error. With %[1]s--json%[1]s a command prints one JSON value on standard output, and nothing else there.
+
+Every flag can be given in the environment instead; the command line wins. A flag or a variable %[1]sPASSERELLE_…%[1]s that no
+command knows is an error, except %[1]sPASSERELLE_TEST_…%[1]s.
+
+Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work straight on the database, also while a service runs on it. Secrets are
+printed by the command that makes them, and by no other.
+`
+
+func describe(app *kong.Application) []byte {
+	var page bytes.Buffer
+	fmt.Fprintf(&page, introduction, "`")
+	for _, command := range app.Leaves(true) {
+		describeCommand(&page, command)
+	}
+	return page.Bytes()
+}
+
+func describeCommand(page io.Writer, command *kong.Node) {
+	name, aliases := "", ""
+	for node := command; node.Parent != nil; node = node.Parent {
+		name = " " + node.Name + name
+	}
+	if len(command.Aliases) > 0 {
+		aliases = fmt.Sprintf(" Also called `%s`.", strings.Join(command.Aliases, "`, `"))
+	}
+	fmt.Fprintf(page, "\n## passerelle%s\n\n%s%s\n", name, command.Help, aliases)
+	rows := rows(command)
+	if len(rows) > 0 {
+		fmt.Fprint(page, "\n| Argument | Environment | Default | Meaning |\n|---|---|---|---|\n", strings.Join(rows, ""))
+	}
+}
+
+// rows are the arguments and flags of a command, with those of the groups it
+// is in, but without those that every command has.
+func rows(command *kong.Node) []string {
+	var all []string
+	for _, argument := range command.Positional {
+		all = append(all, fmt.Sprintf("| `%s` | | required | %s |\n", strings.ToUpper(argument.Name), cell(argument.Help)))
+	}
+	for node := command; node.Parent != nil; node = node.Parent {
+		for _, flag := range node.Flags {
+			all = append(all, fmt.Sprintf("| `%s` | `%s` | %s | %s |\n", cell(written(flag)), variable(flag), byDefault(flag), cell(flag.Help)))
+		}
+	}
+	return all
+}
+
+func written(flag *kong.Flag) string {
+	if flag.PlaceHolder == "" {
+		return "--" + flag.Name
+	}
+	return "--" + flag.Name + " " + flag.PlaceHolder
+}
+
+func byDefault(flag *kong.Flag) string {
+	switch {
+	case flag.Required:
+		return "required"
+	case flag.HasDefault:
+		return "`" + flag.Default + "`"
+	}
+	return ""
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/service"
+	"passerelle/internal/store"
+)
+
+type domainCommand struct {
+	database
+	Create domainCreate `cmd:"" help:"Make a domain."`
+	List   domainList   `cmd:"" help:"List the domains, oldest first."`
+	Show   domainShow   `cmd:"" help:"Print one domain."`
+	Update domainUpdate `cmd:"" help:"Move a domain to another base URL."`
+}
+
+// domainView is a domain as it is printed, its times in its own zone.
+type domainView struct {
+	ID      passerelle.DomainID   `json:"id"`
+	Name    string                `json:"name"`
+	Kind    passerelle.DomainKind `json:"kind"`
+	BaseURL string                `json:"base_url"`
+	Created string                `json:"created"`
+}
+
+func viewDomain(c *console, db *store.DB, d passerelle.Domain) (domainView, error) {
+	zone, err := zoneOf(c, db, d)
+	return domainView{d.ID, d.Name, d.Kind, d.BaseURL, passerelle.FormatDateTime(d.Created, zone)}, err
+}
+
+type domainCreate struct {
+	Name    string `arg:"" help:"Name by which commands refer to the domain."`
+	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"Whether its banks are simulated."`
+	BaseURL string `required:"" placeholder:"URL" help:"Where its clients call, like https://bank.example/2.0."`
+	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Date of creation, in UTC, for a domain that came from elsewhere: it decides which behaviour applies where the interface has changed (default: now)."`
+}
+
+// Run makes a domain. A name or a host that is taken is a conflict.
+func (n *domainCreate) Run(c *console, g *domainCommand) error {
+	d, host, err := n.domain(time.Now())
+	if err != nil {
+		return err
+	}
+	return g.do(c, nil, func(db *store.DB) (any, error) {
+		err := db.Write(c.ctx, func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
+		if err != nil {
+			return nil, taken(err, "name, --base-url", "another domain is called %s or has the host %s", d.Name, host)
+		}
+		return viewDomain(c, db, d)
+	})
+}
+
+func (n *domainCreate) domain(now time.Time) (passerelle.Domain, string, error) {
+	d := passerelle.Domain{Name: n.Name, Kind: passerelle.DomainKind(n.Kind), BaseURL: n.BaseURL, Created: now}
+	if strings.TrimSpace(n.Name) == "" {
+		return d, "", passerelle.InvalidField("name", "must not be empty")
+	}
+	if err := passerelle.CheckText("name", n.Name, maxName); err != nil {
+		return d, "", err
+	}
+	if n.Created != "" {
+		var err error
+		if d.Created, err = passerelle.ParseDateTime("--created", n.Created, time.UTC); err != nil {
+			return d, "", err
+		}
+	}
+	host, err := service.HostOf(n.BaseURL)
+	return d, host, err
+}
+
+// maxName is how many characters a name may have.
+const maxName = 255
+
+// taken tells a duplicate, which has the meaning given, from other errors.
+func taken(err error, field, format string, args ...any) error {
+	if !errors.Is(err, store.ErrDuplicate) {
+		return err
+	}
+	return passerelle.Conflicting("%s: %s", field, fmt.Sprintf(format, args...))
+}
+
+type domainList struct{}
+
+// Run lists the domains.
+func (domainList) Run(c *console, g *domainCommand) error {
+	return g.do(c, nil, func(db *store.DB) (any, error) {
+		all, err := db.Domains(c.ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the domains: %w", err)
+		}
+		shown := make([]domainView, len(all))
+		for i, d := range all {
+			if shown[i], err = viewDomain(c, db, d); err != nil {
+				return nil, err
+			}
+		}
+		return shown, nil
+	})
+}
+
+type domainShow struct {
+	Name string `arg:"" help:"Name of the domain."`
+}
+
+// Run prints a domain.
+func (s *domainShow) Run(c *console, g *domainCommand) error {
+	return g.do(c, nil, func(db *store.DB) (any, error) {
+		d, err := namedDomain(c, db, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		return viewDomain(c, db, d)
+	})
+}
+
+func namedDomain(c *console, db *store.DB, name string) (passerelle.Domain, error) {
+	d, err := db.DomainByName(c.ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return d, absent("name", "there is no domain %q", name)
+	}
+	return d, err
+}
+
+type domainUpdate struct {
+	Name    string `arg:"" help:"Name of the domain."`
+	BaseURL string `required:"" placeholder:"URL" help:"Where its clients call from now on."`
+}
+
+// Run moves a domain; requests for the old host find nothing any more.
+func (u *domainUpdate) Run(c *console, g *domainCommand) error {
+	host, err := service.HostOf(u.BaseURL)
+	if err != nil {
+		return err
+	}
+	return g.do(c, nil, func(db *store.DB) (any, error) {
+		d, err := namedDomain(c, db, u.Name)
+		if err != nil {
+			return nil, err
+		}
+		d.BaseURL = u.BaseURL
+		err = db.Write(c.ctx, func(tx *store.Tx) error {
+			tx.MoveDomain(d.ID, host, d.BaseURL)
+			return nil
+		})
+		if err != nil {
+			return nil, taken(err, "--base-url", "another domain has the host %s", host)
+		}
+		return viewDomain(c, db, d)
+	})
+}

@@ -1,0 +1,222 @@
+// Command passerelle is the whole service in one binary: the interface, the
+// pages, the sandbox and the commands of its operator.
+//
+// It owns what a test cannot have: the real environment, signals, the exit
+// status and the texts of the command line. It does not own any rule; commands
+// call the use cases or, for operators, the database. It exits 0, 1 when a
+// command failed, or 2 when it was called wrongly.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"strings"
+	"syscall"
+	_ "time/tzdata" // zones of domains, wherever the binary runs
+
+	"github.com/alecthomas/kong"
+
+	"passerelle"
+)
+
+// What a build knows of itself, set by the linker.
+var (
+	version   = "development"
+	committed = ""
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	status := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// Exit statuses of the operating contract.
+const (
+	succeeded = 0
+	failed    = 1
+	misused   = 2
+)
+
+// program is the command line as kong reads it.
+type program struct {
+	JSON bool `name:"json" help:"Print one JSON value on standard output, and nothing else there."`
+
+	Dev     devCommand     `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
+	Serve   serveCommand   `cmd:"" help:"Run the service in production."`
+	Migrate migrateCommand `cmd:"" help:"Bring the schema of a database up to date."`
+	Domain  domainCommand  `cmd:"" help:"Tenants: their base URL, kind and creation date."`
+	Client  clientCommand  `cmd:"" help:"Applications that call the interface, and their credentials."`
+	Token   tokenCommand   `cmd:"" help:"Tokens for the operator's own programs."`
+	Config  configCommand  `cmd:"" help:"Configuration keys of a domain."`
+	Webhook webhookCommand `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`
+
+	Maintenance maintenanceCommand `cmd:"" help:"Close the interface for a while."`
+	Version     versionCommand     `cmd:"" help:"Print what this binary was built from."`
+}
+
+// console is what a command may use of the world around it.
+type console struct {
+	ctx      context.Context
+	out, err io.Writer
+	json     bool
+	log      *slog.Logger
+}
+
+// run is the program without its process: a test calls it with arguments, an
+// environment and two writers, and gets the exit status.
+func run(ctx context.Context, args, environment []string, out, diagnostics io.Writer) int {
+	var p program
+	exit := -1
+	parser, err := newParser(&p, environment, out, diagnostics, func(code int) { exit = code })
+	if err == nil {
+		var command *kong.Context
+		if command, err = parser.Parse(args); exit >= 0 {
+			return exit // help was printed
+		}
+		if err == nil {
+			err = unknownVariables(parser.Model, environment)
+		}
+		if err == nil {
+			return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics)})
+		}
+	}
+	fmt.Fprintln(diagnostics, "passerelle:", err)
+	return misused
+}
+
+func execute(command *kong.Context, c *console) int {
+	err := command.Run(c)
+	if err == nil {
+		return succeeded
+	}
+	fmt.Fprintln(c.err, "passerelle:", explain(err))
+	if errors.Is(err, passerelle.Invalid) {
+		return misused // the same call will stay wrong
+	}
+	return failed
+}
+
+// explain is the sentence made for people, where there is one.
+func explain(err error) string {
+	var wrong *passerelle.Error
+	if errors.As(err, &wrong) {
+		return wrong.Message
+	}
+	return err.Error()
+}
+
+func newParser(p *program, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Kong, error) {
+	return kong.New(p,
+		kong.Name("passerelle"), kong.Description(description),
+		kong.Writers(out, diagnostics), kong.Exit(exit),
+		kong.Resolvers(environmentResolver(environment)),
+	)
+}
+
+const description = `An open service for banking data and payment initiation.
+
+Every flag has a twin in the environment: --base-url is PASSERELLE_BASE_URL. The exit status is 0, 1 when the command
+failed, or 2 when it was called wrongly.`
+
+// environmentResolver gives every flag its twin: --base-url is
+// PASSERELLE_BASE_URL. A flag on the command line wins.
+func environmentResolver(environment []string) kong.Resolver {
+	values := map[string]string{}
+	for _, pair := range environment {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
+	}
+	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if value, set := values[variable(flag)]; set {
+			return value, nil
+		}
+		return nil, nil
+	})
+}
+
+const variablePrefix = "PASSERELLE_"
+
+// variable is the twin of a flag. Help is asked for on the command line only.
+func variable(flag *kong.Flag) string {
+	if flag.Name == "help" {
+		return ""
+	}
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+}
+
+// unknownVariables refuses a misspelt variable, which would otherwise be a
+// setting that silently does nothing. Variables for tests are left alone.
+func unknownVariables(app *kong.Application, environment []string) error {
+	known := map[string]bool{}
+	collectVariables(app.Node, known)
+	for _, pair := range environment {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, variablePrefix+"TEST_") && !known[name] {
+			return fmt.Errorf("the environment variable %s is not one of this program", name)
+		}
+	}
+	return nil
+}
+
+func collectVariables(node *kong.Node, into map[string]bool) {
+	for _, flag := range node.Flags {
+		into[variable(flag)] = true
+	}
+	for _, child := range node.Children {
+		collectVariables(child, into)
+	}
+}
+
+func logger(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+// show prints a result: as JSON when asked, otherwise as lines of a name and a
+// value for a person.
+func (c *console) show(result any) error {
+	if c.json {
+		encoder := json.NewEncoder(c.out)
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(result)
+	}
+	value := reflect.ValueOf(result)
+	if value.Kind() != reflect.Slice {
+		return c.showOne(value)
+	}
+	for i := range value.Len() {
+		if i > 0 {
+			fmt.Fprintln(c.out)
+		}
+		if err := c.showOne(value.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showOne prints the fields of a struct by their JSON names, without those
+// that are empty.
+func (c *console) showOne(value reflect.Value) error {
+	for value.Kind() == reflect.Pointer {
+		value = value.Elem()
+	}
+	for i := range value.NumField() {
+		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		if field := value.Field(i); !field.IsZero() {
+			if _, err := fmt.Fprintf(c.out, "%-16s %v\n", name, reflect.Indirect(field)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+type maintenanceCommand struct {
+	database
+	On     maintenanceOn     `cmd:"" help:"Answer every call of the interface with 503; webhooks and loops go on."`
+	Off    maintenanceOff    `cmd:"" help:"Open the interface again."`
+	Status maintenanceStatus `cmd:"" help:"Print whether the interface is closed."`
+}
+
+type (
+	maintenanceOn     struct{}
+	maintenanceOff    struct{}
+	maintenanceStatus struct{}
+)
+
+// maintenanceView is what the commands print. Since is in UTC, because
+// maintenance is of all domains.
+type maintenanceView struct {
+	State string `json:"state"`
+	Since string `json:"since,omitempty"`
+}
+
+// Run closes the interface; closing it again changes nothing.
+func (maintenanceOn) Run(c *console, m *maintenanceCommand) error {
+	return m.change(c, func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
+}
+
+// Run opens the interface.
+func (maintenanceOff) Run(c *console, m *maintenanceCommand) error {
+	return m.change(c, (*store.Tx).EndMaintenance)
+}
+
+// Run changes nothing.
+func (maintenanceStatus) Run(c *console, m *maintenanceCommand) error {
+	return m.do(c, nil, func(db *store.DB) (any, error) { return maintenanceState(c, db) })
+}
+
+func (m *maintenanceCommand) change(c *console, change func(*store.Tx)) error {
+	return m.do(c, nil, func(db *store.DB) (any, error) {
+		err := db.Write(c.ctx, func(tx *store.Tx) error {
+			change(tx)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("change the maintenance: %w", err)
+		}
+		return maintenanceState(c, db)
+	})
+}
+
+func maintenanceState(c *console, db *store.DB) (any, error) {
+	since, err := db.Maintenance(c.ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the maintenance: %w", err)
+	}
+	if since == nil {
+		return maintenanceView{State: "off"}, nil
+	}
+	return maintenanceView{State: "on", Since: passerelle.FormatDateTime(*since, time.UTC)}, nil
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/keys"
+	"passerelle/internal/service"
+)
+
+// shutdownTimeout is how long dev drains; serve takes it from a flag.
+const shutdownTimeout = 30 * time.Second
+
+type serveCommand struct {
+	Database        string        `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
+	Listen          string        `required:"" help:"Address to listen on."`
+	BaseURL         string        `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
+	KeyFile         string        `required:"" help:"File with the keys of the deployment; readable by its owner alone." type:"path"`
+	TLSCert         string        `name:"tls-cert" help:"Certificate chain, PEM. Without one, TLS is somebody else's." type:"path"`
+	TLSKey          string        `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
+	TrustedProxies  []string      `help:"Networks whose X-Forwarded headers count, as CIDR."`
+	AllowNetworks   []string      `help:"Private networks that webhooks may be sent to, as CIDR."`
+	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
+	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
+	NoMigrate       bool          `help:"Refuse an outdated schema instead of migrating it."`
+}
+
+// Run serves until the context ends.
+func (s *serveCommand) Run(c *console) error {
+	config, err := s.config(c)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(s.Database, "sqlite:") {
+		c.log.Warn("SQLite serves one process; run no second replica on this database")
+	}
+	running, err := service.Open(c.ctx, config)
+	if err != nil {
+		return err
+	}
+	if err := s.firstDomain(c.ctx, running); err != nil {
+		return errors.Join(err, stop(running, time.Second))
+	}
+	return serveUntilDone(c, running, s.ShutdownTimeout, func() error {
+		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr()})
+	})
+}
+
+// serving is what serve prints once it is ready.
+type serving struct {
+	BaseURL string `json:"base_url"`
+	Listen  string `json:"listen"`
+	Ops     string `json:"ops"`
+}
+
+func (s *serveCommand) config(c *console) (service.Config, error) {
+	_, hostErr := service.HostOf(s.BaseURL)
+	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
+		return service.Config{}, err
+	}
+	ring, err := keys.Load(s.KeyFile)
+	if err != nil {
+		return service.Config{}, fmt.Errorf("open the key file: %w", err)
+	}
+	config := service.Config{
+		Database: s.Database, Keys: ring, Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful,
+		Migrate: !s.NoMigrate, Log: c.log,
+	}
+	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {
+		return config, err
+	}
+	if config.Networks, err = networks("--allow-networks", s.AllowNetworks); err != nil {
+		return config, err
+	}
+	config.TLS, err = s.tls()
+	return config, err
+}
+
+// firstDomain gives a new database its first domain, which is live: a sandbox
+// is made on purpose, with the domain command. Later starts move it to the
+// base URL they are given.
+func (s *serveCommand) firstDomain(ctx context.Context, running *service.Service) error {
+	all, err := running.DB.Domains(ctx)
+	if err != nil {
+		return fmt.Errorf("list the domains: %w", err)
+	}
+	name, kind := "main", passerelle.Live
+	if len(all) > 0 {
+		name, kind = all[0].Name, all[0].Kind
+	}
+	_, err = running.FirstDomain(ctx, name, kind, s.BaseURL)
+	return err
+}
+
+func (s *serveCommand) tls() (*tls.Config, error) {
+	if s.TLSCert == "" && s.TLSKey == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("load --tls-cert and --tls-key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+func networks(flag string, texts []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(texts))
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, passerelle.InvalidField(flag, "%q is not a network like 10.0.0.0/8", text)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
+// refuseOpenDatabase keeps payment data off an unencrypted network.
+func refuseOpenDatabase(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return passerelle.InvalidField("--database", "is not a URL")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil
+	}
+	local := localHost(u.Hostname()) && localHost(u.Query().Get("host")) && localHost(u.Query().Get("hostaddr"))
+	encrypted := slices.Contains([]string{"require", "verify-ca", "verify-full"}, u.Query().Get("sslmode"))
+	if !local && !encrypted {
+		return passerelle.InvalidField("--database", "a remote database needs TLS: add sslmode=verify-full (or require, verify-ca) to the URL")
+	}
+	return nil
+}
+
+// localHost reports whether a host is this machine: unnamed, a loopback name or
+// address, or the folder of a socket.
+func localHost(host string) bool {
+	return slices.Contains([]string{"", "localhost", "127.0.0.1", "::1"}, host) || strings.HasPrefix(host, "/")
+}
+
+// serveUntilDone starts the program, says so, and waits until it is told to
+// stop or the listener fails.
+func serveUntilDone(c *console, s *service.Service, drain time.Duration, ready func() error) error {
+	s.Start()
+	if err := ready(); err != nil {
+		return errors.Join(err, stop(s, drain))
+	}
+	select {
+	case err := <-s.Ended():
+		return errors.Join(err, stop(s, drain))
+	case <-c.ctx.Done():
+		c.log.Info("stopping")
+		return stop(s, drain)
+	}
+}
+
+// stop drains within the time given.
+func stop(s *service.Service, drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	return s.Stop(ctx)
+}

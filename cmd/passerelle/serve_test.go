@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/internal/keys"
+)
+
+// started runs a command that serves, and returns what it said when it was
+// ready and a function that stops it and returns the exit status.
+func started(t *testing.T, args ...string) (said map[string]any, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	exited := make(chan int, 1)
+	go func() {
+		exited <- run(ctx, args, nil, in, t.Output())
+		in.Close()
+	}()
+	if err := json.NewDecoder(out).Decode(&said); err != nil {
+		t.Fatalf("%v did not become ready: %v", args, err)
+	}
+	return said, func() int {
+		cancel()
+		return <-exited
+	}
+}
+
+func keyFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := keys.Generate().Save(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func answers(t *testing.T, url string, want int) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != want {
+		t.Errorf("%s answers %d, want %d", url, answer.StatusCode, want)
+	}
+}
+
+func TestServeServesUntilItIsStopped(t *testing.T) {
+	said, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t))
+	answers(t, "http://"+said["listen"].(string)+"/readyz", http.StatusOK)
+	answers(t, "http://"+said["ops"].(string)+"/metrics", http.StatusOK)
+	if status := stop(); status != succeeded {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+func TestDevKeepsItsCredentials(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	var secrets []any
+	for range 2 {
+		said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
+		secrets = append(secrets, said["client_secret"])
+		answers(t, said["base_url"].(string)+"/openapi.json", http.StatusOK)
+		if status := stop(); status != succeeded {
+			t.Errorf("exit status %d", status)
+		}
+	}
+	if secrets[0] == "" || secrets[0] != secrets[1] {
+		t.Error("the second start made new credentials")
+	}
+	if stat, err := os.Stat(filepath.Join(data, "credentials.json")); err != nil || stat.Mode().Perm() != 0o600 {
+		t.Errorf("the credentials are not the owner's alone: %v, %v", stat, err)
+	}
+}
+
+func TestServeRefusesWhatIsNotSafe(t *testing.T) {
+	safe := map[string]string{
+		"--listen": "127.0.0.1:0", "--ops-listen": "", "--base-url": "https://bank.example/2.0", "--key-file": keyFile(t),
+	}
+	open := keyFile(t)
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		flag, value string
+		status      int
+		says        string
+	}{
+		"a remote database without TLS":  {"--database", "postgres://u@db.example/bank", misused, "--database: a remote database needs TLS"},
+		"a remote host in a parameter":   {"--database", "postgres:///bank?host=db.example", misused, "--database: a remote database needs TLS"},
+		"a key file others can read":     {"--key-file", open, failed, "has mode 0644"},
+		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "open the key file"},
+		"a base URL without the version": {"--base-url", "https://bank.example", misused, "base-url: must be like"},
+		"a proxy that is not a network":  {"--trusted-proxies", "proxy", misused, `--trusted-proxies: "proxy" is not a network`},
+		"half of a certificate":          {"--tls-cert", "cert.pem", failed, "load --tls-cert and --tls-key"},
+		"an outdated schema":             {"--no-migrate", "true", failed, "not up to date"},
+		"a flag without sense":           {"--shutdown-timeout", "soon", misused, "--shutdown-timeout: expected duration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"serve", "--database=sqlite:" + filepath.Join(t.TempDir(), "bank.db")}
+			for flag, value := range safe {
+				args = append(args, flag+"="+value)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should it serve after all
+			defer cancel()
+			var out, diagnostics bytes.Buffer
+			status := run(ctx, append(args, test.flag+"="+test.value), nil, &out, &diagnostics)
+			if status != test.status || !strings.Contains(diagnostics.String(), test.says) || out.Len() > 0 {
+				t.Errorf("exit status %d, want %d with %q; said %s%s", status, test.status, test.says, &out, &diagnostics)
+			}
+		})
+	}
+}
+
+func TestServeTakesItsFlagsFromTheEnvironment(t *testing.T) {
+	environment := []string{
+		"PASSERELLE_DATABASE=postgres://u@db.example/bank", "PASSERELLE_LISTEN=127.0.0.1:0",
+		"PASSERELLE_BASE_URL=https://bank.example/2.0", "PASSERELLE_KEY_FILE=keys",
+	}
+	var out, diagnostics bytes.Buffer
+	status := run(t.Context(), []string{"serve"}, environment, &out, &diagnostics)
+	if status != misused || !strings.Contains(diagnostics.String(), "needs TLS") {
+		t.Errorf("exit status %d; said %s", status, &diagnostics)
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"passerelle/internal/access"
+	"passerelle/internal/store"
+)
+
+type tokenCommand struct {
+	tenant
+	Create tokenCreate `cmd:"" help:"Make a token that is valid until deleted; it is printed once."`
+	List   tokenList   `cmd:"" help:"List the config and users tokens, newest first."`
+	Delete tokenDelete `cmd:"" help:"End the validity of a token, of whatever kind."`
+}
+
+// tokenView is a token as it is printed. Token is its text, which only the
+// command that makes it knows.
+type tokenView struct {
+	ID      int64  `json:"id"`
+	Kind    string `json:"kind"`
+	Token   string `json:"token,omitempty"`
+	Scopes  string `json:"scopes"`
+	Created string `json:"created"`
+	Revoked string `json:"revoked,omitempty"`
+}
+
+func (d desk) viewToken(t store.Token) tokenView {
+	return tokenView{ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: d.moment(&t.Created), Revoked: d.moment(t.Revoked)}
+}
+
+type tokenCreate struct {
+	Kind string `required:"" enum:"config,users" placeholder:"config|users" help:"config: set the service up; users: list and remove users."`
+}
+
+// Run makes a token.
+func (n *tokenCreate) Run(c *console, g *tokenCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		keeper := access.Access{DB: d.db, Now: time.Now}
+		grant, err := keeper.IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
+		if err != nil {
+			return nil, err
+		}
+		view := d.viewToken(grant.Token)
+		view.Token = grant.Text
+		return view, nil
+	})
+}
+
+type tokenList struct{}
+
+// Run lists the operator's tokens, revoked ones included.
+func (tokenList) Run(c *console, g *tokenCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		all, err := d.db.Tokens(c.ctx, d.domain.ID, math.MaxInt32)
+		if err != nil {
+			return nil, fmt.Errorf("list the tokens: %w", err)
+		}
+		theirs := slices.DeleteFunc(all, func(t store.Token) bool {
+			return t.Kind != string(access.ConfigToken) && t.Kind != string(access.UsersToken)
+		})
+		return views(theirs, d.viewToken), nil
+	})
+}
+
+type tokenDelete struct {
+	ID int64 `arg:"" help:"Id of the token."`
+}
+
+// Run revokes a token; one that is revoked already is not found.
+func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		now := time.Now()
+		err := d.db.Write(c.ctx, func(tx *store.Tx) error {
+			tx.RevokeToken(d.domain.ID, r.ID, now)
+			return nil
+		})
+		if err != nil {
+			return nil, known(err, "id", r.ID)
+		}
+		return removedView{r.ID, d.moment(&now)}, nil
+	})
+}
+
+// removedView is what a command prints that removed something.
+type removedView struct {
+	ID      int64  `json:"id"`
+	Deleted string `json:"deleted"`
+}

@@ -1,0 +1,18 @@
+package main
+
+import "runtime"
+
+type versionCommand struct{}
+
+// buildView is what version prints.
+type buildView struct {
+	Version   string `json:"version"`
+	Committed string `json:"committed"`
+	Go        string `json:"go"`
+	Platform  string `json:"platform"`
+}
+
+// Run prints what the binary was built from.
+func (versionCommand) Run(c *console) error {
+	return c.show(buildView{version, committed, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
+}
