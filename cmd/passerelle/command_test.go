@@ -16,7 +16,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"passerelle/internal/keys"
-	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
 
@@ -40,9 +39,11 @@ func TestCommands(t *testing.T) {
 func TestDatabaseFiles(t *testing.T) { play(t, "testdata/sqlite/files.txtar") }
 
 func TestCommandsBesideAServer(t *testing.T) {
-	server := servicetest.StartProcess(t, "")
+	data := t.TempDir()
+	said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
+	t.Cleanup(func() { stop() }) // after the script, which runs when this function has returned
 	play(t, "testdata/beside/server.txtar",
-		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(server.DataFolder(), "passerelle.db"), "BASE="+server.BaseURL)
+		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(data, "passerelle.db"), "BASE="+said["base_url"].(string))
 }
 
 // play runs a script with a key file and the variables.

@@ -19,7 +19,7 @@ import (
 // ready and a function that stops it and returns the exit status.
 func started(t *testing.T, args ...string) (said map[string]any, stop func() int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background()) // it outlives the function of a test with parallel parts
 	out, in := io.Pipe()
 	exited := make(chan int, 1)
 	go func() {
