@@ -115,18 +115,33 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 
 // IssuePayment makes a token that reaches one payment and nothing else. It has
 // no scope its maker lacks: payments:admin stands for all the others and can
-// itself never be granted here.
+// itself never be granted here. A maker that is bound to a payment reaches no
+// other one.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
-	for _, scope := range scopes {
-		if scope == passerelle.ScopePaymentsAdmin {
-			return Grant{}, passerelle.InvalidField("scope", "payments:admin cannot be granted to a token bound to one payment")
-		}
-		if !maker.Scopes.Has(scope, passerelle.ScopePaymentsAdmin) {
-			return Grant{}, &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: fmt.Sprintf("scope: this token does not have %s and cannot grant it.", scope)}
-		}
+	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
+		return Grant{}, passerelle.Missing()
+	}
+	scopes, err := passerelle.ParseScopes(scopes.String())
+	if err != nil {
+		return Grant{}, err
+	}
+	if err := grantable(maker, scopes); err != nil {
+		return Grant{}, err
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
+}
+
+func grantable(maker Principal, scopes passerelle.Scopes) error {
+	for _, scope := range scopes {
+		if scope == passerelle.ScopePaymentsAdmin {
+			return passerelle.InvalidField("scope", "payments:admin cannot be granted to a token bound to one payment")
+		}
+		if !maker.Scopes.Has(scope, passerelle.ScopePaymentsAdmin) {
+			return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: fmt.Sprintf("scope: this token does not have %s and cannot grant it.", scope)}
+		}
+	}
+	return nil
 }
 
 // IssueOperator makes a permanent config or users token for the operator's own

@@ -13,6 +13,7 @@ package settings
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,16 +87,19 @@ func Check(name, value string) error {
 	return nil
 }
 
-// Set stores values, all or none, after checking them.
+// Set stores values, all or none, after checking them. Their order is fixed: of
+// several errors it is always the same that is told, and two writers never wait
+// for each other's rows.
 func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values map[string]string, now time.Time) error {
-	for name, value := range values {
-		if err := Check(name, value); err != nil {
+	names := slices.Sorted(maps.Keys(values))
+	for _, name := range names {
+		if err := Check(name, values[name]); err != nil {
 			return err
 		}
 	}
 	return db.Write(ctx, func(tx *store.Tx) error {
-		for name, value := range values {
-			tx.SetSetting(domain, name, value, now)
+		for _, name := range names {
+			tx.SetSetting(domain, name, values[name], now)
 		}
 		return nil
 	})
