@@ -233,7 +233,7 @@ func pathSetter(t reflect.Type, set setter) setter {
 
 // set fills a struct from the members of an object. A member that is null is
 // the same as one that did not come, except to types that read their own
-// value.
+// value and are not required.
 func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	if n.shape != object {
 		return b.path.wrong("an object", n)
@@ -247,7 +247,7 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 			}
 			continue
 		}
-		if n.nodes[i].shape == null && !f.list[at].nullable {
+		if n.nodes[i].shape == null && (f.list[at].required || !f.list[at].nullable) {
 			continue
 		}
 		came |= 1 << at

@@ -19,7 +19,7 @@ import (
 // contract is the OpenAPI document as schemas, compiled once each, which the
 // validator of kin-openapi does anew for every message.
 type contract struct {
-	paths map[string]any
+	paths, schemas map[string]any
 	// requests takes further members of an object, as the service does;
 	// answers takes none, so that nothing undocumented is ever answered.
 	requests, answers *jsonschema.Compiler
@@ -55,7 +55,7 @@ func readContract(t testing.TB, handler http.Handler) *contract {
 		if err := (*into).AddResource(contractURL, doc); err != nil {
 			t.Fatal(err)
 		}
-		c.paths = at(t, doc, "paths").(map[string]any)
+		c.paths, c.schemas = at(t, doc, "paths").(map[string]any), at(t, doc, "components schemas").(map[string]any)
 	}
 	return c
 }

@@ -1,0 +1,226 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"passerelle/internal/api"
+)
+
+// grants is who may do what, as the table of tokens and scopes of the service
+// says it, written down a second time so that a slip in the routes is noticed.
+// The columns are, after the call:
+//
+//	service   a service token with the one scope admin, read-only,
+//	          allow-sensitive, validate, cancel
+//	own       one bound to the payment of the call, with read-only,
+//	          allow-sensitive, validate, cancel
+//	another's the same bound to another payment
+//	config, users, user, code    the other kinds
+const grants = `
+GET    /payments                         200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 403 403 403 403
+POST   /payments                         200 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403
+GET    /payments/{paymentId}             200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
+POST   /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
+PUT    /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
+POST   /payments/{paymentId}/scopedtoken 200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
+GET    /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+GET    /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /sandbox/run                      403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+`
+
+// open are the calls that need no token; whatever comes is ignored.
+const open = `
+POST   /auth/token   200
+GET    /openapi.json 200
+`
+
+var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
+	own:read-only own:allow-sensitive own:validate own:cancel
+	another's:read-only another's:allow-sensitive another's:validate another's:cancel
+	config users user code`)
+
+// worthless are tokens that are the same as none.
+var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
+
+// rightBody has bodies that are right for a call.
+var rightBody = map[string]string{
+	"POST /auth/token":                       `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
+	"POST /payments":                         minimalDraft,
+	"POST /payments/{paymentId}":             `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
+	"PUT /payments/{paymentId}":              `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`,
+	"POST /payments/{paymentId}/scopedtoken": `{"scope":"payments:validate"}`,
+	"POST /webhooks/auth":                    `{"type":"hmac_signature","name":"%d"}`,
+	"POST /webhooks":                         `{"event":"USER_SYNCED","url":"https://client.example/"}`,
+	"POST /webhooks/{webhookId}":             `{"event":"ACCOUNT_FOUND"}`,
+	"PUT /webhooks/{webhookId}":              `{"event":"ACCOUNT_FOUND"}`,
+	"POST /sandbox/clock":                    `{"freeze":false}`,
+}
+
+// expectations reads the tables into status by call and token.
+func expectations(t *testing.T) map[string]map[string]int {
+	t.Helper()
+	expected := map[string]map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(grants), "\n") {
+		words := strings.Fields(strings.ReplaceAll(line, "|", ""))
+		if len(words) != 2+len(columns) {
+			t.Fatalf("%d columns in %q", len(words), line)
+		}
+		call := map[string]int{}
+		for i, token := range columns {
+			call[token] = number(t, words[2+i])
+		}
+		for _, token := range worthless {
+			call[token] = 401
+		}
+		expected[words[0]+" "+words[1]] = call
+	}
+	for _, line := range strings.Split(strings.TrimSpace(open), "\n") {
+		words := strings.Fields(line)
+		call := map[string]int{}
+		for _, token := range append(columns, worthless...) {
+			call[token] = number(t, words[2])
+		}
+		expected[words[0]+" "+words[1]] = call
+	}
+	return expected
+}
+
+func number(t *testing.T, word string) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(word, &n); err != nil {
+		t.Fatalf("%q is no status: %v", word, err)
+	}
+	return n
+}
+
+// calls are all routes with the methods of the wire, and with every path they
+// answer at.
+func calls() map[string]string {
+	wire := map[string][]string{api.Update: {"POST", "PUT"}}
+	all := map[string]string{"GET /openapi.json": "/openapi.json"}
+	for _, route := range (&api.Service{}).Routes() {
+		methods := wire[route.Method]
+		if methods == nil {
+			methods = []string{route.Method}
+		}
+		for _, method := range methods {
+			for _, path := range append([]string{route.Pattern}, route.Aliases...) {
+				all[method+" "+route.Pattern] = path
+			}
+		}
+	}
+	return all
+}
+
+func TestEveryCallWithEveryToken(t *testing.T) {
+	expected := expectations(t)
+	onStages(t, func(t *testing.T, s *stage) {
+		for call := range expected {
+			if calls()[call] == "" {
+				t.Errorf("%s is in the table and is no route", call)
+			}
+		}
+		for call, path := range calls() {
+			if expected[call] == nil {
+				t.Errorf("%s is a route and is not in the table: say who may call it", call)
+			}
+			for token, status := range expected[call] {
+				s.attempt(t, call, path, token, status)
+			}
+		}
+	})
+}
+
+var attempts int
+
+// attempt makes one call with one token; a refused one leaves no trace.
+func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
+	method, _, _ := strings.Cut(call, " ")
+	attempts++
+	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}").Replace(path)
+	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
+		path += "?for={payment}"
+	}
+	a := s.fill(t, ask{method: method, path: path, token: token, body: body})
+	before := s.record()
+	r := s.do(t, a)
+	if r.status != status {
+		t.Errorf("%s with token %q: %d, want %d: %s", call, token, r.status, status, r.body)
+	}
+	if status < 400 {
+		return
+	}
+	s.untouched(t, before)
+	if code, _ := r.told(t); code != map[int]string{401: "invalidToken", 403: "forbidden", 404: "notFound"}[status] {
+		t.Errorf("%s with token %q: code %s", call, token, code)
+	}
+	if challenge := r.header.Get("WWW-Authenticate"); (challenge != "") != (status == 401) {
+		t.Errorf("%s with token %q: WWW-Authenticate %q", call, token, challenge)
+	}
+}
+
+// An answer about what is out of reach does not tell whether it exists.
+func TestOutOfReachIsLikeNotThere(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		unlike := func(a, b ask) {
+			first, second := s.do(t, s.fill(t, a)), s.do(t, s.fill(t, b))
+			if string(blank(first)) != string(blank(second)) || first.status != second.status {
+				t.Errorf("%s %s tells more than that there is nothing:\n%s\n%s", a.method, a.path, first.body, second.body)
+			}
+		}
+		for _, method := range []string{"GET", "POST"} {
+			body := map[string]string{"POST": rightBody["POST /payments/{paymentId}"]}[method]
+			none := ask{method: method, path: "/payments/" + noID, token: "admin", body: body}
+			unlike(ask{method: method, path: "/payments/{other:payment}", token: "admin", body: body}, none)
+			unlike(ask{method: method, path: "/payments/{live:payment}", token: "admin", body: body}, none)
+			unlike(ask{method: method, path: "/payments/{payment}", token: "another's:validate", body: body}, none)
+		}
+		none := ask{method: "DELETE", path: "/webhooks/" + noID, token: "config"}
+		unlike(ask{method: "DELETE", path: "/webhooks/{other:webhook}", token: "config"}, none)
+	})
+}
+
+// blank is a body without the identifier of its request.
+func blank(r reply) []byte {
+	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
+}
+
+// Every domain lists what is its own, whichever host it is called at, and a
+// host nobody has is told nothing.
+func TestDomainsDoNotMeet(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for i, tenant := range []string{"home", "other", "other"} {
+			s.created(t, tenant)
+			s.thing(t, tenant, "webhook")
+			s.thing(t, tenant, "provider")
+			for path, want := range map[string]int{"/payments": max(1, i), "/webhooks": max(1, i), "/webhooks/auth": max(1, i)} {
+				token := "config"
+				if path == "/payments" {
+					token = "read-only"
+				}
+				var out struct{ Total int }
+				s.do(t, ask{tenant: tenant, method: "GET", path: path, token: token}).decode(t, &out)
+				if out.Total != want {
+					t.Errorf("%s of %s: %d, want %d", path, tenant, out.Total, want)
+				}
+			}
+		}
+		s.tenants["nobody"] = &tenant{host: "nobody.example", tokens: map[string]string{}}
+		r := s.do(t, ask{tenant: "nobody", method: "GET", path: "/payments", credential: s.token(t, "home", "admin", 0)})
+		if r.status != 404 {
+			t.Errorf("an unknown host: %d %s", r.status, r.body)
+		}
+	})
+}

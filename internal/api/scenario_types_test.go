@@ -1,0 +1,294 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// place is where a value is in a body: keys, and positions of a list.
+type place []any
+
+func (p place) String() string {
+	var b strings.Builder
+	for i, step := range p {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		default:
+			if i > 0 {
+				b.WriteByte('.')
+			}
+			fmt.Fprint(&b, step)
+		}
+	}
+	return b.String()
+}
+
+// put returns the body with a value at the place, making what is on the way.
+func put(body any, at place, value any) any {
+	if len(at) == 0 {
+		return value
+	}
+	if index, isIndex := at[0].(int); isIndex {
+		items, _ := body.([]any)
+		items = slices.Clone(items)
+		for len(items) <= index {
+			items = append(items, map[string]any{})
+		}
+		items[index] = put(items[index], at[1:], value)
+		return items
+	}
+	members, _ := body.(map[string]any)
+	members = maps.Clone(members)
+	if members == nil {
+		members = map[string]any{}
+	}
+	members[at[0].(string)] = put(members[at[0].(string)], at[1:], value)
+	return members
+}
+
+// documented is a field of a body as the OpenAPI document describes it.
+type documented struct {
+	at       place
+	types    []string
+	enum     bool
+	required bool
+}
+
+// fields lists the fields of a schema, those of objects inside included.
+func (c *contract) fields(t *testing.T, schema map[string]any, at place) []documented {
+	t.Helper()
+	schema = c.resolve(t, schema)
+	properties, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	var all []documented
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		own := append(slices.Clone(at), name)
+		property := c.resolve(t, properties[name].(map[string]any))
+		all = append(all, documented{at: own, types: types(property), enum: property["enum"] != nil, required: slices.Contains(required, any(name))})
+		all = append(all, c.fields(t, property, own)...)
+		if items, ok := property["items"].(map[string]any); ok {
+			all = append(all, c.fields(t, items, append(slices.Clone(own), 0))...)
+		}
+		if values, ok := property["additionalProperties"].(map[string]any); ok {
+			all = append(all, documented{at: append(slices.Clone(own), "some_key"), types: types(values)})
+		}
+	}
+	return all
+}
+
+func (c *contract) resolve(t *testing.T, schema map[string]any) map[string]any {
+	t.Helper()
+	ref, isRef := schema["$ref"].(string)
+	if !isRef {
+		return schema
+	}
+	target := c.schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+	if target == nil {
+		t.Fatalf("%s leads nowhere", ref)
+	}
+	return target.(map[string]any)
+}
+
+func types(schema map[string]any) []string {
+	if word, single := schema["type"].(string); single {
+		return []string{word}
+	}
+	var words []string
+	several, _ := schema["type"].([]any)
+	for _, word := range several {
+		words = append(words, word.(string))
+	}
+	return words
+}
+
+// samples are a value of each JSON type. A whole number is of two types.
+var samples = map[string]any{
+	"string": "text", "number": json.Number("1.5"), "integer": json.Number("12"), "boolean": true,
+	"array": []any{[]any{}}, "object": map[string]any{"a": map[string]any{}},
+}
+
+// wrong are values that a field does not take.
+func (d documented) wrong() []any {
+	var values []any
+	for kind, value := range samples {
+		fits := slices.Contains(d.types, kind) || kind == "integer" && slices.Contains(d.types, "number")
+		if !fits {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// noText are strings that no field takes, in JSON as it is sent.
+var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xffb\"", "half a surrogate pair": `"a\ud800b"`}
+
+const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
+
+// complete are bodies in which every object of the document may be placed.
+func complete(t *testing.T, call string) any {
+	t.Helper()
+	raw := map[string]string{
+		"POST /auth/token":                       `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
+		"POST /payments":                         strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
+		"POST /payments/{paymentId}":             `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
+		"POST /payments/{paymentId}/scopedtoken": `{"scope":"payments:validate"}`,
+		"POST /webhooks/auth":                    `{"type":"hmac_signature","name":"n"}`,
+		"POST /webhooks":                         `{"event":"USER_SYNCED","url":"https://client.example/"}`,
+		"POST /webhooks/{webhookId}":             `{}`,
+		"POST /sandbox/clock":                    `{}`,
+	}[strings.Replace(call, "PUT", "POST", 1)]
+	if raw == "" {
+		t.Fatalf("no body for %s", call)
+	}
+	return exactly(t, []byte(raw))
+}
+
+// bodied are the calls that take a body, with the schema of it.
+func (c *contract) bodied() map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for path, operations := range c.paths {
+		for verb, operation := range operations.(map[string]any) {
+			if request, has := operation.(map[string]any)["requestBody"].(map[string]any); has {
+				media := request["content"].(map[string]any)["application/json"].(map[string]any)
+				all[strings.ToUpper(verb)+" "+path] = media["schema"].(map[string]any)
+			}
+		}
+	}
+	return all
+}
+
+// Every field of every body refuses every value that is not of its type, and
+// text that is none, by name; and every required field is missed by name.
+func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		r := s.refuser(t)
+		for call, schema := range s.contract.bodied() {
+			body := complete(t, call)
+			for _, field := range s.contract.fields(t, schema, nil) {
+				r.field(t, call, body, field)
+			}
+			for _, document := range []string{`[]`, `"text"`, `12`, `true`, `null`} {
+				r.refused(t, call, ask{body: document}, "invalidValue", "body: must be an object")
+			}
+		}
+	})
+}
+
+func (r *refuser) field(t *testing.T, call string, body any, field documented) {
+	name := field.at.String()
+	for _, value := range field.wrong() {
+		r.refused(t, call, ask{body: encoded(t, put(body, field.at, value))}, "invalidValue", name)
+	}
+	if field.required {
+		r.refused(t, call, ask{body: without(t, body, field.at)}, "missingParameter", name+": is required")
+		r.refused(t, call, ask{body: encoded(t, put(body, field.at, nil))}, "missingParameter", name)
+	}
+	if slices.Contains(field.types, "string") {
+		for _, text := range noText {
+			r.refused(t, call, ask{body: planted(t, body, field.at, text)}, "invalidValue", name+": ")
+		}
+		if field.enum {
+			r.refused(t, call, ask{body: planted(t, body, field.at, `"no_such_word"`)}, "invalidValue", name+": must be one of")
+		}
+	}
+	r.spelt(t, call, body, field.at)
+}
+
+// spelt sends a key twice, and in capitals.
+func (r *refuser) spelt(t *testing.T, call string, body any, at place) {
+	key, isKey := at[len(at)-1].(string)
+	if !isKey || key == "some_key" {
+		return
+	}
+	twice := fmt.Sprintf(`1,%q:2`, key)
+	r.refused(t, call, ask{body: planted(t, body, at, twice)}, "invalidValue", at.String()+": given twice")
+	other := append(slices.Clone(at[:len(at)-1]), strings.ToUpper(key))
+	r.refused(t, call, ask{body: encoded(t, put(body, other, "x"))}, "invalidValue", other.String()+": unknown; names are case-sensitive")
+}
+
+// planted writes raw text where a value of the body was.
+func planted(t *testing.T, body any, at place, raw string) string {
+	t.Helper()
+	const mark = "planted-here"
+	return strings.Replace(encoded(t, put(body, at, mark)), `"`+mark+`"`, raw, 1)
+}
+
+// without is the body without a field, but with the object it belongs to.
+func without(t *testing.T, body any, at place) string {
+	t.Helper()
+	body = put(body, at, nil)
+	holder := body
+	for _, step := range at[:len(at)-1] {
+		switch step := step.(type) {
+		case int:
+			holder = holder.([]any)[step]
+		case string:
+			holder = holder.(map[string]any)[step]
+		}
+	}
+	delete(holder.(map[string]any), at[len(at)-1].(string))
+	return encoded(t, body)
+}
+
+// refuser sends what has to be refused, and knows that nothing was written.
+type refuser struct {
+	*stage
+	before     record
+	paths      map[string]string
+	credential map[string]string
+}
+
+func (s *stage) refuser(t *testing.T) *refuser {
+	t.Helper()
+	payment, webhook := s.thing(t, "home", "payment"), s.thing(t, "home", "webhook")
+	r := &refuser{stage: s, credential: map[string]string{
+		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
+	}}
+	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook}
+	r.before = s.record()
+	t.Cleanup(func() { s.discreet(t) })
+	return r
+}
+
+// refused sends a request of a call that has to be answered with 400 and a
+// message that begins with the field, or at least names it.
+func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
+	t.Helper()
+	method, path, _ := strings.Cut(call, " ")
+	for spelling, id := range r.paths {
+		path = strings.ReplaceAll(path, spelling, id)
+	}
+	a.method, a.path = method, path+a.path
+	for prefix, token := range r.credential {
+		if strings.HasPrefix(path, prefix) {
+			a.credential = token
+		}
+	}
+	got := r.do(t, a)
+	gotCode, gotMessage := got.told(t)
+	want := 400
+	if code == "payloadTooLarge" {
+		want = 413
+	}
+	if got.status != want || gotCode != code || !strings.Contains(gotMessage, message) {
+		t.Errorf("%s %.300s: %d %s, want %d %s with %q", call, a.path+" "+a.body, got.status, got.body, want, code, message)
+	}
+	r.untouched(t, r.before)
+}
+
+// discreet fails the test when the log tells something personal or secret, or
+// an error of the service.
+func (s *stage) discreet(t *testing.T) {
+	t.Helper()
+	log := s.Logs.String()
+	for _, word := range []string{"FR76", "Shop", "Invoice", "DE89", "Jeanne", "psl_", s.tenant("").secret, "shop.example", `"level":"ERROR"`, "planted-here", "text"} {
+		if at := strings.Index(log, word); at >= 0 {
+			t.Errorf("the log has %q: %.300s", word, log[max(0, at-100):])
+		}
+	}
+}
