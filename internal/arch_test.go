@@ -48,7 +48,9 @@ var mayImport = map[string][]string{
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},
 	"internal/background":      {},
 	"internal/httpd":           {},
+	"connector/*":              {".", "payment", "connector"},
 	"internal/service":         {"*"},
+	"internal/servicetest":     {"*"},
 	"cmd/*":                    {"*"},
 }
 
