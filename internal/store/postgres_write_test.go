@@ -177,12 +177,12 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 		}
 		t.Cleanup(func() { client.Close(); server.Close() })
 		abandon := func() {
+			if c.forGood { // before the client knows, or it could connect once more
+				listener.Close()
+			}
 			client.Close()
 			if !c.serverWaits {
 				server.Close()
-			}
-			if c.forGood {
-				listener.Close()
 			}
 		}
 		go c.pass(server, client, c.toServer, abandon)
