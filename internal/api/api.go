@@ -161,7 +161,7 @@ func (a *API) open(ctx context.Context) error {
 // without it does not exist.
 func (a *API) match(x *exchange) error {
 	found, values := a.router.find(x.segments, nil)
-	if found == nil {
+	if found == nil || x.version == "" && !found.unversioned {
 		return passerelle.Missing()
 	}
 	h, ok := found.methods[x.request.Method]

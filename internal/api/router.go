@@ -23,6 +23,8 @@ type resource struct {
 	methods map[string]handler
 	// allow is the value of the Allow header.
 	allow string
+	// unversioned is true when a route of the path answers without the version.
+	unversioned bool
 }
 
 // handler is an endpoint as reached by one pattern, whose parameter names
@@ -46,6 +48,7 @@ func (t *router) add(pattern string, e *endpoint) {
 		}
 		at.here.methods[method] = handler{endpoint: e, names: parameters(pattern)}
 	}
+	at.here.unversioned = at.here.unversioned || e.route.Unversioned
 	at.here.allow = strings.Join(sorted(at.here.methods), ", ")
 }
 

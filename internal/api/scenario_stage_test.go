@@ -40,6 +40,9 @@ const (
 	britishConnector = "c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41"
 )
 
+// version begins every address.
+const version = "/2.0"
+
 // noID is an identifier nothing has.
 const noID = "4611686018427387904"
 
@@ -180,8 +183,8 @@ func (s *stage) request(t testing.TB, a ask) *http.Request {
 		t.Fatal(err)
 	}
 	request.URL.Opaque, request.Host = a.path, s.tenant(a.tenant).host
-	if !a.bare && !strings.HasPrefix(a.path, "/2.0") {
-		request.URL.Opaque = "/2.0" + a.path
+	if !a.bare && !strings.HasPrefix(a.path, version) {
+		request.URL.Opaque = version + a.path
 	}
 	if a.body != "" {
 		request.Header.Set("Content-Type", "application/json")
