@@ -23,7 +23,9 @@ type conversation struct {
 	bank connector.Initiator
 }
 
-// conversation loads all of it. A payment that was never sent has none.
+// conversation loads all of it; a payment that was never sent has none. The
+// attempt comes second: one that is not answered then was not when the payment
+// was loaded either.
 func (i *Initiation) conversation(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (conversation, error) {
 	p, err := i.load(ctx, d, id)
 	if err != nil {

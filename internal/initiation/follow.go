@@ -88,16 +88,16 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 }
 
 // apply stores what a report makes of a payment and returns the payment as it
-// then stands. When the payment changed meanwhile, an answer that the attempt
-// still lacks is applied to what it changed to; any other is old news.
+// then stands. When the payment changed meanwhile, the report is applied to what
+// it changed to: the payment's own rules drop what is old news by then.
 func (i *Initiation) apply(ctx context.Context, t conversation, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, t, report)
 	if !errors.Is(err, store.ErrConflict) {
 		return p, err
 	}
 	t, err = i.conversation(ctx, t.domain, t.payment.ID)
-	if err != nil || t.attempt.State == store.AttemptAnswered {
-		return t.payment, err
+	if err != nil {
+		return nil, err
 	}
 	return i.applyOnce(ctx, t, report)
 }

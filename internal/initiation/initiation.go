@@ -217,7 +217,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 	if err != nil {
 		return err
 	}
-	err = i.DB.Write(ctx, func(tx *store.Tx) error {
+	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		transitions := make([]payment.Transition, len(steps))
 		for n, step := range steps {
 			transitions[n] = step.Transition
@@ -236,11 +236,6 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 		}
 		return nil
 	})
-	if errors.Is(err, store.ErrDuplicate) {
-		// The transition is the first statement to meet its double.
-		return fmt.Errorf("%w: %w", store.ErrConflict, err)
-	}
-	return err
 }
 
 // event is what receivers are told of one transition: the payment as it stood

@@ -162,6 +162,9 @@ func TestEverybodyAtOnce(t *testing.T) {
 			w.wantAttempt(t, id, "answered")
 			w.approvedAtOnce(t, id, state, pass, back)
 		}
+		if w.log.String() != "" {
+			t.Errorf("the log says\n%s", w.log)
+		}
 	})
 }
 
@@ -262,6 +265,26 @@ func TestOlderNews(t *testing.T) {
 		w.wantTold(t, p.ID, askedPayer, told{Version: 2, State: payment.Pending, Lines: "pending"}, told{Version: 3, State: payment.Done, Lines: "done"})
 		if w.log.String() != "" {
 			t.Errorf("the log says\n%s", w.log)
+		}
+	})
+}
+
+// TestNewerNewsComesLate loses that race to somebody who knows less: what the
+// loser knows is applied to what the winner left.
+func TestNewerNewsComesLate(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		w.line.breaks(nil, meanwhile(func() {
+			w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, Raw: "approved"}))
+			_, err := w.another().Return(context.Background(), w.domain, state)
+			must(t, err)
+			w.wantState(t, p.ID, payment.Pending)
+		}))
+		ended, err := w.Return(t.Context(), w.domain, state)
+		must(t, err)
+		if ended.State != payment.Done {
+			t.Errorf("the payment is %s", ended.State)
 		}
 	})
 }

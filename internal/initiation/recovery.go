@@ -10,12 +10,13 @@ import (
 )
 
 // settle closes an attempt whose caller died or was left without an answer, by
-// asking the bank. Only for a payment that still waits for it is the order
-// sent again, if at all. That a resend never left is no proof that the first
-// order did not: it leaves the outcome as unknown as any other failure.
+// asking the bank, unless the caller was alive and answered it after all. Only
+// for a payment that still waits for it is the order sent again, if at all. That
+// a resend never left is no proof that the first order did not: it leaves the
+// outcome as unknown as any other failure.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	t, err := i.conversation(ctx, d, id)
-	if err != nil {
+	if err != nil || t.attempt.State == store.AttemptAnswered {
 		return err
 	}
 	if t.payment.State != payment.Created {
