@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/rickar/cal/v2 v2.1.13
 	modernc.org/sqlite v1.60.1
 )
 

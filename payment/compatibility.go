@@ -41,6 +41,9 @@ type Settings struct {
 	// MinDays and MaxDays bound how far away the execution day is.
 	MinDays int
 	MaxDays int
+	// OpenDaysOnly means that the execution day has to be an open day of the
+	// calendar that OpenDay goes by.
+	OpenDaysOnly bool
 }
 
 // Severity says whether an incompatibility excludes the connector.
@@ -83,7 +86,7 @@ type compatibilityRule func(p *Payment, s Settings, now time.Time) (Reason, bool
 
 var compatibilityRules = []compatibilityRule{
 	bulkRule, dateTypeRule, frequencyRule, schemeRule, currencyRule, payerRule,
-	minAmountRule, maxAmountRule, minDateRule, maxDateRule, trustedRule,
+	minAmountRule, maxAmountRule, minDateRule, maxDateRule, openDayRule, trustedRule,
 }
 
 func bulkRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
@@ -150,22 +153,36 @@ func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
+// openDayRule says which day would do instead: the next one that is open.
+func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	day, dated := p.namedDay()
+	scheme := p.Instructions[0].Beneficiary.Scheme
+	if !dated || !s.OpenDaysOnly || OpenDay(day, scheme) {
+		return Reason{}, false
+	}
+	return Reason{"nspExecDate", Incompatible, "This bank executes on open days only.", openDayFrom(day, scheme).String(), day.String()}, true
+}
+
 func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	return Reason{"trustBenef", Warning, "The beneficiary must be a trusted one of the payer's account.", s.TrustedBeneficiary, p.DateType()},
 		slices.Contains(s.TrustedBeneficiary, p.DateType())
 }
 
-// daysAhead is the distance from today to the day the payment names, in days.
-func (p *Payment) daysAhead(now time.Time) (int, bool) {
+// namedDay is the day that the payment names for its execution, of a series
+// the first, and false when it names none.
+func (p *Payment) namedDay() (passerelle.Date, bool) {
 	day := p.Instructions[0].ExecutionDate
 	if p.DateType() == Periodic {
 		day = p.Instructions[0].StartDate
 	}
-	if day == (passerelle.Date{}) {
-		return 0, false
-	}
+	return day, !day.IsZero()
+}
+
+// daysAhead is the distance from today to the day the payment names, in days.
+func (p *Payment) daysAhead(now time.Time) (int, bool) {
+	day, dated := p.namedDay()
 	today := passerelle.DateOf(now, time.UTC)
-	return int(day.In(time.UTC).Sub(today.In(time.UTC)).Hours() / 24), true
+	return int(day.In(time.UTC).Sub(today.In(time.UTC)).Hours() / 24), dated
 }
 
 // decimal writes minor units of the payment's currency as an exact number.

@@ -31,6 +31,7 @@ func TestIncompatibilities(t *testing.T) {
 		d.Instructions = d.Instructions[:1]
 		d.Instructions[0].DateType, d.Instructions[0].StartDate, d.Instructions[0].Frequency = payment.Periodic, day(t, "2026-11-24"), "weekly"
 	}
+	openDays := func(s *payment.Settings) { s.OpenDaysOnly = true }
 	given := func(d *payment.Draft) { account := line().Beneficiary; d.Payer = &account }
 	tests := map[string]struct {
 		change func(*payment.Settings)
@@ -63,7 +64,14 @@ func TestIncompatibilities(t *testing.T) {
 		"near enough":           {func(s *payment.Settings) { s.MinDays = 3; s.MaxDays = 3 }, deferred("2026-11-24"), nil},
 		"too far":               {func(s *payment.Settings) { s.MaxDays = 30 }, deferred("9999-12-31"), &payment.Reason{Code: "maxDateDelta", ConnectorValue: 30}},
 		"no day to be too near": {func(s *payment.Settings) { s.MinDays = 4 }, nil, nil},
-		"trusted beneficiary":   {func(s *payment.Settings) { s.TrustedBeneficiary = []payment.DateType{payment.Instant} }, nil, &payment.Reason{Code: "trustBenef", Severity: payment.Warning, ConnectorValue: []payment.DateType{payment.Instant}, PaymentValue: payment.Instant}},
+		"closed day":            {openDays, deferred("2026-12-25"), &payment.Reason{Code: "nspExecDate", ConnectorValue: "2026-12-28", PaymentValue: "2026-12-25"}},
+		"open day":              {openDays, deferred("2026-12-24"), nil},
+		"series from a closed day": {openDays, func(d *payment.Draft) {
+			periodic(d)
+			d.Instructions[0].StartDate = day(t, "2026-11-22")
+		}, &payment.Reason{Code: "nspExecDate", ConnectorValue: "2026-11-23", PaymentValue: "2026-11-22"}},
+		"no day to be closed": {openDays, nil, nil},
+		"trusted beneficiary": {func(s *payment.Settings) { s.TrustedBeneficiary = []payment.DateType{payment.Instant} }, nil, &payment.Reason{Code: "trustBenef", Severity: payment.Warning, ConnectorValue: []payment.DateType{payment.Instant}, PaymentValue: payment.Instant}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

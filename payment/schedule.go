@@ -1,0 +1,73 @@
+package payment
+
+import (
+	"iter"
+	"sort"
+	"time"
+
+	"passerelle"
+)
+
+// interval is the distance between two occurrences.
+type interval struct{ days, months int }
+
+var intervals = map[Frequency]interval{
+	"daily":        {days: 1},
+	"weekly":       {days: 7},
+	"two-weekly":   {days: 14},
+	"monthly":      {months: 1},
+	"two-monthly":  {months: 2},
+	"quarterly":    {months: 3},
+	"four-monthly": {months: 4},
+	"semiannually": {months: 6},
+	"yearly":       {months: 12},
+}
+
+// endOfCalendar is the last day that can be written as a date.
+var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
+
+// mostOccurrences is more than any order can have: one for each day there is.
+const mostOccurrences = 9999 * 366
+
+// Occurrences yields the scheduled days of a periodic instruction, oldest
+// first: from its start on, at its frequency, to its end date at the latest or,
+// where it has none, to the end of the year 9999. Intervals of months keep to
+// the day of the start, and fall on the last day of a month that is too short
+// for it. A scheduled day may be a closed one. What is not periodic has none.
+func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
+	return func(yield func(passerelle.Date) bool) {
+		for n := 0; in.scheduled(n) && yield(in.occurrence(n)); n++ {
+			continue
+		}
+	}
+}
+
+// lastOccurrence is the last scheduled day, or no date where nothing is
+// scheduled. It does not walk: a daily order can run for millennia.
+func (in Instruction) lastOccurrence() passerelle.Date {
+	n := sort.Search(mostOccurrences, func(n int) bool { return !in.scheduled(n) })
+	if n == 0 {
+		return passerelle.Date{}
+	}
+	return in.occurrence(n - 1)
+}
+
+// scheduled reports whether there is an occurrence n, counted from 0. If there
+// is, there are all before it.
+func (in Instruction) scheduled(n int) bool {
+	if _, repeats := intervals[in.Frequency]; !repeats || in.DateType != Periodic || in.StartDate.IsZero() {
+		return false
+	}
+	end := in.EndDate
+	if end.IsZero() {
+		end = endOfCalendar
+	}
+	return in.occurrence(n).Compare(end) <= 0
+}
+
+// occurrence counts from the start, never from the occurrence before, which
+// may be the last day of a short month.
+func (in Instruction) occurrence(n int) passerelle.Date {
+	every := intervals[in.Frequency]
+	return in.StartDate.AddMonths(n * every.months).AddDays(n * every.days)
+}
