@@ -123,8 +123,13 @@ func (s *stage) populate(t testing.TB, who *tenant) {
 	}
 }
 
-// pass lets real time pass.
-func (s *stage) pass(d time.Duration) { s.elapsed.Add(int64(d)) }
+// pass lets real time pass, in which service tokens expire.
+func (s *stage) pass(d time.Duration) {
+	s.elapsed.Add(int64(d))
+	for _, tenant := range s.tenants {
+		clear(tenant.tokens)
+	}
+}
 
 func (s *stage) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
@@ -319,9 +324,6 @@ func (s *stage) make(t testing.TB, who *tenant, name string) string {
 	case "expired":
 		grant := s.issue(t, who, "payments:admin")
 		s.pass(time.Hour)
-		for _, tenant := range s.tenants {
-			clear(tenant.tokens)
-		}
 		return grant.Text
 	case "revoked":
 		return s.revoked(t, who)

@@ -1,0 +1,88 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/internal/store/storetest"
+)
+
+// FuzzAPI: whatever comes, the answer is no fault of the service, refusals
+// have the error body, and what is accepted fits the OpenAPI document. The
+// token of the request is chosen by number.
+func FuzzAPI(f *testing.F) {
+	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
+		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
+		{"POST", "/2.0/payments", "show_sensitive", "application/json", "Idempotency-Key: k", bulkDraft},
+		{"PUT", "/2.0/payments/1", "", "application/json", "", `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`},
+		{"POST", "/2.0/payments/1/scopedtoken", "scope=payments:validate", "", "", ""},
+		{"GET", "/2.0/payments", "limit=1&order_by=amount&reverse&min_date=2026&cursor=e30.e30", "", "", ""},
+		{"POST", "/2.0/auth/token", "", "application/x-www-form-urlencoded", "Authorization: Basic MTox", "scope=payments:admin&client_id=1"},
+		{"POST", "/webhooks/auth", "type=hmac_signature&name=n", "multipart/form-data; boundary=b", "", multipart("a", "b")},
+		{"POST", "/2.0/webhooks", "", "application/json", "", `{"event":"USER_SYNCED","url":"https://client.example/","id_auth":null}`},
+		{"POST", "/2.0/sandbox/clock", "", "application/json", "", `{"advance":"1h"}`},
+		{"DELETE", "/2.0//webhooks/-1/", "%zz", "\x00", "X-Forwarded-Host: \xff", "\xff\x00"},
+	} {
+		f.Add(uint8(1), seed.method, seed.path, seed.query, seed.contentType, seed.header, seed.body)
+	}
+	s := newStage(f, storetest.SQLite(f))
+	tokens := []string{"", "admin", "validate", "config"}
+	f.Fuzz(func(t *testing.T, who uint8, method, path, query, contentType, header, body string) {
+		request := wild(s, method, path, query, body)
+		if request == nil {
+			return
+		}
+		request.Header.Set("Content-Type", contentType)
+		if name, value, found := strings.Cut(header, ": "); found {
+			request.Header[http.CanonicalHeaderKey(name)] = []string{value}
+		}
+		if token := tokens[int(who)%len(tokens)]; token != "" {
+			request.Header.Set("Authorization", "Bearer "+s.token(t, "", token, 0))
+		}
+		r := s.handle(request)
+		if fault := r.tame(method); fault != "" {
+			t.Errorf("%s: %d %v %s", fault, r.status, r.header, r.body)
+		}
+		request.URL.Opaque = request.URL.EscapedPath()
+		if err := s.contract.check(ask{method: method, path: path + "?", body: body}, request, r); err != nil {
+			t.Errorf("%d %s: %v", r.status, r.body, err)
+		}
+	})
+}
+
+// wild is a request as a client could bring it past net/http, or nil. Pages
+// and receivers are not of the interface, and moving a clock for years of
+// payments is not of interest.
+func wild(s *stage, method, path, query, body string) *http.Request {
+	if !strings.HasPrefix(path, "/") || method == "" || strings.ContainsAny(method+query, " \r\n\t\x00") {
+		return nil
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return nil
+	}
+	request := httptest.NewRequest("GET", s.Origin, strings.NewReader(body))
+	request.Method, request.URL = method, &url.URL{Path: plain, RawPath: path, RawQuery: query}
+	return request
+}
+
+func (s *stage) handle(request *http.Request) reply {
+	w := httptest.NewRecorder()
+	s.API().ServeHTTP(w, request)
+	return reply{status: w.Code, header: w.Header(), body: w.Body.Bytes()}
+}
+
+// tame is fault for an answer that did not pass the listener, which gives
+// requests their identifiers.
+func (r reply) tame(method string) string {
+	r.header = r.header.Clone()
+	if slices.Equal(r.header["X-Request-Id"], []string{""}) {
+		r.header.Set("X-Request-Id", "1")
+		r.body = []byte(strings.Replace(string(r.body), `"request_id":""`, `"request_id":"1"`, 1))
+	}
+	return r.fault(method)
+}
