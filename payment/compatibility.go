@@ -82,6 +82,15 @@ func Eligible(reasons []Reason) bool {
 	return !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Severity == Incompatible })
 }
 
+// IncompatibilityCodes lists every code a Reason can have, in the order of the
+// interface specification.
+func IncompatibilityCodes() []string {
+	return []string{
+		"maxAmount", "minAmount", "maxBulk", "maxDateDelta", "minDateDelta", "nspDateType", "nspFrequency",
+		"nspBulk", "nspBenefScheme", "nspPayer", "nspExecDate", "nspCurrency", "trustBenef",
+	}
+}
+
 type compatibilityRule func(p *Payment, s Settings, now time.Time) (Reason, bool)
 
 var compatibilityRules = []compatibilityRule{
@@ -153,14 +162,17 @@ func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
-// openDayRule says which day would do instead: the next one that is open.
+// openDayRule says which day would do instead: the next one that is open to
+// the first line whose bank is closed.
 func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	day, dated := p.namedDay()
-	scheme := p.Instructions[0].Beneficiary.Scheme
-	if !dated || !s.OpenDaysOnly || OpenDay(day, scheme) {
+	closed := func(in Instruction) bool { return !OpenDay(day, in.Beneficiary.Scheme) }
+	i := slices.IndexFunc(p.Instructions, closed)
+	if !dated || !s.OpenDaysOnly || i < 0 {
 		return Reason{}, false
 	}
-	return Reason{"nspExecDate", Incompatible, "This bank executes on open days only.", openDayFrom(day, scheme).String(), day.String()}, true
+	open := openDayFrom(day, p.Instructions[i].Beneficiary.Scheme)
+	return Reason{"nspExecDate", Incompatible, "This bank executes on open days only.", open.String(), day.String()}, true
 }
 
 func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -21,6 +22,9 @@ const (
 	MaxBankPaymentID = 255
 	// MaxReportFields bounds how much a payer can be asked at once.
 	MaxReportFields = 100
+	// MaxOccurrences bounds the executions of a periodic order, in number: a
+	// century of daily ones.
+	MaxOccurrences = 36525
 	// MaxFieldName bounds the technical name of a field, its pattern and the
 	// value of a choice, which mean something else when cut and are refused.
 	MaxFieldName = 1000
@@ -32,10 +36,9 @@ const (
 // tells nothing about the payment, whose outcome stays as unknown as before.
 var ErrSenseless = errors.New("report makes no sense")
 
-// fault says why a report about a payment of so many lines makes no sense, or
-// "" when it does. To ignore the part that is not understood would be to guess
+// fault says why a report about the payment makes no sense, or "" when it does. To ignore the part that is not understood would be to guess
 // what became of somebody's money.
-func (r Report) fault(lines int) string {
+func (r Report) fault(p *Payment) string {
 	switch {
 	case !known(r.Status, Awaiting, Processing, Settled, Declined):
 		return fmt.Sprintf("unknown status %.40q", r.Status)
@@ -43,17 +46,42 @@ func (r Report) fault(lines int) string {
 		return fmt.Sprintf("unknown action %.40q", r.Action)
 	case !known(r.By, "", ByClient, ByPayer, ByBank, ByService):
 		return fmt.Sprintf("unknown actor %.40q", r.By)
+	case !known(r.Cancellation, "", CancellationAwaiting, CancellationGranted, CancellationRefused):
+		return fmt.Sprintf("unknown cancellation %.40q", r.Cancellation)
 	case r.ValidateURI != "" && !reachable(r.ValidateURI):
 		return "the address to validate at is not an http(s) URL"
-	case r.Status == Awaiting && r.Action == Redirect && r.ValidateURI == "":
+	case r.leadsNowhere():
 		return "a redirect without an address"
 	}
 	for _, line := range r.Lines {
-		if fault := line.fault(lines); fault != "" {
+		if fault := line.fault(len(p.Instructions)); fault != "" {
 			return fault
 		}
 	}
-	return fieldsFault(r.Fields)
+	return cmp.Or(occurrencesFault(r.Occurrences, p.DateType()), fieldsFault(r.Fields))
+}
+
+// leadsNowhere reports whether the payer is asked to go and not told where.
+func (r Report) leadsNowhere() bool {
+	cancelling := r.Cancellation == CancellationAwaiting
+	going := r.Action == Redirect || (cancelling && r.Action == "")
+	return going && r.ValidateURI == "" && (r.Status == Awaiting || cancelling)
+}
+
+// occurrencesFault refuses what cannot be told apart from what was heard
+// before: executions without a day, or in no order.
+func occurrencesFault(all []Occurrence, dates DateType) string {
+	switch {
+	case len(all) > 0 && dates != Periodic:
+		return fmt.Sprintf("%d occurrences of what is not periodic", len(all))
+	case len(all) > MaxOccurrences:
+		return fmt.Sprintf("%d occurrences", len(all))
+	case !slices.IsSortedFunc(all, func(a, b Occurrence) int { return a.Day.Compare(b.Day) }):
+		return "occurrences that are not in the order of their days"
+	case len(all) > 0 && all[0].Day.IsZero():
+		return "an occurrence without a day"
+	}
+	return ""
 }
 
 func (l Line) fault(lines int) string {
@@ -126,12 +154,20 @@ func (r Report) tidy() Report {
 	if r.By == "" {
 		r.By = ByBank
 	}
-	r.Lines, r.Fields = slices.Clone(r.Lines), slices.Clone(r.Fields)
+	if r.Cancellation == CancellationAwaiting && r.Action == "" {
+		r.Action = Redirect
+	}
+	r.Lines, r.Fields, r.Occurrences = slices.Clone(r.Lines), slices.Clone(r.Fields), slices.Clone(r.Occurrences)
 	for i := range r.Lines {
 		r.Lines[i] = r.Lines[i].tidy()
 	}
 	for i := range r.Fields {
 		r.Fields[i] = r.Fields[i].tidy()
+	}
+	for i, one := range r.Occurrences {
+		if one.Code != "" && !one.Code.known() {
+			r.Occurrences[i].Code = NoSpecifiedReason
+		}
 	}
 	return r
 }

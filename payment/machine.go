@@ -145,7 +145,8 @@ func (p *Payment) move(to State, cause Cause, now time.Time) Transition {
 		p.Validated = &now
 	}
 	if to.Final() {
-		p.Action, p.ValidateURI, p.Fields, p.Detail = "", "", nil, ""
+		p.Action, p.ValidateURI, p.Fields = "", "", nil
+		p.leaveCancelling(NoteCancellationOvertaken, cause.Actor, now)
 	}
 	return t
 }

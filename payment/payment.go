@@ -29,7 +29,7 @@ const (
 // codes as a generic refusal.
 type ErrorCode string
 
-// The error codes of the interface specification.
+// The error codes of the interface specification; ErrorCodes lists them.
 const (
 	InvalidEmitter       ErrorCode = "invalidEmitter"
 	InsufficientFunds    ErrorCode = "insufficientFunds"
@@ -51,6 +51,15 @@ const (
 	WebsiteUnavailable   ErrorCode = "websiteUnavailable"
 	Bug                  ErrorCode = "bug"
 )
+
+// ErrorCodes lists every error code, in the order of the interface specification.
+func ErrorCodes() []ErrorCode {
+	return []ErrorCode{
+		InvalidEmitter, InsufficientFunds, InvalidAmount, InvalidCurrency, InvalidDate, InvalidBeneficiary, InvalidLabel,
+		InvalidReferenceID, RegulatoryReason, AuthenticationFailed, NoAnswerFromCustomer, NoSpecifiedReason, CancelledByUser,
+		CancelledByClient, ConfirmationRefused, BankMessage, InvalidValue, WebsiteUnavailable, Bug,
+	}
+}
 
 // DateType says when a bank is to execute an instruction.
 type DateType string
@@ -124,8 +133,12 @@ type Instruction struct {
 	State               InstructionState
 	ErrorCode           ErrorCode
 	ErrorDescription    string
-	// Executed is the day the bank really executed the line.
+	// Executed is the day the bank really executed the line, of a periodic one
+	// the day of its last execution.
 	Executed passerelle.Date
+	// Occurred is the day of the newest execution of a periodic line that was
+	// heard of, failed ones included.
+	Occurred passerelle.Date
 }
 
 // Payment is one payment and its lines. Fields are changed by the methods of
@@ -162,6 +175,21 @@ type Payment struct {
 	PayerIdentity    *passerelle.Identity
 	OperatorIdentity *passerelle.Identity
 	Instructions     []Instruction
+	// CancelCode is the code that a cancellation will end with when it is
+	// granted: who asked for it. It is empty when none was asked for, or the
+	// last one was refused.
+	CancelCode ErrorCode
+	// CancelRedirectURI and CancelState say where the payer returns after the
+	// bank's page of a cancellation.
+	CancelRedirectURI string
+	CancelState       string
+	// Website is the value of the payment field of that name.
+	Website string
+	// TermsVersion is the version of the terms that the payer accepted, empty
+	// when none were.
+	TermsVersion string
+	// Notes wait to be stored; see TakeNotes.
+	Notes []Note
 }
 
 // DateType is the execution date type, which all lines share.

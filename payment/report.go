@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,7 +42,7 @@ type Line struct {
 type Report struct {
 	Status Status
 	// Action, ValidateURI and Fields say what the payer has to do while the
-	// status is Awaiting.
+	// status is Awaiting, or to approve the cancellation while that is.
 	Action      Action
 	ValidateURI string
 	Fields      []Field
@@ -58,9 +59,12 @@ type Report struct {
 	// By is who ended a declined order; the bank unless said otherwise.
 	By Actor
 	// Cancellation is what the bank says of a cancellation it was asked for;
-	// empty when there was none.
+	// empty when there was none. Status goes on to say where the order itself
+	// stands; a cancellation awaiting approval without an Action is a Redirect.
 	Cancellation Cancellation
-	// Occurrences are the executions of a periodic order so far, oldest first.
+	// Occurrences are the executions of a periodic order so far, oldest first;
+	// like Lines, they come with every status but Awaiting. A connector to a
+	// bank that tells none settles the line as accepted.
 	Occurrences []Occurrence
 	// CheckAfter is how long to wait before asking again; zero leaves it to
 	// the service.
@@ -110,17 +114,16 @@ var ErrStale = errors.New("report is older than the payment")
 // between, and returns a step for each transition; the last one shows the
 // payment as it is left. A report that only repeats what is known returns no
 // step. One that lags behind returns ErrStale, as does every report in a final
-// state; one that makes no sense returns ErrSenseless. With an error nothing
-// changes, and neither do copies of the payment made before.
+// state; one that makes no sense returns ErrSenseless. Of both a note is made,
+// to be stored although there was an error; other than that, nothing changes
+// with an error, and copies of the payment made before never do.
 func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
-	if p.State.Final() || (r.Status == Awaiting && p.State == Pending) {
-		return nil, ErrStale
-	}
-	if fault := r.fault(len(p.Instructions)); fault != "" {
-		return nil, fmt.Errorf("%w: %s", ErrSenseless, fault)
+	if err := p.follows(r); err != nil {
+		p.recordReport(r, err, now)
+		return nil, err
 	}
 	next := p.clone()
-	steps, err := next.follow(r.tidy(), now)
+	steps, err := next.follow(r.tidy().concede(p.CancelCode), now)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +134,26 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	return steps, nil
 }
 
+// follows says why a report cannot be followed. A granted cancellation is news
+// whatever else was known.
+func (p *Payment) follows(r Report) error {
+	behind := r.Status == Awaiting && p.State == Pending && r.Cancellation != CancellationGranted
+	if p.State.Final() || behind {
+		return ErrStale
+	}
+	if fault := r.fault(p); fault != "" {
+		return fmt.Errorf("%w: %s", ErrSenseless, fault)
+	}
+	return nil
+}
+
 func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 	if r.BankPaymentID != "" {
 		p.BankPaymentID = r.BankPaymentID
+	}
+	p.hearCancellation(r, now)
+	if r.Status != Awaiting {
+		p.hearOccurrences(r.Occurrences, now)
 	}
 	if r.Status == Declined && p.State != Pending && !r.pays() {
 		return p.Refuse(r.refusal(), r.cause(Refused), now)
@@ -152,14 +172,14 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 	var steps []Step
 	if p.State == Created {
-		step, err := p.step(Cause{Trigger: Validated, Actor: ByPayer, Bank: r.Raw}, now, func() { p.ask(r) })
+		step, err := p.step(Cause{Trigger: Validated, Actor: ByPayer, Bank: r.Raw}, now, func() { p.askUnlessCancelling(r) })
 		if err != nil {
 			return nil, err
 		}
 		steps = append(steps, step)
 	}
 	if r.Status == Awaiting {
-		p.ask(r)
+		p.askUnlessCancelling(r)
 		return steps, nil
 	}
 	if p.State == Validating {
@@ -176,9 +196,17 @@ func (p *Payment) ask(r Report) {
 	p.Action, p.ValidateURI, p.Fields = r.Action, r.ValidateURI, r.Fields
 }
 
-// send ends the payer's part: nothing is left to do, every line is at the bank.
+// askUnlessCancelling keeps what the payer has to do for a cancellation.
+func (p *Payment) askUnlessCancelling(r Report) {
+	if p.Detail != Cancelling {
+		p.ask(r)
+	}
+}
+
+// send ends the payer's part: nothing is left to do but for a cancellation, and
+// every line is at the bank.
 func (p *Payment) send() {
-	p.Action, p.ValidateURI, p.Fields = "", "", nil
+	p.askUnlessCancelling(Report{})
 	for i := range p.Instructions {
 		p.Instructions[i].State = InstructionPending
 	}
@@ -190,7 +218,8 @@ func (p *Payment) note(lines []Line) {
 	for _, line := range lines {
 		in := &p.Instructions[line.Position]
 		if in.State == InstructionPending && line.State != InstructionPending {
-			in.State, in.ErrorCode, in.ErrorDescription, in.Executed = line.State, line.Code, line.Description, line.Executed
+			in.State, in.ErrorCode, in.ErrorDescription = line.State, line.Code, line.Description
+			in.executed(line.Executed)
 		}
 	}
 }
@@ -208,9 +237,42 @@ func (p *Payment) closeLines(r Report, now time.Time) {
 func (p *Payment) finishOpenLines(day passerelle.Date) {
 	for i := range p.Instructions {
 		if in := &p.Instructions[i]; in.State == InstructionPending {
-			in.State, in.Executed = InstructionDone, day
+			in.State = InstructionDone
+			in.executed(cmp.Or(in.Executed, day))
 		}
 	}
+}
+
+// executed moves the day of execution on; a periodic line has many.
+func (in *Instruction) executed(day passerelle.Date) {
+	if day.Compare(in.Executed) > 0 {
+		in.Executed = day
+	}
+}
+
+// hearOccurrences notes the executions of a periodic order that are new. One
+// that failed is news like any other and does not end the order.
+func (p *Payment) hearOccurrences(all []Occurrence, now time.Time) {
+	in := &p.Instructions[0]
+	heard := cmp.Or(in.Occurred, in.Executed)
+	for _, one := range all {
+		if one.Code == "" {
+			in.executed(one.Day)
+		}
+		if one.Day.Compare(heard) > 0 {
+			in.Occurred = one.Day
+			kind, text := one.note()
+			p.record(kind, ByBank, text, now)
+		}
+	}
+}
+
+// note is the kind and the text of a note about the occurrence.
+func (o Occurrence) note() (kind, text string) {
+	if o.Code == "" {
+		return NoteOccurrence, o.Day.String()
+	}
+	return NoteOccurrenceFailed, o.Day.String() + " " + string(o.Code)
 }
 
 // rollUp lets the lines decide the state of the whole.
@@ -218,6 +280,9 @@ func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	trigger, settled := outcome(p.Instructions)
 	if !settled {
 		return nil, nil
+	}
+	if trigger == Refused && r.Cancellation == CancellationGranted {
+		return p.Refuse(r.refusal(), r.cause(trigger), now)
 	}
 	if trigger == Refused {
 		return p.Refuse(p.firstRefusal(), r.cause(trigger), now)

@@ -103,6 +103,7 @@ func TestApplyFromEveryState(t *testing.T) {
 				if got != want || err != nil {
 					t.Errorf("%q, %v; want %q", got, err, want)
 				}
+				wantNotes(t, p, map[string]string{"stale": "staleReport " + report.Raw}[want])
 				if diff := cmp.Diff(before, *p, dates); (want == "stale" || want == "") && diff != "" {
 					t.Errorf("the payment changed: %s", diff)
 				}
@@ -314,6 +315,10 @@ func TestNonsense(t *testing.T) {
 		"an endless pattern":      awaitingFields(payment.Field{Name: "a", Type: "text", Regex: strings.Repeat("x", 1001)}),
 		"a choice with NUL":       awaitingFields(payment.Field{Name: "a", Type: "list", Values: []payment.FieldValue{{Value: "\x00"}}}),
 		"too many fields":         awaitingFields(make([]payment.Field, 101)...),
+		"unknown cancellation":    {Status: payment.Processing, Cancellation: "perhaps"},
+		"approval of what":        {Status: payment.Processing, Cancellation: payment.CancellationAwaiting},
+		"nowhere to approve":      {Status: payment.Processing, Cancellation: payment.CancellationAwaiting, Action: payment.Redirect},
+		"a series of one":         {Status: payment.Processing, Occurrences: []payment.Occurrence{{Day: day(t, "2026-11-20")}}},
 	}
 	for name, report := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -323,6 +328,7 @@ func TestNonsense(t *testing.T) {
 			if !errors.Is(err, payment.ErrSenseless) || steps != nil {
 				t.Errorf("%v, %v", trail(steps), err)
 			}
+			wantNotes(t, p, "senselessReport "+err.Error())
 			if diff := cmp.Diff(before, *p, dates); diff != "" {
 				t.Errorf("the payment changed: %s", diff)
 			}

@@ -15,13 +15,7 @@ func (Action) Values() []string {
 }
 
 // Values lists the error codes.
-func (ErrorCode) Values() []string {
-	return words([]ErrorCode{
-		InvalidEmitter, InsufficientFunds, InvalidAmount, InvalidCurrency, InvalidDate, InvalidBeneficiary, InvalidLabel,
-		InvalidReferenceID, RegulatoryReason, AuthenticationFailed, NoAnswerFromCustomer, NoSpecifiedReason, CancelledByUser,
-		CancelledByClient, ConfirmationRefused, BankMessage, InvalidValue, WebsiteUnavailable, Bug,
-	})
-}
+func (ErrorCode) Values() []string { return words(ErrorCodes()) }
 
 // Values lists the execution date types.
 func (DateType) Values() []string { return words(DateTypes()) }

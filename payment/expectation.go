@@ -1,0 +1,30 @@
+package payment
+
+import "passerelle"
+
+// expectations says what each action waits for, in the words of the requests
+// of the interface specification. The empty action is that of a payment whose
+// bank waits for nobody.
+var expectations = map[Action]string{
+	Redirect:      "the payer to follow validate_uri (action redirect)",
+	Decoupled:     "the body resume (action decoupled)",
+	FillFields:    "the body fields (action additionalInformationNeeded)",
+	Confirm:       "the body confirm (action confirm)",
+	PSUValidation: "the body psu_validate (action psuValidation)",
+	"":            "nothing but its bank",
+}
+
+// Expects reports whether the payment waits for an answer to the action; the
+// empty action stands for the validation of a payment that is created. The
+// error is a Conflict that names what is expected instead.
+func (p *Payment) Expects(action Action) error {
+	switch {
+	case p.State.Final():
+		return passerelle.Conflicting("The payment is %s and takes no more answers.", p.State)
+	case p.State == Created && action != "":
+		return passerelle.Conflicting("The payment is created and expects to be validated first (the body validated).")
+	case p.State != Created && (action == "" || p.Action != action):
+		return passerelle.Conflicting("The payment is %s and expects %s.", p.State, expectations[p.Action])
+	}
+	return nil
+}
