@@ -2,7 +2,11 @@ package storetest
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +20,7 @@ import (
 type Inspection struct {
 	t      testing.TB
 	pool   *sql.DB
+	tables []string
 	counts string
 }
 
@@ -48,6 +53,7 @@ func Inspect(t testing.TB, url string) *Inspection {
 	i.query(tables, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
+		i.tables = append(i.tables, name)
 		selects = append(selects, `SELECT '`+name+`', count(*) FROM "`+name+`"`)
 		return err
 	})
@@ -99,4 +105,39 @@ func (i *Inspection) Events() []Event {
 		return err
 	})
 	return events
+}
+
+// Digest is a hash of every value of every table, but for the identifiers
+// that processes have reserved. Two that are equal saw the same.
+func (i *Inspection) Digest() string {
+	i.t.Helper()
+	hash := sha256.New()
+	for _, table := range i.tables {
+		if table == "sequence" {
+			continue
+		}
+		var lines []string
+		i.query(`SELECT * FROM "`+table+`"`, func(rows *sql.Rows) error {
+			line, err := printed(rows)
+			lines = append(lines, line)
+			return err
+		})
+		slices.Sort(lines)
+		fmt.Fprintln(hash, table, lines)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+func printed(rows *sql.Rows) (string, error) {
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	values := make([]any, len(columns))
+	into := make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	err = rows.Scan(into...)
+	return fmt.Sprintf("%q", values), err
 }
