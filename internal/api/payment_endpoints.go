@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/initiation"
@@ -144,10 +145,34 @@ func optionalDate(field, value string) (passerelle.Date, error) {
 	return passerelle.ParseDate(field, value)
 }
 
+// connectorInput names a connector; the UUID wins over the deprecated number.
+type connectorInput struct {
+	IDConnector   *int64 `body:"id_connector" doc:"deprecated, see connector_uuid"`
+	ConnectorUUID string `body:"connector_uuid" doc:"connector to use; must be able to carry the payment; one chosen before is kept when omitted"`
+}
+
+func (in connectorInput) byNumber() bool { return in.ConnectorUUID == "" && in.IDConnector != nil }
+
+func (in connectorInput) connector() string {
+	if in.byNumber() {
+		return strconv.FormatInt(*in.IDConnector, 10)
+	}
+	return in.ConnectorUUID
+}
+
+// blame makes an error about the connector name the field that came.
+func (in connectorInput) blame(err error) error {
+	const field = "connector_uuid"
+	var told *passerelle.Error
+	if !in.byNumber() || !errors.As(err, &told) || told.Field != field {
+		return err
+	}
+	return passerelle.InvalidField("id_connector", "%s", strings.TrimPrefix(told.Message, field+": "))
+}
+
 type createPaymentInput struct {
 	Sensitive
-	IDConnector       *int64             `body:"id_connector" doc:"deprecated, see connector_uuid"`
-	ConnectorUUID     string             `body:"connector_uuid" doc:"connector to pre-select; must be able to carry the payment"`
+	connectorInput
 	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to" example:"https://shop.example/back"`
 	ClientState       string             `body:"client_state" doc:"comes back as state, at most 2000 characters"`
 	Instructions      []instructionInput `body:"instructions,required" doc:"1 to 1000, of one currency and one execution date type"`
@@ -166,14 +191,14 @@ func (s *Service) createPayment(ctx context.Context, c *Caller, in createPayment
 	}
 	p, err := s.Initiation.Create(ctx, c.Domain, initiation.Creation{By: c.Client, Draft: draft, Strict: c.Strict, Execution: c.Execution})
 	if err != nil {
-		return wire.Payment{}, err
+		return wire.Payment{}, in.blame(err)
 	}
 	return wire.NewPayment(p, s.view(c, in.Sensitive)), nil
 }
 
 func (in createPaymentInput) draft() (payment.Draft, error) {
 	d := payment.Draft{
-		Connector: connectorName(in.ConnectorUUID, in.IDConnector), ClientRedirectURI: in.ClientRedirectURI,
+		Connector: in.connector(), ClientRedirectURI: in.ClientRedirectURI,
 		ClientState: in.ClientState, Payer: in.Payer.account(),
 	}
 	for i, line := range in.Instructions {
@@ -191,19 +216,10 @@ func (in createPaymentInput) draft() (payment.Draft, error) {
 	return d, err
 }
 
-// connectorName prefers the UUID to the deprecated number.
-func connectorName(uuid string, id *int64) string {
-	if uuid == "" && id != nil {
-		return strconv.FormatInt(*id, 10)
-	}
-	return uuid
-}
-
 type validatePaymentInput struct {
 	onePaymentInput
 	Sensitive
-	IDConnector       *int64            `body:"id_connector" doc:"deprecated, see connector_uuid"`
-	ConnectorUUID     string            `body:"connector_uuid" doc:"connector to use, unless one was chosen before"`
+	connectorInput
 	ValidateMechanism string            `body:"validate_mechanism" doc:"webauth when omitted"`
 	Fields            map[string]string `body:"fields" doc:"values of the connector's payment fields"`
 	Website           *string           `body:"website" doc:"deprecated: the field website"`
@@ -217,11 +233,11 @@ func (s *Service) validatePayment(ctx context.Context, c *Caller, in validatePay
 		return wire.Payment{}, err
 	}
 	_, err := s.Initiation.Validate(ctx, c.Domain, in.ID, initiation.Choice{
-		Connector: connectorName(in.ConnectorUUID, in.IDConnector), Mechanism: in.ValidateMechanism, Fields: in.fields(),
+		Connector: in.connector(), Mechanism: in.ValidateMechanism, Fields: in.fields(),
 		Payer: in.Payer.account(), WebviewURL: in.WebviewURL, Validated: in.Validated,
 	})
 	if err != nil {
-		return wire.Payment{}, err
+		return wire.Payment{}, in.blame(err)
 	}
 	return s.onePayment(ctx, c, readPaymentInput{in.onePaymentInput, in.Sensitive})
 }

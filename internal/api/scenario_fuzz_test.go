@@ -30,7 +30,7 @@ func FuzzAPI(f *testing.F) {
 		f.Add(uint8(1), seed.method, seed.path, seed.query, seed.contentType, seed.header, seed.body)
 	}
 	s := newStage(f, storetest.SQLite(f))
-	tokens := []string{"", "admin", "validate", "config"}
+	handler, tokens := s.API(), []string{"", "admin", "validate", "config"}
 	f.Fuzz(func(t *testing.T, who uint8, method, path, query, contentType, header, body string) {
 		request := wild(s, method, path, query, body)
 		if request == nil {
@@ -43,7 +43,9 @@ func FuzzAPI(f *testing.F) {
 		if token := tokens[int(who)%len(tokens)]; token != "" {
 			request.Header.Set("Authorization", "Bearer "+s.token(t, "", token, 0))
 		}
-		r := s.handle(request)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, request)
+		r := reply{status: w.Code, header: w.Header(), body: w.Body.Bytes()}
 		if fault := r.tame(method); fault != "" {
 			t.Errorf("%s: %d %v %s", fault, r.status, r.header, r.body)
 		}
@@ -68,12 +70,6 @@ func wild(s *stage, method, path, query, body string) *http.Request {
 	request := httptest.NewRequest("GET", s.Origin, strings.NewReader(body))
 	request.Method, request.URL = method, &url.URL{Path: plain, RawPath: path, RawQuery: query}
 	return request
-}
-
-func (s *stage) handle(request *http.Request) reply {
-	w := httptest.NewRecorder()
-	s.API().ServeHTTP(w, request)
-	return reply{status: w.Code, header: w.Header(), body: w.Body.Bytes()}
 }
 
 // tame is fault for an answer that did not pass the listener, which gives

@@ -234,7 +234,7 @@ func TestPaymentsRefused(t *testing.T) {
 	}
 	edits = append(edits,
 		edit{name: "blank label", field: "instructions[0].label", code: "missingParameter", set: map[string]any{"instructions[0].label": " "}},
-		edit{name: "unknown connector number", field: "connector_uuid", set: map[string]any{"id_connector": 99}},
+		edit{name: "unknown connector number", field: "id_connector", set: map[string]any{"id_connector": 99}},
 	)
 	onStages(t, func(t *testing.T, s *stage) {
 		s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -259,6 +259,7 @@ func badRedirects(more ...string) []any {
 func refuse(t *testing.T, s *stage, call, body string, edits []edit) {
 	t.Helper()
 	r := s.refuser(t)
+	defer r.done(t)
 	for _, e := range edits {
 		altered := exactly(t, []byte(body))
 		for path, value := range e.set {
@@ -315,6 +316,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 	}
 	onStages(t, func(t *testing.T, s *stage) {
 		r := s.refuser(t)
+		defer r.done(t)
 		for call := range s.contract.bodied() {
 			for _, bad := range []struct{ contentType, body, code, message string }{
 				{"", `{`, "invalidValue", "body: not JSON at byte 1"},
@@ -413,6 +415,7 @@ func TestDoubleSlashInFront(t *testing.T) {
 func TestQueriesRefused(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		r := s.refuser(t)
+		defer r.done(t)
 		for query, message := range map[string]string{
 			"limit=x": "limit", "limit=": "limit", "limit=-1": "limit", "limit=1.0": "limit", "limit=1e2": "limit", "limit=9223372036854775808": "limit", "limit=1&limit=2": "limit: given twice",
 			"offset=x": "offset", "offset=9223372036854775808": "offset", "limit=%00": "limit: must not contain", "limit=%ff": "limit: not valid UTF-8",

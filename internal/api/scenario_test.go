@@ -338,3 +338,46 @@ func TestSandboxScenarios(t *testing.T) {
 		{name: "emptying the receiver of a live domain", status: 404, ask: inLive("DELETE", "/sandbox/receiver")},
 	})
 }
+
+// A change of a payment is told to each webhook of its domain that is for it,
+// once, and to no other.
+func TestDeliveriesStayInTheirDomain(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for _, name := range []string{"first", "second"} {
+			s.Subscribe("PAYMENT_STATE_UPDATED", name)
+		}
+		s.Subscribe("USER_SYNCED", "unconcerned")
+		s.do(t, ask{tenant: "other", method: "POST", path: "/webhooks", token: "config", body: `{"event":"PAYMENT_STATE_UPDATED","url":"` + s.Origin + `/sandbox/receiver/neighbour"}`}).says(t, 200, "", "")
+		id := s.created(t, "")
+		before := s.record()
+		a := ask{method: "POST", path: "/payments/" + strconv.FormatInt(id, 10), token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`}
+		s.do(t, a).says(t, 200, "", "")
+		for name, want := range map[string]int{"first": 1, "second": 1, "unconcerned": 0, "neighbour": 0} {
+			if got := s.Received(name); len(got) != want {
+				t.Errorf("receiver %q got %d, want %d", name, len(got), want)
+			}
+		}
+		rows, events := before.since(s.record())
+		if rows["delivery"] != 2 || rows["delivery_attempt"] != 2 || rows["received"] != 2 || len(events) != 1 {
+			t.Errorf("rows %v, events %v", rows, events)
+		}
+	})
+}
+
+// A client without registered addresses may send payers anywhere from a
+// sandbox domain, and nowhere from a live one.
+func TestUnregisteredClients(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for tenant, status := range map[string]int{"other": 200, "live": 400} {
+			var err error
+			if s.tenant(tenant).client, _, err = s.Access.Register(t.Context(), s.tenant(tenant).domain.ID, "new", nil); err != nil {
+				t.Fatal(err)
+			}
+			code, message := "", ""
+			if status == 400 {
+				code, message = "invalidValue", "client_redirect_uri: "
+			}
+			s.do(t, ask{tenant: tenant, method: "POST", path: "/payments", token: "admin", body: minimalDraft}).says(t, status, code, message)
+		}
+	})
+}

@@ -167,6 +167,7 @@ func (c *contract) bodied() map[string]map[string]any {
 func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		r := s.refuser(t)
+		defer r.done(t)
 		for call, schema := range s.contract.bodied() {
 			body := complete(t, call)
 			for _, field := range s.contract.fields(t, schema, nil) {
@@ -239,6 +240,7 @@ func without(t *testing.T, body any, at place) string {
 type refuser struct {
 	*stage
 	before     record
+	digest     string
 	paths      map[string]string
 	credential map[string]string
 }
@@ -251,8 +253,18 @@ func (s *stage) refuser(t *testing.T) *refuser {
 	}}
 	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook}
 	r.before = s.record()
-	t.Cleanup(func() { s.discreet(t) })
+	r.digest = s.eyes.Digest()
 	return r
+}
+
+// done fails the test when what was refused changed a single value, or left
+// something in the log that has no place there.
+func (r *refuser) done(t *testing.T) {
+	t.Helper()
+	r.discreet(t)
+	if r.eyes.Digest() != r.digest {
+		t.Error("refused requests changed what was stored")
+	}
 }
 
 // refused sends a request of a call that has to be answered with 400 and a
