@@ -48,6 +48,7 @@ func (p Period) End(loc *time.Location) time.Time {
 		return p.first.AddMonths(12).In(loc)
 	case inMonth:
 		return p.first.AddMonths(1).In(loc)
+	default:
+		return p.first.AddDays(1).In(loc)
 	}
-	return p.first.AddDays(1).In(loc)
 }

@@ -34,7 +34,7 @@ func Browser(t testing.TB, width, height int64) context.Context {
 // Picture saves what the browser shows as NAME.png in the folder that
 // PASSERELLE_TEST_PICTURES names, for people to look at; without one it does
 // nothing.
-func Picture(t testing.TB, ctx context.Context, name string) {
+func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")
 	if folder == "" {

@@ -39,13 +39,13 @@ func TestPayerInABrowser(t *testing.T) {
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
 			servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
-				payInBrowser(t, s, servicetest.Browser(t, window.width, window.height), window.name)
+				payInBrowser(servicetest.Browser(t, window.width, window.height), t, s, window.name)
 			})
 		})
 	}
 }
 
-func payInBrowser(t *testing.T, s *servicetest.Instance, ctx context.Context, name string) {
+func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, name string) {
 	site, landed := shop(t)
 	secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
 	token := s.Token("payments:admin")
@@ -66,10 +66,10 @@ func payInBrowser(t *testing.T, s *servicetest.Instance, ctx context.Context, na
 	}
 	for n, step := range steps {
 		if err := chromedp.Do(ctx, step.do); err != nil {
-			servicetest.Picture(t, ctx, fmt.Sprintf("%s-failed", name))
+			servicetest.Picture(ctx, t, fmt.Sprintf("%s-failed", name))
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		servicetest.Picture(t, ctx, fmt.Sprintf("%s-%d", name, n))
+		servicetest.Picture(ctx, t, fmt.Sprintf("%s-%d", name, n))
 	}
 	query := <-landed
 	want := url.Values{"id_payment": {fmt.Sprint(id)}, "payment_state": {"done"}, "state": {"order 42"}}

@@ -2,6 +2,7 @@ package servicetest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net"
 	"os"
@@ -35,7 +36,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "passerelle")
-	_, err = exec.Command("go", "build", "-o", binary, "passerelle/cmd/passerelle").Output()
+	_, err = exec.CommandContext(context.Background(), "go", "build", "-o", binary, "passerelle/cmd/passerelle").Output()
 	return binary, err
 })
 
@@ -64,14 +65,17 @@ func freeAddress(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 // Start starts the program and returns when it says that it is ready.
 func (p *Process) Start() {
 	p.t.Helper()
-	p.command = exec.Command(p.binary, p.args...)
+	p.command = exec.CommandContext(context.Background(), p.binary, p.args...)
 	p.command.Stderr = p.t.Output()
 	out, err := p.command.StdoutPipe()
 	if err != nil {

@@ -43,9 +43,7 @@ type Instance struct {
 	// Logs is everything the service has logged.
 	Logs *Logs
 
-	t   testing.TB
-	url string
-	now func() time.Time
+	t testing.TB
 }
 
 // Options change what Start starts; the zero value is the usual service.
@@ -75,7 +73,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	if err != nil {
 		t.Fatalf("open the service: %v", err)
 	}
-	s := &Instance{Service: running, Origin: "http://" + running.Addr(), Logs: logs, t: t, url: url}
+	s := &Instance{Service: running, Origin: "http://" + running.Addr(), Logs: logs, t: t}
 	s.Base = s.Origin + "/2.0"
 	s.populate(ctx)
 	running.Start()
@@ -144,7 +142,7 @@ func (s *Instance) Call(method, path, token string, body any) Answer {
 		s.must(err)
 		reader = bytes.NewReader(raw)
 	}
-	request, err := http.NewRequest(method, s.Base+path, reader)
+	request, err := http.NewRequestWithContext(context.Background(), method, s.Base+path, reader)
 	s.must(err)
 	if reader != nil {
 		request.Header.Set("Content-Type", "application/json")

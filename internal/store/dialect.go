@@ -42,7 +42,7 @@ func (d *dialect) text(sql string) string {
 		return sql
 	}
 	if text, ok := d.texts.Load(sql); ok {
-		return text.(string)
+		return text.(string) //nolint:errcheck // the map holds nothing else
 	}
 	text := d.tokens.Replace(sql)
 	d.texts.Store(sql, text)

@@ -120,7 +120,7 @@ func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err
 	if err != nil {
 		return err
 	}
-	defer conn.Close() // rolls back what was not committed
+	defer func() { _ = conn.Close() }() // rolls back what was not committed
 	session := sqliteSession{conn}
 	if err := session.script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err

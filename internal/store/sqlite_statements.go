@@ -30,7 +30,7 @@ func newStatements(source preparer, d *dialect) *statements {
 }
 
 func (s *statements) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	stmt, err := s.get(ctx, text)
+	stmt, err := s.get(ctx, text) //nolint:sqlclosecheck // kept for the next call
 	switch {
 	case err != nil:
 		return nil, err
@@ -41,7 +41,7 @@ func (s *statements) query(ctx context.Context, text string, args []any) (*sql.R
 }
 
 func (s *statements) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
-	stmt, err := s.get(ctx, text)
+	stmt, err := s.get(ctx, text) //nolint:sqlclosecheck // kept for the next call
 	switch {
 	case err != nil:
 		return nil, err
@@ -71,7 +71,7 @@ func (s *statements) keep(text string, stmt *sql.Stmt) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if kept := s.byText[text]; kept != nil {
-		stmt.Close()
+		_ = stmt.Close() // nothing was read with it
 		return kept
 	}
 	s.byText[text] = stmt
@@ -80,6 +80,6 @@ func (s *statements) keep(text string, stmt *sql.Stmt) *sql.Stmt {
 
 func (s *statements) close() {
 	for _, stmt := range s.byText {
-		stmt.Close()
+		_ = stmt.Close() // the connection ends with it
 	}
 }

@@ -54,7 +54,7 @@ func newWriter(ctx context.Context, pool *sql.DB, d *dialect) (*writer, error) {
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	go w.run()
+	go w.run() //nolint:contextcheck // the writer outlives whoever opened it
 	return w, nil
 }
 
