@@ -108,7 +108,7 @@ func TestRulesNotice(t *testing.T) {
 		}},
 		{"never ends", "an approved order ends", answers(func(r *payment.Report) { r.Status, r.Lines = payment.Processing, nil })},
 		{"unknown status", "an approved order ends", answers(func(r *payment.Report) { r.Status = "shipped" })},
-		{"approval is refusal", "an approved order ends", answers(func(r *payment.Report) { r.Status, r.Code = payment.Declined, payment.Bug })},
+		{"approval is refusal", "an approved order ends", answers(func(r *payment.Report) { r.Status, r.Code, r.Lines = payment.Declined, payment.Bug, nil })},
 		{"refusal without a known code", "a refused order is declined", answers(func(r *payment.Report) { r.Code = "because" })},
 		{"refusal is approval", "a refused order is declined", answers(func(r *payment.Report) { r.Status = payment.Settled })},
 		{"does not hear the cancellation", "a cancelled call returns", func(f *faulty) {

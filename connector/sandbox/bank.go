@@ -42,9 +42,13 @@ type Bank struct {
 // Connectors lists the test connectors of the bank, in the order they are
 // shown.
 func (b *Bank) Connectors() []connector.Connector {
-	list := make([]connector.Connector, len(profiles))
-	for i, profile := range profiles {
-		list[i] = &Connector{bank: b, profile: profile}
+	list := make([]connector.Connector, len(variants))
+	for i, v := range variants {
+		c := &Connector{world: b, bank: v.bank()}
+		list[i] = c
+		if c.bank.cancels != "" {
+			list[i] = cancellingConnector{c}
+		}
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,16 +15,17 @@ import (
 )
 
 // Connector leads to the simulated bank under one of its profiles. Make it
-// with Bank.Connectors.
+// with Bank.Connectors. Those whose bank cancels orders are also a
+// connector.Canceller.
 type Connector struct {
-	bank    *Bank
-	profile connector.Profile
+	world *Bank
+	bank  bank
 }
 
-var _ connector.Initiator = (*Connector)(nil)
+var _ connector.Responder = (*Connector)(nil)
 
 // Profile says what the connector is. It is shared and not to be changed.
-func (c *Connector) Profile() connector.Profile { return c.profile }
+func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
 // Initiate hands the order to the bank. The bank recognises its key: a repeated
 // order is answered as the first one stands, whatever else is in it.
@@ -35,94 +37,110 @@ func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.R
 	if err != nil {
 		return payment.Report{}, err
 	}
-	body, err := newOrder(c.profile.UUID, chosen, in).encode()
+	o := newOrder(c.bank, chosen, c.world.Timing, in)
+	body, err := o.encode()
 	if err != nil {
 		return payment.Report{}, err
 	}
-	if _, _, _, err := c.bank.Ledger.Submit(ctx, in.Domain, in.Key, body); err != nil {
+	stored, _, _, err := c.world.Ledger.Submit(ctx, in.Domain, in.Key, body)
+	if err != nil {
 		return payment.Report{}, fmt.Errorf("submit an order to the sandbox bank: %w", err)
+	}
+	if err := c.world.deliver(ctx, stored); err != nil {
+		return payment.Report{}, err
 	}
 	return c.Status(ctx, in)
 }
 
+// errLost and errSlow leave the outcome of an order unknown.
+var (
+	errLost = errors.New("the answer of the sandbox bank was lost")
+	errSlow = errors.New("the sandbox bank takes too long to answer")
+)
+
+// deliver is what happens to the answer to an order's arrival. A slow bank is
+// really slow only where banks take their time.
+func (b *Bank) deliver(ctx context.Context, stored []byte) error {
+	o, err := decodeOrder(stored)
+	if err != nil {
+		return err
+	}
+	switch first := o.Plan.Steps[0]; {
+	case first.Do == lose:
+		return errLost
+	case first.Do == slow && b.Timing == Faithful:
+		return wait(ctx, first.Wait)
+	case first.Do == slow:
+		return errSlow
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errSlow, ctx.Err())
+	}
+}
+
 // Status says what became of the order of a key. To the bank, the first
-// question after the approval is the moment at which execution begins.
+// question after an approval is the moment of that approval.
 func (c *Connector) Status(ctx context.Context, in connector.Order) (payment.Report, error) {
-	o, err := c.bank.change(ctx, in.Domain, in.Key, func(o *order) bool {
-		return o.begin(c.bank.Timing, in.Now)
+	return c.turn(ctx, in, (*order).speak)
+}
+
+// Answer gives the bank what it waits for. What it does not wait for, or not
+// any more, it ignores.
+func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.Answer) (payment.Report, error) {
+	return c.turn(ctx, in, func(o *order) bool {
+		answered := o.answer(a, in.Now)
+		return o.advance(in.Now) || answered
 	})
-	if errors.Is(err, errNoOrder) || (err == nil && o.Connector != c.profile.UUID) {
+}
+
+// turn brings an order to the present, does something about it and says where
+// it stands.
+func (c *Connector) turn(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
+	o, err := c.world.change(ctx, in.Domain, in.Key, func(o *order) bool {
+		if o.Connector != c.bank.profile.UUID {
+			return false
+		}
+		moved := o.advance(in.Now)
+		return do(o) || moved
+	})
+	if errors.Is(err, errNoOrder) || (err == nil && o.Connector != c.bank.profile.UUID) {
 		return payment.Report{}, connector.ErrUnknownOrder
 	}
 	if err != nil {
 		return payment.Report{}, err
 	}
-	return c.report(in, o)
-}
-
-// begin fixes when an approved order is executed, and reports whether that was
-// still open.
-func (o *order) begin(timing Timing, now time.Time) bool {
-	if o.Status != approved || o.Due != nil {
-		return false
+	r, err := scene{&o, in.Now, c.world.Page(in.Domain, in.Key)}.report()
+	if err != nil {
+		return payment.Report{}, err
 	}
-	due := now.Add(timing.execution(o.DateType))
-	o.Due = &due
-	return true
-}
-
-// answers says what each of the bank's own statuses means to a payment.
-var answers = map[status]payment.Report{
-	awaiting: {Status: payment.Awaiting},
-	approved: {Status: payment.Processing},
-	executed: {Status: payment.Settled},
-	refused: {
-		Status: payment.Declined, Code: payment.CancelledByUser, By: payment.ByPayer,
-		Description: "The payer refused the payment at the bank.",
-	},
-}
-
-func (c *Connector) report(in connector.Order, o order) (payment.Report, error) {
-	now := o.statusAt(in.Now)
-	r := answers[now]
-	r.Raw, r.BankPaymentID = string(now), c.bank.reference(in.Domain, in.Key)
-	switch now {
-	case awaiting:
-		err := c.bank.ask(&r, in, o)
-		return r, err
-	case approved:
-		r.CheckAfter = o.Due.Sub(in.Now)
-	case executed:
-		r.Lines = o.outcome()
-	case refused: // the answer is whole
-	}
+	r.BankPaymentID = c.world.reference(in.Domain, in.Key)
+	r.Raw = o.remark(r.Raw)
 	return r, nil
 }
 
-// ask completes the report of an order that waits for its payer.
-func (b *Bank) ask(r *payment.Report, in connector.Order, o order) error {
-	chosen, err := chooseUseCase(o.UseCase)
-	if err != nil {
-		return fmt.Errorf("a stored order: %w", err)
+// remark adds to the bank's word which steps of a script meant nothing, so
+// that whoever wrote it finds out.
+func (o *order) remark(raw string) string {
+	if len(o.Ignored) == 0 {
+		return raw
 	}
-	r.Action = chosen.action
-	if chosen.page {
-		r.ValidateURI = b.Base(in.Domain) + pagesPath + b.pageID(in.Domain, in.Key)
-	}
-	return nil
+	return raw + " (ignored: " + strings.Join(slices.Clone(o.Ignored), ", ") + ")"
 }
 
-// outcome names the lines that do not simply end as done: of a series, the
-// bank accepts the instruction and reports no single execution.
-func (o order) outcome() []payment.Line {
-	if o.DateType != payment.Periodic {
-		return nil
-	}
-	lines := make([]payment.Line, len(o.Lines))
-	for i := range lines {
-		lines[i] = payment.Line{Position: i, State: payment.InstructionAccepted}
-	}
-	return lines
+// Page is the address of the page on which a payer decides about an order: at
+// the bank's site, in its app, about the payment or about its cancellation.
+// Redirects lead there; a payer of a decoupled order opens it as their phone.
+func (b *Bank) Page(domain passerelle.DomainID, key string) string {
+	return b.Base(domain) + pagesPath + b.pageID(domain, key)
 }
 
 // reference is the bank's own name of an order. People see it, and it does not

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -10,38 +11,43 @@ import (
 	"passerelle/payment"
 )
 
-// status is where the bank stands with an order, in its own words.
-type status string
-
-const (
-	awaiting status = "awaiting"
-	approved status = "approved"
-	executed status = "executed"
-	refused  status = "refused"
-)
-
-// order is what the bank keeps of an order that arrived. Only awaiting,
-// approved and refused are ever stored: execution is a matter of time.
+// order is what the bank keeps of an order that arrived, and where it stands
+// with it.
 type order struct {
 	Connector string            `json:"connector"`
 	UseCase   string            `json:"use_case"`
 	Mechanism string            `json:"mechanism"`
-	Status    status            `json:"status"`
 	Submitted time.Time         `json:"submitted"`
 	ReturnURL string            `json:"return_url"`
 	Currency  string            `json:"currency"`
 	Total     int64             `json:"total"`
 	Lines     []line            `json:"lines"`
+	Payer     account           `json:"payer,omitzero"`
 	DateType  payment.DateType  `json:"date_type"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
 	// Day is the day of execution or the first of several, LastDay the last,
-	// empty where the type of payment has none.
+	// empty where there is none.
 	Day     string `json:"day,omitempty"`
 	LastDay string `json:"last_day,omitempty"`
-	// Due is when an approved order is executed. It is fixed when the bank is
-	// first asked after the approval, because pages do not know the domain's
-	// present instant.
-	Due *time.Time `json:"due,omitempty"`
+
+	// Plan is what the bank does, and At the step at which it is.
+	Plan plan `json:"plan"`
+	At   int  `json:"at"`
+	// Since is when the step began. It is open while the bank was not asked
+	// since, because pages do not know the domain's present instant.
+	Since *time.Time `json:"since,omitempty"`
+	// Tries counts what was said or answered in this step.
+	Tries int `json:"tries,omitempty"`
+	// Decision is what the payer last decided on a page.
+	Decision decision `json:"decision,omitempty"`
+	// Cancellation is nil until somebody asks for one.
+	Cancellation *cancellation `json:"cancellation,omitempty"`
+	// Ignored are steps of scripts that meant nothing.
+	Ignored []string `json:"ignored,omitempty"`
+
+	// Status and Due are all that orders had before there were plans.
+	Status string     `json:"status,omitempty"`
+	Due    *time.Time `json:"due,omitempty"`
 }
 
 // line is one beneficiary of an order.
@@ -53,25 +59,41 @@ type line struct {
 	Minor  int64                    `json:"minor"`
 }
 
-// newOrder takes over what the payer will be shown.
-func newOrder(uuid string, u useCase, in connector.Order) order {
+// account is the payer's, empty when nobody told.
+type account struct {
+	Scheme passerelle.AccountScheme `json:"scheme"`
+	Number string                   `json:"number"`
+	Name   string                   `json:"name"`
+}
+
+// newOrder takes over what the payer will be shown and what steers the bank,
+// and plans.
+func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 	first := in.Payment.Instructions[0]
 	o := order{
-		Connector: uuid, UseCase: u.value, Mechanism: in.Mechanism, Status: awaiting, Submitted: in.Now, ReturnURL: in.ReturnURL,
+		Connector: b.profile.UUID, UseCase: u.value, Mechanism: in.Mechanism, Submitted: in.Now, ReturnURL: in.ReturnURL,
 		Currency: string(in.Payment.Currency()), Total: in.Payment.Total(),
 		DateType: first.DateType, Frequency: first.Frequency, Day: first.ExecutionDate.String(), LastDay: first.EndDate.String(),
+		Since: &in.Now,
 	}
-	if first.DateType == payment.Periodic {
+	switch first.DateType {
+	case payment.Periodic:
 		o.Day = first.StartDate.String()
+	case payment.FirstOpenDay:
+		o.Day = payment.NextOpenDay(in.Now, first.Beneficiary.Scheme).String()
+	}
+	if from := in.Payment.Payer; from != nil {
+		o.Payer = account{from.Scheme, from.Identification, from.Label}
 	}
 	for _, one := range in.Payment.Instructions {
 		to := one.Beneficiary
 		o.Lines = append(o.Lines, line{to.Label, to.Scheme, to.Identification, one.Label, one.Amount.Minor})
 	}
+	o.Plan, o.Ignored = planned(&o, b, u, timing, in.ManualConfirmation)
 	return o
 }
 
-func (o order) encode() ([]byte, error) {
+func (o *order) encode() ([]byte, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("encode an order of the sandbox bank: %w", err)
@@ -84,13 +106,69 @@ func decodeOrder(body []byte) (order, error) {
 	if err := json.Unmarshal(body, &o); err != nil {
 		return order{}, fmt.Errorf("decode an order of the sandbox bank: %w", err)
 	}
+	if len(o.Plan.Steps) == 0 {
+		o.modernise()
+	}
+	if o.At < 0 || o.At >= len(o.Plan.Steps) || len(o.Lines) == 0 {
+		return order{}, fmt.Errorf("decode an order of the sandbox bank: step %d of %d, %d lines", o.At, len(o.Plan.Steps), len(o.Lines))
+	}
 	return o, nil
 }
 
-// statusAt is the status at an instant of the domain.
-func (o order) statusAt(now time.Time) status {
-	if o.Status == approved && o.Due != nil && !now.Before(*o.Due) {
-		return executed
+// modernise plans what was done with orders before there were plans: approved
+// on a page, then executed when due.
+func (o *order) modernise() {
+	last := ending{State: payment.InstructionDone}
+	if o.DateType == payment.Periodic {
+		last.State = payment.InstructionAccepted
 	}
-	return o.Status
+	o.Plan.Steps = []step{{Do: ask, What: "redirect"}, {Do: pend}, {Do: end, Ending: last}}
+	o.Since = o.Due
+	switch o.Status {
+	case "approved":
+		o.At, o.Decision = 1, approve
+	case "refused":
+		o.conclude(refusedAtBank)
+		o.Decision = refuse
+	}
+	o.Status, o.Due = "", nil
+}
+
+// step is the one at which the bank is.
+func (o *order) step() step { return o.Plan.Steps[o.At] }
+
+// next goes to the next step, which begins then; nil leaves that open.
+func (o *order) next(begins *time.Time) { o.At, o.Since, o.Tries = o.At+1, begins, 0 }
+
+// conclude ends the order at once, whatever was planned.
+func (o *order) conclude(e ending) {
+	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), step{Do: end, Ending: e})
+	o.next(nil)
+}
+
+// worked reports whether the bank has been at work on the order, which is when
+// it has to tell that the payer approved.
+func (o *order) worked() bool {
+	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == pend || s.Do == series })
+}
+
+// ran reports whether the bank has begun with a series.
+func (o *order) ran() bool {
+	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
+}
+
+// question is the one that the bank has asked, the last one if there is none
+// at present.
+func (o *order) question() (q question, asked bool) {
+	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
+		if s.Do == ask {
+			return questions[s.What], true
+		}
+	}
+	return question{}, false
+}
+
+// open reports whether the payer has something to decide on a page.
+func (o *order) open() bool {
+	return o.step().Do == ask && questions[o.step().What].page && !o.cancelled()
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -9,16 +10,14 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
-	"strings"
 
 	"passerelle"
-	"passerelle/payment"
 )
 
 // pagesPath is where Pages are mounted.
 const pagesPath = "/sandbox/bank/"
 
-// maxForm is far more than the one value that the form has.
+// maxForm is far more than the few values that the form has.
 const maxForm = 4 << 10
 
 var (
@@ -47,15 +46,17 @@ func styleHash() string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// decisions are what the payer can say, as the form's values.
-var decisions = map[string]status{"approve": approved, "refuse": refused}
-
-// view is what a page shows: an order, or else a notice.
+// view is what a page shows: an order, or else a notice, or what came back to
+// a shop.
 type view struct {
-	Style  template.CSS
-	Title  string
-	Notice string
-	Order  *orderView
+	Style template.CSS
+	Bank  string
+	// Fiction says what does not exist.
+	Fiction string
+	Title   string
+	Notice  string
+	Order   *orderView
+	Back    []pair
 }
 
 // Pages serves the bank's pages, to be mounted at /sandbox/bank/. Knowing the
@@ -79,7 +80,7 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request) {
 		b.fail(r.Context(), w, err)
 		return
 	}
-	showOrder(w, http.StatusOK, o, b.reference(domain, key))
+	b.showOrder(w, http.StatusOK, o, domain, key)
 }
 
 // decide records the payer's decision and sends the browser back. Only the
@@ -91,45 +92,30 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	decision, known := decisions[r.PostFormValue("decision")]
-	if !known {
-		notice(w, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose Approve or Refuse. Nothing has been decided.")
+	c := choice{decision(r.PostFormValue("decision")), r.PostFormValue("account"), r.PostFormValue("step")}
+	if !c.known() {
+		notice(w, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose one of the buttons. Nothing has been decided.")
 		return
 	}
-	o, err := b.record(r.Context(), domain, key, decision)
+	var back string
+	o, err := b.change(r.Context(), domain, key, func(o *order) bool {
+		back = o.back(c.decision, b.Page(domain, key))
+		return o.decide(c, b.Timing)
+	})
 	switch {
 	case err != nil:
 		b.fail(r.Context(), w, err)
-	case o.Status != decision:
-		showOrder(w, http.StatusConflict, o, b.reference(domain, key))
+	case o.Decision != c.decision:
+		b.showOrder(w, http.StatusConflict, o, domain, key)
 	default:
-		sendBack(w, r, o)
+		setHeaders(w)
+		http.Redirect(w, r, back, http.StatusSeeOther)
 	}
 }
 
-func (b *Bank) record(ctx context.Context, domain passerelle.DomainID, key string, decision status) (order, error) {
-	return b.change(ctx, domain, key, func(o *order) bool {
-		open := o.Status == awaiting
-		if open {
-			o.Status = decision
-		}
-		return open
-	})
-}
-
-func sendBack(w http.ResponseWriter, r *http.Request, o order) {
-	setHeaders(w)
-	http.Redirect(w, r, o.ReturnURL, http.StatusSeeOther)
-}
-
-func showOrder(w http.ResponseWriter, code int, o order, reference string) {
-	render(w, code, view{Title: titles[o.Status], Order: newOrderView(o, reference)})
-}
-
-var titles = map[status]string{
-	awaiting: "Approve this payment?",
-	approved: "You approved this payment",
-	refused:  "You refused this payment",
+func (b *Bank) showOrder(w http.ResponseWriter, code int, o order, domain passerelle.DomainID, key string) {
+	shown := newOrderView(o, b.reference(domain, key))
+	render(w, code, view{Bank: shown.Bank, Title: shown.Title, Order: shown})
 }
 
 func notFound(w http.ResponseWriter) {
@@ -155,6 +141,7 @@ func notice(w http.ResponseWriter, code int, title, text string) {
 // ever sent. The template is fixed and its data are plain: it cannot fail.
 func render(w http.ResponseWriter, code int, v view) {
 	v.Style = template.CSS(styleCSS)
+	v.Bank, v.Fiction = cmp.Or(v.Bank, bankName), cmp.Or(v.Fiction, "This bank does not exist.")
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, v); err != nil {
 		panic("sandbox: " + err.Error())
@@ -168,78 +155,4 @@ func setHeaders(w http.ResponseWriter) {
 	for name, value := range pageHeaders {
 		w.Header().Set(name, value)
 	}
-}
-
-// orderView is an order in words.
-type orderView struct {
-	Open      bool
-	Reference string
-	Total     string
-	When      string
-	Ordered   string
-	ReturnURL string
-	Lines     []lineView
-}
-
-type lineView struct {
-	Name, Number, Label, Amount string
-}
-
-// Single reports whether one beneficiary is all there is.
-func (v *orderView) Single() bool { return len(v.Lines) == 1 }
-
-func newOrderView(o order, reference string) *orderView {
-	currency := passerelle.Currency(o.Currency)
-	v := &orderView{
-		Open: o.Status == awaiting, Reference: reference, ReturnURL: o.ReturnURL,
-		Total: amount(o.Total, currency), When: when(o), Ordered: o.Submitted.UTC().Format("2006-01-02, 15:04 UTC"),
-	}
-	for _, l := range o.Lines {
-		v.Lines = append(v.Lines, lineView{l.Name, grouped(l.Scheme, l.Number), l.Label, amount(l.Minor, currency)})
-	}
-	return v
-}
-
-func amount(minor int64, currency passerelle.Currency) string {
-	return passerelle.Money{Minor: minor, Currency: currency}.Decimal() + " " + string(currency)
-}
-
-// when says in words on which day the bank is to pay.
-func when(o order) string {
-	switch o.DateType {
-	case payment.Instant:
-		return "At once"
-	case payment.FirstOpenDay:
-		return "On the next banking day"
-	case payment.Deferred:
-		return "On " + o.Day
-	default:
-		return series(o)
-	}
-}
-
-func series(o order) string {
-	text := "Repeated " + string(o.Frequency) + ", from " + o.Day
-	if o.LastDay == "" {
-		return text
-	}
-	return text + " to " + o.LastDay
-}
-
-// grouped writes an account number as people read it: a sort code in pairs,
-// everything else in fours.
-func grouped(scheme passerelle.AccountScheme, number string) string {
-	const sortCode = 6
-	if scheme == passerelle.SortCode && len(number) > sortCode {
-		return chunks(number[:sortCode], 2, "-") + " " + chunks(number[sortCode:], 4, " ")
-	}
-	return chunks(number, 4, " ")
-}
-
-func chunks(s string, size int, separator string) string {
-	var parts []string
-	for ; len(s) > size; s = s[size:] {
-		parts = append(parts, s[:size])
-	}
-	return strings.Join(append(parts, s), separator)
 }

@@ -204,19 +204,19 @@ func TestEligibility(t *testing.T) {
 // TestExecution follows approved orders in the time of their domain, through
 // a new bank on the same ledger for every question.
 func TestExecution(t *testing.T) {
+	toItsDay := passerelle.DateOf(noon, time.UTC).AddDays(3).In(time.UTC).Sub(noon)
 	for _, test := range []struct {
 		timing sandbox.Timing
 		dates  payment.DateType
 		wait   time.Duration
-		end    payment.State
+		day    string
 	}{
-		{sandbox.CI, payment.Instant, 0, payment.Done},
-		{sandbox.CI, payment.FirstOpenDay, 0, payment.Done},
-		{sandbox.CI, payment.Periodic, 0, payment.Accepted},
-		{sandbox.Faithful, payment.Instant, 15 * time.Second, payment.Done},
-		{sandbox.Faithful, payment.FirstOpenDay, 15 * time.Minute, payment.Done},
-		{sandbox.Faithful, payment.Deferred, 15 * time.Minute, payment.Done},
-		{sandbox.Faithful, payment.Periodic, 15 * time.Minute, payment.Accepted},
+		{sandbox.CI, payment.Instant, 0, "2026-11-21"},
+		{sandbox.CI, payment.FirstOpenDay, 0, "2026-11-23"},
+		{sandbox.CI, payment.Deferred, 0, "2026-11-24"},
+		{sandbox.Faithful, payment.Instant, 15 * time.Second, "2026-11-21"},
+		{sandbox.Faithful, payment.FirstOpenDay, 15 * time.Minute, "2026-11-23"},
+		{sandbox.Faithful, payment.Deferred, toItsDay, "2026-11-24"},
 	} {
 		t.Run(fmt.Sprintf("%s %s", test.timing, test.dates), func(t *testing.T) {
 			ledger := sandbox.NewMemoryLedger()
@@ -231,8 +231,11 @@ func TestExecution(t *testing.T) {
 				expectProcessing(t, initiator(t, reopened(), testConnector), o, test.wait)
 			}
 			last := ask(t, initiator(t, reopened(), testConnector), o, noon.Add(test.wait))
-			if _, err := o.Payment.Apply(last, noon); err != nil || o.Payment.State != test.end {
-				t.Errorf("the payment is %s, %v; want %s", o.Payment.State, err, test.end)
+			if _, err := o.Payment.Apply(last, noon); err != nil || o.Payment.State != payment.Done {
+				t.Errorf("the payment is %s, %v", o.Payment.State, err)
+			}
+			if day := o.Payment.Instructions[0].Executed.String(); day != test.day {
+				t.Errorf("executed on %s, want %s", day, test.day)
 			}
 		})
 	}

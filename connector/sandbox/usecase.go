@@ -6,31 +6,48 @@ import (
 	"passerelle/payment"
 )
 
-// useCaseField is the payment field by which a client picks how the payer is
-// to approve.
-const useCaseField = "use_case_pay"
+// The payment fields of the test connectors. The second one is there because
+// the public test connector has it; its value means nothing.
+const (
+	useCaseField = "use_case_pay"
+	websiteField = "openapiwebsite"
+)
 
-// useCase is one way in which the bank has the payer approve an order.
+// useCase is one way in which the bank treats an order.
 type useCase struct {
 	value, label string
-	// action is what the payer has to do first.
-	action payment.Action
-	// page says that the action is done on the bank's page.
-	page bool
+	// script is what the bank does; empty leaves it to the order.
+	script string
+	// text is what the bank says when that ends in a refusal.
+	text string
 }
 
 // useCases are what the field offers. The first is what no value means.
 var useCases = []useCase{
-	{value: "redirect", label: "Approve on the bank's page", action: payment.Redirect, page: true},
+	{value: "legacy", label: "As the label says, approved on the bank's page"},
+	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},
+	{value: "decoupled", label: "Approved in the bank's app", script: "actn(decoupled)/done"},
+	{
+		value: "decoupled_cancelled", label: "Refused in the bank's app", script: "actn(decoupled)/canc",
+		text: "The transaction has been cancelled by the PSU.",
+	},
+	{
+		value: "decoupled_expired", label: "Not answered in the bank's app", script: "actn(unanswered)/rjct(authenticationFailed)",
+		text: "The decoupled validation has expired.",
+	},
+	{value: "otp_sms", label: "Approved with a code sent by SMS", script: "actn(otp)/done"},
+	{value: "otp_plus_decoupled", label: "Approved with a code, then in the bank's app", script: "actn(otp)/actn(decoupled)/done"},
+	{value: "account_choice", label: "The payer chooses an account", script: "actn(account)/done"},
+	{value: "redirect_no_confirmation", label: "Approved on the bank's page, never confirmed by the client", script: "auto/actn(redirect)/done"},
 }
 
-// paymentFields describes the choice of a use case to whoever pays.
+// paymentFields describes the choices to whoever pays.
 func paymentFields() []payment.Field {
 	field := payment.Field{Name: useCaseField, Type: "list", Label: "What the test bank does"}
 	for _, u := range useCases {
 		field.Values = append(field.Values, payment.FieldValue{Label: u.label, Value: u.value})
 	}
-	return []payment.Field{field}
+	return []payment.Field{field, {Name: websiteField, Type: "text", Label: "Website (has no effect)"}}
 }
 
 // chooseUseCase finds the use case of a field value; an unknown one is a

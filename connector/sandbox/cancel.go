@@ -1,0 +1,78 @@
+package sandbox
+
+import (
+	"context"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// cancellation is what became of the wish to cancel an order.
+type cancellation struct {
+	State payment.Cancellation `json:"state"`
+	// ReturnURL is where the payer goes after deciding.
+	ReturnURL string `json:"return_url"`
+}
+
+// cancellingConnector is a connector to a bank that cancels orders.
+type cancellingConnector struct{ *Connector }
+
+var _ connector.Canceller = cancellingConnector{}
+
+// Cancel asks the bank to cancel an order. The bank has its payer approve that
+// on a page, or does it at once, or refuses: instant orders always. What has
+// ended stays as it ended.
+func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
+	return c.turn(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
+}
+
+// cancel takes note of the wish to cancel, and reports whether it is news.
+func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
+	if o.ended() || (o.Cancellation != nil && o.Cancellation.State != payment.CancellationRefused) {
+		return false
+	}
+	o.Cancellation = &cancellation{State: usual, ReturnURL: returnURL}
+	if o.Plan.Keeps || o.DateType == payment.Instant {
+		o.Cancellation.State = payment.CancellationRefused
+	}
+	return true
+}
+
+// ended reports whether nothing is going to change any more.
+func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
+
+// waiting reports whether some lines of a bulk are still to end.
+func (o *order) waiting() bool {
+	for _, l := range o.step().Lines {
+		if l.Wait != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *order) cancelled() bool {
+	return o.Cancellation != nil && o.Cancellation.State == payment.CancellationGranted
+}
+
+func (o *order) cancelling() bool {
+	return o.Cancellation != nil && o.Cancellation.State == payment.CancellationAwaiting && !o.ended()
+}
+
+// cancellation adds to a report where a cancellation stands. Of an order that
+// ended otherwise there is nothing to add.
+func (s scene) cancellation(r payment.Report) (payment.Report, error) {
+	switch {
+	case s.cancelled():
+		return payment.Report{
+			Status: payment.Declined, Code: byClient.Code, Description: byClient.Text, By: byClient.By,
+			Raw: "cancelled", Cancellation: payment.CancellationGranted,
+		}, nil
+	case s.cancelling():
+		r.Action, r.ValidateURI, r.Fields = payment.Redirect, s.page, nil
+		r.Cancellation = payment.CancellationAwaiting
+	case s.Cancellation != nil && !s.ended():
+		r.Cancellation = payment.CancellationRefused
+	}
+	return r, nil
+}

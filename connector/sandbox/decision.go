@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"slices"
+	"strconv"
+
+	"passerelle/payment"
+)
+
+// decision is what a payer can say on a page, as the value of a button.
+type decision string
+
+const (
+	approve decision = "approve"
+	refuse  decision = "refuse"
+	// cancel and keep answer the question whether to cancel.
+	cancel decision = "cancel"
+	keep   decision = "keep"
+)
+
+// choice is a form that was sent: what was decided, from which account to pay,
+// and at which step of the order the page was. An empty step is any.
+type choice struct {
+	decision decision
+	account  string
+	step     string
+}
+
+func (c choice) known() bool {
+	return slices.Contains([]decision{approve, refuse, cancel, keep}, c.decision)
+}
+
+// decide takes a decision if it is one that is open, and reports whether it
+// was.
+func (o *order) decide(c choice, timing Timing) bool {
+	stale := c.step != "" && c.step != strconv.Itoa(o.At)
+	decided := false
+	switch {
+	case c.decision == cancel || c.decision == keep:
+		decided = o.decideCancellation(c.decision)
+	case stale || !o.open() || o.cancelling():
+		return false
+	case c.decision == refuse:
+		decided = true
+		o.conclude(questions[o.step().What].no)
+	default:
+		decided = true
+		o.debit(c.account, timing)
+		o.next(nil)
+	}
+	if decided {
+		o.Decision = c.decision
+	}
+	return decided
+}
+
+func (o *order) decideCancellation(d decision) bool {
+	open := o.cancelling()
+	if open {
+		o.Cancellation.State = map[decision]payment.Cancellation{
+			cancel: payment.CancellationGranted, keep: payment.CancellationRefused,
+		}[d]
+	}
+	return open
+}
+
+// debit has the order paid from an account that stands for a script, when the
+// payer's was not known before.
+func (o *order) debit(number string, timing Timing) {
+	steps := payerScripts[number]
+	if steps == "" || o.Payer.Number != "" {
+		return
+	}
+	p := &planner{timing: timing, order: o, usual: "done"}
+	p.play(readScript(steps))
+	p.finish(useCase{})
+	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), p.Steps...)
+}
+
+// back is where the browser goes after a decision: where the order said, or,
+// after one that was made in the app, nowhere else.
+func (o *order) back(d decision, page string) string {
+	if o.Cancellation != nil && (d == cancel || d == keep) {
+		return o.Cancellation.ReturnURL
+	}
+	if q, asked := o.question(); asked && q.action == payment.Decoupled {
+		return page
+	}
+	return o.ReturnURL
+}
+
+// stage is what a page says and offers.
+type stage struct {
+	bank, title, lead string
+	buttons           []button
+}
+
+// button is one decision that a page offers. The main one is the usual one.
+type button struct {
+	Value decision
+	Label string
+	Main  bool
+}
+
+var (
+	atBank = stage{
+		title:   "Approve this payment?",
+		buttons: []button{{approve, "Approve", true}, {refuse, "Refuse", false}},
+	}
+	inApp = stage{
+		bank: appName, title: "Confirm this payment?", lead: "This page stands in for the bank’s app on your phone.",
+		buttons: []button{{approve, "Confirm", true}, {refuse, "Refuse", false}},
+	}
+	toCancel = stage{
+		title:   "Cancel this payment?",
+		lead:    "It has not been executed yet. If you keep it, it goes on as if nobody had asked.",
+		buttons: []button{{cancel, "Cancel the payment", true}, {keep, "Keep it", false}},
+	}
+	noQuestion = stage{title: "There is nothing to decide here", lead: "The bank waits for something else, or has all that it needs."}
+
+	// decidedStages are what a page says after each decision.
+	decidedStages = map[decision]stage{
+		approve: {title: "You approved this payment"},
+		refuse:  {title: "You refused this payment"},
+		cancel:  {title: "You cancelled this payment"},
+		keep:    {title: "You kept this payment"},
+	}
+)
+
+// stage is where the payer stands with the order.
+func (o *order) stage() stage {
+	q := questions[o.step().What]
+	decided, some := decidedStages[o.Decision]
+	switch {
+	case o.cancelling():
+		return toCancel
+	case o.open() && q.action == payment.Decoupled:
+		return inApp
+	case o.open():
+		return atBank
+	case o.cancelled():
+		return decidedStages[cancel]
+	case some:
+		return decided
+	}
+	return noQuestion
+}

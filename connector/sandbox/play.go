@@ -1,0 +1,232 @@
+package sandbox
+
+import (
+	"errors"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// errMute is all that is heard of a bank that does not answer.
+var errMute = errors.New("the sandbox bank does not answer")
+
+// advance passes all steps that are over at an instant of the domain, and
+// reports whether anything changed.
+func (o *order) advance(now time.Time) (changed bool) {
+	if o.cancelled() {
+		return false
+	}
+	for {
+		if o.Since == nil {
+			o.Since, changed = &now, true
+		}
+		over, at := o.over(now)
+		if !over {
+			return changed
+		}
+		o.next(&at)
+		changed = true
+	}
+}
+
+// over reports whether the step is over, and since when.
+func (o *order) over(now time.Time) (bool, time.Time) {
+	s := o.step()
+	switch s.Do {
+	case lose, slow:
+		return true, *o.Since
+	case say:
+		return o.Tries >= s.Times, now
+	case pend, rest:
+		return o.passed(s, now)
+	case series:
+		return o.completed(now)
+	default:
+		return false, now
+	}
+}
+
+// passed reports whether the time of a step is over, and since when.
+func (o *order) passed(s step, now time.Time) (bool, time.Time) {
+	until := o.Since.Add(s.Wait)
+	if day, err := passerelle.ParseDate("day", s.Day); err == nil && day.In(time.UTC).After(until) {
+		until = day.In(time.UTC)
+	}
+	return s.Wait != forever && !now.Before(until), until
+}
+
+// speak counts what the bank is about to say, and reports whether it counts.
+func (o *order) speak() bool {
+	counts := o.step().Do == say
+	if counts {
+		o.Tries++
+	}
+	return counts
+}
+
+// answer takes an answer to the question at hand, and reports whether it was
+// one to it.
+func (o *order) answer(a connector.Answer, now time.Time) bool {
+	s := o.step()
+	q := questions[s.What]
+	if s.Do != ask || q.action != a.Action || o.cancelled() {
+		return false
+	}
+	o.Tries++
+	switch what, e := o.judge(s, q, a, now); what {
+	case goOn:
+		o.next(&now)
+	case endIt:
+		o.conclude(e)
+	case waitOn: // and count the attempt
+	}
+	return true
+}
+
+// judge says what an answer leads to.
+func (o *order) judge(s step, q question, a connector.Answer, now time.Time) (verdict, ending) {
+	switch {
+	case q.form != nil:
+		return q.form.judge(a.Fields, o.Tries)
+	case !a.Yes:
+		return endIt, q.no
+	case now.Before(o.Since.Add(s.Wait)) || o.Tries < s.Times:
+		return waitOn, ending{}
+	}
+	return goOn, ending{}
+}
+
+// scene is an order at an instant, seen from its client.
+type scene struct {
+	*order
+	now time.Time
+	// page is the address of the order's page.
+	page string
+}
+
+// reports are what the bank says in each kind of step.
+var reports = map[verb]func(scene, step) payment.Report{
+	ask:    scene.asking,
+	pend:   scene.pending,
+	rest:   scene.resting,
+	say:    scene.saying,
+	end:    scene.ending,
+	series: scene.running,
+}
+
+// report is what the bank says of an order.
+func (s scene) report() (payment.Report, error) {
+	if s.cancelled() {
+		return s.cancellation(payment.Report{})
+	}
+	tell, able := reports[s.step().Do]
+	if !able {
+		return payment.Report{}, errMute
+	}
+	r := tell(s, s.step())
+	if s.ran() {
+		r.Occurrences, _ = s.occurrences(s.now)
+	}
+	return s.cancellation(r)
+}
+
+func (s scene) asking(step) payment.Report {
+	q, asked := s.question()
+	r := payment.Report{Status: payment.Awaiting, Action: q.action, Description: q.text, Raw: "awaiting"}
+	if !asked {
+		r.Action = payment.Redirect
+	}
+	if r.Action == payment.Redirect {
+		r.ValidateURI = s.page
+	}
+	if q.form != nil {
+		r.Fields = q.form.fields
+	}
+	return r
+}
+
+func (s scene) pending(at step) payment.Report {
+	r := payment.Report{Status: payment.Processing, Raw: "approved"}
+	if _, until := s.passed(at, s.now); at.Wait != forever && until.After(s.now) {
+		r.CheckAfter = until.Sub(s.now)
+	}
+	return r
+}
+
+// resting says what was last said.
+func (s scene) resting(at step) payment.Report {
+	if s.worked() {
+		return s.pending(at)
+	}
+	return s.asking(at)
+}
+
+// utterances are what the bank says when it is odd.
+var utterances = map[string]func(scene) payment.Report{
+	"processing": func(s scene) payment.Report { return s.pending(step{Wait: forever}) },
+	"older":      func(s scene) payment.Report { return s.asking(step{}) },
+	"unknown": func(scene) payment.Report {
+		return payment.Report{Status: "teleported", Code: "gremlins", Raw: "teleported"}
+	},
+}
+
+func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
+
+// ending says how all lines ended, or for now those whose time has come. Only
+// an order on which the bank never worked is declined as a whole: otherwise
+// its payer approved, and that is told by telling the lines.
+func (s scene) ending(at step) payment.Report {
+	e := at.Ending
+	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
+		return payment.Report{Status: payment.Declined, Code: e.Code, Description: e.spoken(), By: e.By, Raw: raws[e.State]}
+	}
+	r := payment.Report{Status: payment.Settled, By: e.By, Raw: raws[e.State]}
+	wait := s.lines(at, &r)
+	if wait > 0 || len(r.Lines) < len(s.Lines) {
+		r.Status, r.Raw, r.CheckAfter = payment.Processing, "approved", wait
+	}
+	return r
+}
+
+var raws = map[payment.InstructionState]string{
+	payment.InstructionDone: "executed", payment.InstructionAccepted: "accepted", payment.InstructionRejected: "refused",
+}
+
+// lines puts the lines that have ended into a report, and answers after what
+// time the next one does.
+func (s scene) lines(at step, r *payment.Report) (next time.Duration) {
+	own := map[int]lineEnding{}
+	for _, l := range at.Lines {
+		own[l.Position] = l
+	}
+	for i := range s.Lines {
+		l, its := own[i]
+		if !its {
+			l = lineEnding{Position: i, Ending: at.Ending}
+		}
+		over, when := s.passed(step{Wait: l.Wait}, s.now)
+		if over {
+			r.Lines = append(r.Lines, s.line(l, when))
+		} else if wait := when.Sub(s.now); l.Wait != forever && (next == 0 || wait < next) {
+			next = wait
+		}
+	}
+	return next
+}
+
+// line is a line that ended. What is to be executed on a day is executed on
+// that day, also by a bank that did not wait for it.
+func (s scene) line(l lineEnding, when time.Time) payment.Line {
+	e := l.Ending
+	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken()}
+	if e.State != payment.InstructionDone {
+		return line
+	}
+	line.Executed = passerelle.DateOf(when, time.UTC)
+	if day, err := passerelle.ParseDate("day", s.Day); err == nil && day.Compare(line.Executed) > 0 {
+		line.Executed = day
+	}
+	return line
+}

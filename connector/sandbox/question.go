@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"passerelle/payment"
+)
+
+// question is something the bank waits for before it goes on.
+type question struct {
+	action payment.Action
+	// text is shown to the payer meanwhile.
+	text string
+	// delay is how long a payer takes where the bank takes its time.
+	delay time.Duration
+	// page says that the payer can answer on the bank's page.
+	page bool
+	// form is what fields are asked for.
+	form *form
+	// no is how the order ends when the answer is no.
+	no ending
+}
+
+// questions are all that the bank asks, by the names scripts have for them.
+var questions = map[string]question{
+	"redirect":   {action: payment.Redirect, page: true, no: refusedAtBank},
+	"decoupled":  {action: payment.Decoupled, page: true, text: confirmInApp, delay: 10 * time.Second, no: refusedAtBank},
+	"unanswered": {action: payment.Decoupled, page: true, text: confirmInApp, delay: 20 * time.Second, no: refusedAtBank},
+	"otp":        {action: payment.FillFields, form: &smsForm},
+	"fields":     {action: payment.FillFields, form: &severalForm},
+	"account":    {action: payment.FillFields, form: &accountForm},
+	"confirm":    {action: payment.Confirm, no: notGranted},
+	"psu":        {action: payment.PSUValidation, no: byPayer},
+}
+
+const confirmInApp = "Please confirm the transaction in the phone app."
+
+var refusedAtBank = ending{
+	payment.InstructionRejected, payment.CancelledByUser, "The payer refused the payment at the bank.", payment.ByPayer,
+}
+
+// form is a set of fields and what becomes of the order with each set of
+// values.
+type form struct {
+	fields []payment.Field
+	// right are the values by which the order goes on.
+	right map[string]string
+	// wrong are endings by single values; any other value that is not right is
+	// asked for again until so many attempts have failed, and then ends so.
+	wrong    map[string]ending
+	attempts int
+	failed   ending
+}
+
+var (
+	smsForm = form{
+		fields: []payment.Field{{Name: "openapisms", Type: "text", Label: "Code received by SMS", Required: true}},
+		right:  map[string]string{"openapisms": "1234"}, attempts: 1, failed: refusal(payment.AuthenticationFailed),
+	}
+	// severalForm has what fields can be: several of them, a pattern, a list,
+	// one that may stay empty, letters of another script.
+	severalForm = form{
+		fields: []payment.Field{
+			{Name: "code", Type: "text", Label: "Code on your card (1234)", Regex: `^(?=\d{4}$)\d+$`, Required: true},
+			{Name: "device", Type: "list", Label: "Device", Required: true, Values: []payment.FieldValue{
+				{Label: "Téléphone", Value: "phone"}, {Label: "タブレット", Value: "tablet"},
+			}},
+			{Name: "state", Type: "text", Label: "A note for yourself"},
+		},
+		right: map[string]string{"code": "1234"}, attempts: 3, failed: refusal(payment.InvalidValue),
+	}
+	accountForm = form{
+		fields: []payment.Field{{Name: "account_id", Type: "list", Label: "Account to debit", Required: true, Values: []payment.FieldValue{
+			{Label: "Main account", Value: "main"}, {Label: "Second account", Value: "snd"},
+		}}},
+		right: map[string]string{"account_id": "main"},
+		wrong: map[string]ending{"snd": {
+			State: payment.InstructionRejected, Code: payment.InvalidEmitter, Text: "Please select the main account.",
+		}},
+		attempts: 1, failed: refusal(payment.InvalidValue),
+	}
+)
+
+// verdict is what the bank makes of an answer: to wait on, to go on, or to end
+// the order.
+type verdict int
+
+const (
+	waitOn verdict = iota
+	goOn
+	endIt
+)
+
+// judge reads the values given at the attempt of that number, counted from 1.
+func (f *form) judge(values map[string]string, attempt int) (verdict, ending) {
+	if f.matches(values) {
+		return goOn, ending{}
+	}
+	for _, value := range slices.Sorted(maps.Values(values)) {
+		if e, known := f.wrong[value]; known {
+			return endIt, e
+		}
+	}
+	if attempt >= f.attempts {
+		return endIt, f.failed
+	}
+	return waitOn, ending{}
+}
+
+func (f *form) matches(values map[string]string) bool {
+	for name, right := range f.right {
+		if values[name] != right {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A script is a list of words that steers the bank, written where a payer's
+// label goes:
+//
+//	script = step *( "/" step ) [ "-" free text ]
+//	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]
+//
+// Only characters that SEPA labels may have are used. The three-step form of
+// the public test connector of this API family is a part of it. Capitals do
+// not matter, and neither do spaces around steps.
+type script struct {
+	calls []call
+	// ignored are the steps that mean nothing, as they were written.
+	ignored []string
+}
+
+// call is one step of a script.
+type call struct {
+	word string
+	args []string
+	// wait is what the step says of time, and timed that it does.
+	wait  time.Duration
+	timed bool
+}
+
+var (
+	stepForm = regexp.MustCompile(`^([a-z]{3,4})(?:\(([a-z0-9_, ]*)\))?(?::([0-9]{1,4})([smhd]))?$`)
+
+	units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+)
+
+// readLabel reads the script of a label, with ok false for a label that is
+// only text. Before a dash one known word makes a script, and others are
+// ignored; without a dash all words have to be known, since people write
+// labels too.
+func readLabel(label string) (s script, ok bool) {
+	steps, _, dashed := strings.Cut(label, "-")
+	s = readScript(steps)
+	return s, len(s.calls) > 0 && (dashed || len(s.ignored) == 0)
+}
+
+func readScript(steps string) script {
+	var s script
+	for step := range strings.SplitSeq(steps, "/") {
+		if c, known := readStep(step); known {
+			s.calls = append(s.calls, c)
+			continue
+		}
+		s.ignored = append(s.ignored, strings.TrimSpace(step))
+	}
+	return s
+}
+
+func readStep(text string) (call, bool) {
+	form := stepForm.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	if form == nil || words[form[1]] == nil {
+		return call{}, false
+	}
+	c := call{word: form[1], timed: form[3] != ""}
+	for arg := range strings.SplitSeq(form[2], ",") {
+		if arg = strings.TrimSpace(arg); arg != "" {
+			c.args = append(c.args, arg)
+		}
+	}
+	if c.timed {
+		count, _ := strconv.Atoi(form[3]) // up to four digits, by its form
+		c.wait = time.Duration(count) * units[form[4]]
+	}
+	return c, true
+}
+
+// arg is the argument of that position, or "".
+func (c call) arg(n int) string {
+	if n < len(c.args) {
+		return c.args[n]
+	}
+	return ""
+}
+
+// number is the argument of that position as a positive number, or otherwise.
+func (c call) number(n, otherwise int) int {
+	if number, err := strconv.Atoi(c.arg(n)); err == nil && number > 0 {
+		return number
+	}
+	return otherwise
+}
+
+// waits is how long the step lasts: what it says, or else what is usual.
+func (c call) waits(usual time.Duration) time.Duration {
+	if c.timed {
+		return c.wait
+	}
+	return usual
+}

@@ -1,0 +1,58 @@
+package sandbox
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// schedule is the periodic instruction of the order, as far as it says when.
+func (o *order) schedule() payment.Instruction {
+	in := payment.Instruction{DateType: o.DateType, Frequency: o.Frequency}
+	in.StartDate, _ = passerelle.ParseDate("start_date", o.Day) // stored as a date,
+	in.EndDate, _ = passerelle.ParseDate("end_date", o.LastDay) // or none
+	return in
+}
+
+// occurrences are the executions of a series up to an instant, and next is
+// when the following one is due, zero when there is none.
+func (o *order) occurrences(now time.Time) (past []payment.Occurrence, next time.Time) {
+	today := passerelle.DateOf(now, time.UTC)
+	for day := range payment.Occurrences(o.schedule()) {
+		if day.Compare(today) > 0 {
+			return past, day.In(time.UTC)
+		}
+		past = append(past, payment.Occurrence{Day: day, Code: o.Plan.miss(len(past) + 1)})
+	}
+	return past, time.Time{}
+}
+
+// miss is why the occurrence of that number fails, empty when it does not.
+func (p plan) miss(number int) payment.ErrorCode {
+	for _, m := range p.Misses {
+		if m.Number == number {
+			return m.Code
+		}
+	}
+	return ""
+}
+
+// completed reports whether the last occurrence of a series is past, and since
+// when.
+func (o *order) completed(now time.Time) (bool, time.Time) {
+	past, next := o.occurrences(now)
+	if len(past) == 0 || !next.IsZero() {
+		return len(past) == 0 && next.IsZero(), now
+	}
+	return true, past[len(past)-1].Day.In(time.UTC)
+}
+
+// running says which occurrences there were, and that more are to come.
+func (s scene) running(step) payment.Report {
+	r := payment.Report{Status: payment.Processing, Raw: "running"}
+	if _, next := s.occurrences(s.now); !next.IsZero() {
+		r.CheckAfter = next.Sub(s.now)
+	}
+	return r
+}

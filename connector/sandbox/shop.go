@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"net/http"
+)
+
+// shopPath is where Shop is mounted.
+const shopPath = "/sandbox/shop/"
+
+// pair is one query parameter that came back.
+type pair struct{ Name, Value string }
+
+// returned are the parameters with which a payer comes back to a shop, in the
+// order they are shown.
+var returned = []string{"id_payment", "payment_state", "error_code", "error", "bank_message", "state"}
+
+// maxReturned is how much of a parameter is shown, above all that the service
+// ever sends back.
+const maxReturned = 2000
+
+// shopTitles say what a state on return means to a payer.
+var shopTitles = map[string]string{
+	"done":       "Thank you, your payment is done",
+	"accepted":   "Thank you, the bank accepted your payment",
+	"pending":    "Thank you, your payment is on its way",
+	"validating": "Your payment is not approved yet",
+	"partial":    "A part of your payment was made",
+	"rejected":   "Your payment was not made",
+	"expired":    "Your payment has expired",
+}
+
+// Shop serves the pages of a shop that does not exist, to be mounted at
+// /sandbox/shop/. Every address below is a redirect URI for those who have no
+// site yet: it shows its reader what a payer comes back with. It knows nothing
+// of payments and believes what the address says.
+func (b *Bank) Shop() http.Handler {
+	pages := http.NewServeMux()
+	pages.HandleFunc("GET "+shopPath, func(w http.ResponseWriter, r *http.Request) { render(w, http.StatusOK, shopView(r)) })
+	return pages
+}
+
+func shopView(r *http.Request) view {
+	query := r.URL.Query()
+	v := view{Bank: "Sandbox Shop", Fiction: "This shop sells nothing.", Title: shopTitles[query.Get("payment_state")]}
+	for _, name := range returned {
+		if query.Has(name) {
+			v.Back = append(v.Back, pair{name, cut(query.Get(name))})
+		}
+	}
+	if query.Get("error") != "" {
+		v.Title = "You came back without paying"
+	}
+	if v.Title == "" {
+		v.Title = "Welcome back"
+	}
+	v.Notice = "This page stands in for yours. It shows what the payer’s browser brought along; ask the API for the payment before you rely on it."
+	if len(v.Back) == 0 {
+		v.Notice = "This page stands in for yours: give its address as the one that payers return to, and it will show what they come back with."
+	}
+	return v
+}
+
+func cut(text string) string {
+	runes := []rune(text)
+	return string(runes[:min(len(runes), maxReturned)])
+}

@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+
+	"passerelle"
+)
+
+// Amounts, in whole units of any currency, that stand for scripts: 7101.00 and
+// so on. The first nineteen are the error codes of the interface specification
+// in its order.
+var amounts = map[int64]string{
+	7101: "rjct(invalidEmitter)",
+	7102: "rjct(insufficientFunds)",
+	7103: "err",
+	7104: "rjct(invalidCurrency)",
+	7105: "rjct(invalidDate)",
+	7106: "rjct(invalidBeneficiary)",
+	7107: "rjct(invalidLabel)",
+	7108: "rjct(invalidReferenceId)",
+	7109: "rjct(regulatoryReason)",
+	7110: "rjct(authenticationFailed)",
+	7111: "rjct(noAnswerFromCustomer)",
+	7112: "rjct",
+	7113: "canc",
+	7114: "rjct(CancelledByClient)",
+	7115: "rjct(confirmationRefused)",
+	7116: "rjct(bankMessage)",
+	7117: "rjct(invalidValue)",
+	7118: "rjct(websiteUnavailable)",
+	7119: "bug",
+	7120: "mute",
+	7121: "pdng/accp",
+	7122: "actn(decoupled)/done",
+	7123: "actn(fields)/done",
+	7124: "actn(confirm)/done",
+	7125: "actn(psu)/done",
+	7126: "slow:30s/pdng/done",
+	7127: "slow:95s/pdng/done",
+	7128: "lose/done",
+	7129: "pdng/dupl/done",
+	7130: "fail(2)",
+}
+
+// beneficiaries are accounts of a bank that does not exist, with the scripts
+// they stand for.
+var beneficiaries = map[string]string{
+	"FR7699999000000000000000033": "pdng/done",
+	"FR7699999000000000000000130": "rjct(invalidBeneficiary)",
+	"FR7699999000000000000000227": "pdng/rjct(regulatoryReason)",
+	"FR7699999000000000000000324": "pdng/rjct",
+	"FR7699999000000000000000421": "rjct(invalidBeneficiary)",
+	"FR7699999000000000000000518": "pdng:2d/done",
+}
+
+// payer is an account that a payer may have at the simulated bank.
+type payer struct{ number, name, script string }
+
+// payers are the accounts that stand for scripts. The bank's page offers them,
+// the first one chosen, to payers whose account it was not told.
+var payers = []payer{
+	{"FR7699999000010000000000018", "Main account", ""},
+	{"FR7699999000010000000000115", "Account without funds", "rjct(insufficientFunds)"},
+	{"FR7699999000010000000000212", "Closed account", "rjct(invalidEmitter)"},
+	{"FR7699999000010000000000309", "Blocked account", "rjct(regulatoryReason)"},
+	{"FR7699999000010000000000406", "Account at its limit", "rjct(invalidAmount)"},
+	{"FR7699999000010000000000503", "Account without approval", "skip/done"},
+	{"DE93999999990000000001", "German account", ""},
+}
+
+// britishNumbers is how British accounts begin that stand for scripts: a sort
+// code no bank has, and then the number of an amount.
+const britishNumbers = "0000000000"
+
+// script is what the order says of itself: by the label of its first line, by
+// the amount or the beneficiary where that line is all there is, or by the
+// payer's account.
+func (o *order) script() (script, bool) {
+	first := o.Lines[0]
+	if len(o.Lines) == 1 || first.labelled() {
+		if s, found := first.script(passerelle.Currency(o.Currency)); found {
+			return s, true
+		}
+	}
+	return accountScript(o.Payer.Number, payerScripts)
+}
+
+// script is what a line says of itself: by label, amount or beneficiary, in
+// this order.
+func (l line) script(currency passerelle.Currency) (script, bool) {
+	if s, found := readLabel(l.Label); found {
+		return s, true
+	}
+	if steps, found := amounts[l.units(currency)]; found {
+		return readScript(steps), true
+	}
+	return accountScript(l.Number, beneficiaries)
+}
+
+func (l line) labelled() bool {
+	_, found := readLabel(l.Label)
+	return found
+}
+
+// units is the amount if it is whole, or zero.
+func (l line) units(currency passerelle.Currency) int64 {
+	unit := int64(1)
+	for range currency.Digits() {
+		unit *= 10
+	}
+	if l.Minor%unit != 0 {
+		return 0
+	}
+	return l.Minor / unit
+}
+
+// accountScript is what an account stands for, by the table of its kind or, if
+// it is British, by the amount in its number.
+func accountScript(number string, table map[string]string) (script, bool) {
+	steps, found := table[number]
+	if amount, british := strings.CutPrefix(number, britishNumbers); british && len(amount) == 4 {
+		steps, found = britishScripts[amount]
+	}
+	return readScript(steps), found && steps != ""
+}
+
+var (
+	payerScripts   = scriptsOf(payers)
+	britishScripts = scriptsByDigits(amounts)
+)
+
+func scriptsOf(list []payer) map[string]string {
+	scripts := map[string]string{}
+	for _, one := range list {
+		scripts[one.number] = one.script
+	}
+	return scripts
+}
+
+func scriptsByDigits(table map[int64]string) map[string]string {
+	scripts := map[string]string{}
+	for amount, steps := range table {
+		scripts[fmt.Sprint(amount)] = steps
+	}
+	return scripts
+}

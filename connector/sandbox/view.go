@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"cmp"
+	"strings"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// bankName is what pages are headed with, and appName those that stand in for
+// a telephone.
+const (
+	bankName = "Sandbox Bank"
+	appName  = "Sandbox Bank app"
+)
+
+// orderView is an order in words.
+type orderView struct {
+	Bank  string
+	Title string
+	// Lead says more than the title where that is not enough.
+	Lead string
+	// Buttons are what can be decided, none when nothing can.
+	Buttons []button
+	// Step names what is decided, so that a stale page decides nothing else.
+	Step      int
+	Payer     *lineView
+	Accounts  []lineView
+	Reference string
+	Total     string
+	When      string
+	Ordered   string
+	ReturnURL string
+	Lines     []lineView
+}
+
+type lineView struct {
+	Name, Number, Label, Amount string
+}
+
+// Single reports whether one beneficiary is all there is.
+func (v *orderView) Single() bool { return len(v.Lines) == 1 }
+
+func newOrderView(o order, reference string) *orderView {
+	currency := passerelle.Currency(o.Currency)
+	now := o.stage()
+	v := &orderView{
+		Bank: cmp.Or(now.bank, bankName), Title: now.title, Lead: now.lead, Buttons: now.buttons, Step: o.At,
+		Reference: reference, ReturnURL: o.ReturnURL,
+		Total: amount(o.Total, currency), When: when(o), Ordered: o.Submitted.UTC().Format("2006-01-02, 15:04 UTC"),
+	}
+	v.from(o)
+	for _, l := range o.Lines {
+		v.Lines = append(v.Lines, lineView{l.Name, grouped(l.Scheme, l.Number), l.Label, amount(l.Minor, currency)})
+	}
+	return v
+}
+
+// from shows the account that is debited, or those there are to choose from.
+func (v *orderView) from(o order) {
+	if o.Payer.Number != "" {
+		v.Payer = &lineView{Name: o.Payer.Name, Number: grouped(o.Payer.Scheme, o.Payer.Number)}
+		return
+	}
+	if !o.open() || o.cancelling() {
+		return
+	}
+	for _, p := range payers {
+		v.Accounts = append(v.Accounts, lineView{Name: p.name, Number: grouped(passerelle.IBAN, p.number), Label: p.number})
+	}
+}
+
+func amount(minor int64, currency passerelle.Currency) string {
+	return passerelle.Money{Minor: minor, Currency: currency}.Decimal() + " " + string(currency)
+}
+
+// when says in words on which day the bank is to pay.
+func when(o order) string {
+	switch o.DateType {
+	case payment.Instant:
+		return "At once"
+	case payment.FirstOpenDay:
+		return nextDay(o)
+	case payment.Deferred:
+		return "On " + o.Day
+	default:
+		return repeated(o)
+	}
+}
+
+func nextDay(o order) string {
+	if o.Day == "" {
+		return "On the next banking day"
+	}
+	return "On the next banking day, " + o.Day
+}
+
+func repeated(o order) string {
+	text := "Repeated " + string(o.Frequency) + ", from " + o.Day
+	if o.LastDay == "" {
+		return text
+	}
+	return text + " to " + o.LastDay
+}
+
+// grouped writes an account number as people read it: a sort code in pairs,
+// everything else in fours.
+func grouped(scheme passerelle.AccountScheme, number string) string {
+	const sortCode = 6
+	if scheme == passerelle.SortCode && len(number) > sortCode {
+		return chunks(number[:sortCode], 2, "-") + " " + chunks(number[sortCode:], 4, " ")
+	}
+	return chunks(number, 4, " ")
+}
+
+func chunks(s string, size int, separator string) string {
+	var parts []string
+	for ; len(s) > size; s = s[size:] {
+		parts = append(parts, s[:size])
+	}
+	return strings.Join(append(parts, s), separator)
+}

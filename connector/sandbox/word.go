@@ -1,0 +1,185 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle/payment"
+)
+
+// unsaid is the script of an order that has none: an ordinary payment, which
+// takes a while.
+const unsaid = "pdng"
+
+// beyond is how late the bank answers when it is to be too late: well after
+// payments expire, unless a domain waits longer.
+const beyond = 90 * 24 * time.Hour
+
+// words are the vocabulary of scripts: what each adds to a plan, with false
+// when it makes no sense where it stands.
+var words = map[string]func(p *planner, c call) bool{
+	// The words of the public test connector.
+	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
+	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
+	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
+	"rjct": func(p *planner, c call) bool { return p.end(refusal(codeOf(c.arg(0)))) },
+	"err":  func(p *planner, _ call) bool { return p.end(refusal(payment.InvalidAmount)) },
+	"bug":  func(p *planner, _ call) bool { return p.end(refusal(payment.Bug)) },
+
+	// How else orders end.
+	"accp": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionAccepted}) },
+	"part": (*planner).part,
+	"hold": func(p *planner, _ call) bool { return p.add(step{Do: rest, Wait: forever}) },
+	"late": (*planner).late,
+	"fail": (*planner).fail,
+	"kept": func(p *planner, _ call) bool { p.Keeps = true; return true },
+
+	// Who has to do what before.
+	"actn": (*planner).ask,
+	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
+	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
+
+	// What goes wrong between the bank and its clients.
+	"dupl": func(p *planner, _ call) bool { return p.utter("processing", 2) },
+	"back": func(p *planner, _ call) bool { return p.utter("processing", 1) && p.utter("older", 1) },
+	"unkn": func(p *planner, _ call) bool { return p.add(step{Do: say, What: "unknown", Times: 1}) },
+	"html": func(p *planner, _ call) bool { return p.end(saying(htmlText)) },
+	"mega": func(p *planner, _ call) bool { return p.end(saying(megaText)) },
+	"slow": func(p *planner, c call) bool { return p.deliver(step{Do: slow, Wait: c.waits(30 * time.Second)}) },
+	"lose": func(p *planner, _ call) bool { return p.deliver(step{Do: lose}) },
+	"mute": func(p *planner, _ call) bool { return p.add(step{Do: mute}) },
+}
+
+// pending is a time of work on an approved order. One to be paid on a certain
+// day waits for the day where the bank takes its time and nothing else was said.
+func (p *planner) pending(c call) step {
+	s := step{Do: pend, Wait: c.waits(p.timing.execution(p.order.DateType))}
+	if p.unsaid && p.timing == Faithful && p.order.DateType == payment.Deferred {
+		s.Day = p.order.Day
+	}
+	return s
+}
+
+// end ends the order, and a series that is to be done after its last
+// occurrence.
+func (p *planner) end(e ending) bool {
+	if p.order.DateType == payment.Periodic && e.State == payment.InstructionDone {
+		p.add(step{Do: series})
+	}
+	return p.add(step{Do: end, Ending: e})
+}
+
+// part rejects the lines of those numbers and pays the others.
+func (p *planner) part(c call) bool {
+	last := step{Do: end, Ending: ending{State: payment.InstructionDone}}
+	for i := range c.args {
+		line := lineEnding{Position: c.number(i, 0) - 1, Ending: refusal(payment.NoSpecifiedReason)}
+		if line.Position >= 0 && line.Position < len(p.order.Lines) && !slices.ContainsFunc(last.Lines, line.same) {
+			last.Lines = append(last.Lines, line)
+		}
+	}
+	return len(last.Lines) > 0 && p.add(last)
+}
+
+// late answers when nobody waits any more.
+func (p *planner) late(c call) bool {
+	p.add(step{Do: rest, Wait: c.waits(beyond)})
+	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))
+}
+
+// fail lets one occurrence of a series fail.
+func (p *planner) fail(c call) bool {
+	p.Misses = append(p.Misses, miss{Number: c.number(0, 1), Code: codeOf(c.arg(1))})
+	return p.order.DateType == payment.Periodic
+}
+
+// ask asks a question. An order that was approved cannot be asked about again.
+func (p *planner) ask(c call) bool {
+	q, known := questions[c.arg(0)]
+	if !known || p.has(pend, rest, say) {
+		return false
+	}
+	wait := time.Duration(0)
+	if p.timing == Faithful {
+		wait = q.delay
+	}
+	return p.add(step{Do: ask, What: c.arg(0), Wait: c.waits(wait), Times: c.number(1, 1)})
+}
+
+// utter says what only makes sense of an order that was approved.
+func (p *planner) utter(what string, times int) bool {
+	if !p.has(pend) {
+		p.add(step{Do: pend})
+	}
+	return p.add(step{Do: say, What: what, Times: times})
+}
+
+// deliver is about the answer to the order's arrival, so it comes first.
+func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
+
+// texts are what the bank says with its codes; it says nothing with others.
+var texts = map[payment.ErrorCode]string{
+	payment.InvalidEmitter:       "The account to be debited is closed.",
+	payment.InsufficientFunds:    "The balance of the account is too low.",
+	payment.InvalidAmount:        "The amount is out of bounds.",
+	payment.InvalidCurrency:      "The account is not kept in this currency.",
+	payment.InvalidDate:          "The bank does not execute on this day.",
+	payment.InvalidBeneficiary:   "The beneficiary's account does not exist.",
+	payment.InvalidLabel:         "The label has characters that the bank does not take.",
+	payment.InvalidReferenceID:   "The reference has been used before.",
+	payment.RegulatoryReason:     "The payment was stopped for a check.",
+	payment.AuthenticationFailed: "The payer could not be authenticated.",
+	payment.NoAnswerFromCustomer: "The payer did not answer in time.",
+	payment.CancelledByUser:      "The payer cancelled the payment.",
+	payment.CancelledByClient:    "The payment was cancelled on the client's demand.",
+	payment.ConfirmationRefused:  "The client did not confirm the payment.",
+	payment.BankMessage:          htmlText,
+	payment.InvalidValue:         "A value was refused.",
+	payment.WebsiteUnavailable:   "The bank is closed for maintenance.",
+	payment.Bug:                  "Something went wrong inside the bank.",
+}
+
+// htmlText is a message as banks have sent: markup, and letters of more than
+// one script.
+const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τράπεζα – 銀行<br><script>alert(1)</script></p>`
+
+// megaText stands for a message of a megabyte.
+const megaText = "mega"
+
+// spoken is the text of an ending. The long one is kept out of the ledger.
+func (e ending) spoken() string {
+	if e.Text == megaText {
+		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)
+	}
+	return e.Text
+}
+
+func refusal(code payment.ErrorCode) ending {
+	return ending{State: payment.InstructionRejected, Code: code, Text: texts[code]}
+}
+
+func saying(text string) ending {
+	return ending{State: payment.InstructionRejected, Code: payment.BankMessage, Text: text}
+}
+
+// The endings that somebody other than the bank brings about.
+var (
+	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, texts[payment.CancelledByUser], payment.ByPayer}
+	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, texts[payment.CancelledByClient], payment.ByClient}
+	notGranted = ending{payment.InstructionRejected, payment.ConfirmationRefused, texts[payment.ConfirmationRefused], payment.ByClient}
+)
+
+// codeOf reads a code without regard to capitals. One that clients do not know
+// stays as it is: banks have codes of their own.
+func codeOf(name string) payment.ErrorCode {
+	for _, known := range payment.Bug.Values() {
+		if strings.EqualFold(known, name) {
+			return payment.ErrorCode(known)
+		}
+	}
+	if name == "" {
+		return payment.NoSpecifiedReason
+	}
+	return payment.ErrorCode(name)
+}
