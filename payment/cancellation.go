@@ -52,18 +52,17 @@ func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 }
 
 // concede makes a report of a granted cancellation one of a declined order, for
-// the reason and by the one who asked. An order that was executed all the same
-// stays what its bank says it is.
+// the reason and by the one who asked. Of an order that ended by itself, its
+// bank's outcome counts and nothing said of a cancellation does.
 func (r Report) concede(code ErrorCode) Report {
-	if r.Cancellation != CancellationGranted {
-		return r
-	}
-	if r.Status == Settled {
+	granted := r.Cancellation == CancellationGranted
+	switch {
+	case r.Status == Settled, r.Status == Declined && !granted:
 		r.Cancellation = ""
-		return r
+	case granted:
+		r.Status, r.Code = Declined, cmp.Or(code, CancelledByUser)
+		r.By = canceller(r.Code)
 	}
-	r.Status, r.Code = Declined, cmp.Or(code, CancelledByUser)
-	r.By = canceller(r.Code)
 	return r
 }
 

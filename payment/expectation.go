@@ -11,7 +11,7 @@ var expectations = map[Action]string{
 	FillFields:    "the body fields (action additionalInformationNeeded)",
 	Confirm:       "the body confirm (action confirm)",
 	PSUValidation: "the body psu_validate (action psuValidation)",
-	"":            "nothing but its bank",
+	"":            "no answer: its bank is at work",
 }
 
 // Expects reports whether the payment waits for an answer to the action; the

@@ -1,6 +1,8 @@
 package payment_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,4 +111,108 @@ func TestScheduleIsRegular(t *testing.T) {
 			}
 		}
 	})
+}
+
+// active is a periodic order that its bank executes every month.
+func active(t testing.TB) *payment.Payment {
+	t.Helper()
+	d := draft(1)
+	in := &d.Instructions[0]
+	in.DateType, in.Frequency, in.StartDate = payment.Periodic, "monthly", day(t, "2026-11-30")
+	p, _, err := payment.New(d, payment.Policy{Periodic: true}, random(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Apply(processing, now); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// executions reads "2026-11-30 2026-12-30:insufficientFunds".
+func executions(t testing.TB, text string) []payment.Occurrence {
+	t.Helper()
+	var all []payment.Occurrence
+	for word := range strings.FieldsSeq(text) {
+		when, code, _ := strings.Cut(word, ":")
+		all = append(all, payment.Occurrence{Day: day(t, when), Code: payment.ErrorCode(code)})
+	}
+	return all
+}
+
+// TestExecutionsOfASeries: each is a note once, the day of execution follows
+// those that succeeded, and the order goes on until the bank ends it.
+func TestExecutionsOfASeries(t *testing.T) {
+	const first = "2026-11-30"
+	told := []struct {
+		status   payment.Status
+		days     string
+		state    payment.State
+		executed string
+		notes    []string
+	}{
+		{payment.Processing, "", payment.Pending, "", nil},
+		{payment.Processing, first, payment.Pending, first, []string{"occurrence 2026-11-30"}},
+		{payment.Processing, first, payment.Pending, first, nil},
+		{payment.Processing, "", payment.Pending, first, nil},
+		{payment.Processing, first + " 2026-12-30:insufficientFunds", payment.Pending, first, []string{"occurrenceFailed 2026-12-30 insufficientFunds"}},
+		{payment.Processing, first + " 2026-12-30:insufficientFunds", payment.Pending, first, nil},
+		{payment.Processing, first + " 2026-12-30:insufficientFunds 2027-01-30:AM04 2027-02-28", payment.Pending, "2027-02-28", []string{"occurrenceFailed 2027-01-30 noSpecifiedReason", "occurrence 2027-02-28"}},
+		{payment.Processing, "2027-02-28:bug", payment.Pending, "2027-02-28", nil},
+		{payment.Settled, "2027-03-30", payment.Done, "2027-03-30", []string{"occurrence 2027-03-30"}},
+	}
+	p := active(t)
+	for i, r := range told {
+		before := *p
+		if _, err := p.Apply(payment.Report{Status: r.status, Occurrences: executions(t, r.days)}, now); err != nil {
+			t.Fatal(err)
+		}
+		if in := p.Instructions[0]; p.State != r.state || in.Executed.String() != r.executed {
+			t.Errorf("report %d leaves %s executed on %s", i, p.State, in.Executed)
+		}
+		if before.Instructions[0].State != payment.InstructionPending || len(before.Notes) > 0 {
+			t.Errorf("report %d changes a copy made before", i)
+		}
+		wantNotes(t, p, r.notes...)
+	}
+}
+
+// TestStoppedSeries: who cancels half-way gets the code of the cancellation, and
+// the last execution stays known.
+func TestStoppedSeries(t *testing.T) {
+	p := active(t)
+	p.AskCancellation(payment.CancelledByUser, "https://client.example/back", "")
+	report := about(processing, payment.CancellationGranted)
+	report.Occurrences = executions(t, "2026-11-30")
+	steps, err := p.Apply(report, now)
+	if err != nil || trail(steps) != "rejected" || p.ErrorCode != payment.CancelledByUser || p.Instructions[0].Executed.String() != "2026-11-30" {
+		t.Errorf("%s %s %+v, %v", trail(steps), p.ErrorCode, p.Instructions[0], err)
+	}
+	wantNotes(t, p, "occurrence 2026-11-30")
+}
+
+// TestSeriesWhoseBankTellsNothing ends as soon as the bank has accepted it.
+func TestSeriesWhoseBankTellsNothing(t *testing.T) {
+	p := active(t)
+	report := payment.Report{Status: payment.Settled, Lines: every(1, payment.InstructionAccepted)}
+	if _, err := p.Apply(report, now); err != nil || p.State != payment.Accepted || !p.Instructions[0].Executed.IsZero() {
+		t.Errorf("%s executed on %s, %v", p.State, p.Instructions[0].Executed, err)
+	}
+	wantNotes(t, p)
+}
+
+func TestNonsenseAboutASeries(t *testing.T) {
+	for name, all := range map[string][]payment.Occurrence{
+		"no day":   {{}},
+		"disorder": executions(t, "2026-12-30 2026-11-30"),
+		"a flood":  make([]payment.Occurrence, payment.MaxOccurrences+1),
+	} {
+		p := active(t)
+		before := *p
+		_, err := p.Apply(payment.Report{Status: payment.Settled, Occurrences: all}, now)
+		wantNotes(t, p, "senselessReport "+fmt.Sprint(err))
+		if diff := cmp.Diff(before, *p, dates); !errors.Is(err, payment.ErrSenseless) || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
 }

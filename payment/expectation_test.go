@@ -1,0 +1,44 @@
+package payment_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// TestExpects asks payments of every state and action about every answer. The
+// file has the messages that clients read.
+func TestExpects(t *testing.T) {
+	actions := []payment.Action{"", payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
+	var matrix strings.Builder
+	for _, state := range payment.States() {
+		for _, current := range actions {
+			if current != "" && state != payment.Validating && state != payment.Pending {
+				continue
+			}
+			for _, answered := range actions {
+				p := payment.Payment{State: state, Action: current}
+				fmt.Fprintf(&matrix, "%-10s %-27s <- %-27s : %s\n", state, current, answered, verdict(t, p.Expects(answered)))
+			}
+		}
+	}
+	wantFile(t, "testdata/expectations.txt", matrix.String())
+}
+
+// verdict is the message of a conflict, or that there is none.
+func verdict(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return "expected"
+	}
+	var told *passerelle.Error
+	if !errors.As(err, &told) || told.Kind != passerelle.Conflict {
+		t.Errorf("%v is no conflict", err)
+		return ""
+	}
+	return told.Message
+}
