@@ -80,9 +80,9 @@ func (d *driver) killRepeatedly() (killed <-chan struct{}) {
 }
 
 // payUntil makes one payment after the other, so that every kill meets some on
-// their way.
+// their way, but no more than the receiver remembers.
 func (d *driver) payUntil(killed <-chan struct{}, client int) {
-	for n := 0; ; n++ {
+	for n := range store.MaxReceived / 4 / crashClients {
 		d.pay(fmt.Sprintf("payment %d of client %d", n, client))
 		select {
 		case <-killed:
