@@ -2,6 +2,8 @@ package payment_test
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,7 +67,11 @@ func TestIncompatibilities(t *testing.T) {
 		"too far":               {func(s *payment.Settings) { s.MaxDays = 30 }, deferred("9999-12-31"), &payment.Reason{Code: "maxDateDelta", ConnectorValue: 30}},
 		"no day to be too near": {func(s *payment.Settings) { s.MinDays = 4 }, nil, nil},
 		"closed day":            {openDays, deferred("2026-12-25"), &payment.Reason{Code: "nspExecDate", ConnectorValue: "2026-12-28", PaymentValue: "2026-12-25"}},
-		"open day":              {openDays, deferred("2026-12-24"), nil},
+		"closed to one line": {openDays, func(d *payment.Draft) {
+			deferred("2027-05-03")(d)
+			d.Instructions[1].Beneficiary = passerelle.Account{Scheme: passerelle.SortCode, Identification: "20000055779911", Label: "Shop"}
+		}, &payment.Reason{Code: "nspExecDate", ConnectorValue: "2027-05-04", PaymentValue: "2027-05-03"}},
+		"open day": {openDays, deferred("2026-12-24"), nil},
 		"series from a closed day": {openDays, func(d *payment.Draft) {
 			periodic(d)
 			d.Instructions[0].StartDate = day(t, "2026-11-22")
@@ -73,7 +79,11 @@ func TestIncompatibilities(t *testing.T) {
 		"no day to be closed": {openDays, nil, nil},
 		"trusted beneficiary": {func(s *payment.Settings) { s.TrustedBeneficiary = []payment.DateType{payment.Instant} }, nil, &payment.Reason{Code: "trustBenef", Severity: payment.Warning, ConnectorValue: []payment.DateType{payment.Instant}, PaymentValue: payment.Instant}},
 	}
+	codes := map[string]bool{}
 	for name, test := range tests {
+		if test.want != nil {
+			codes[test.want.Code] = true
+		}
 		t.Run(name, func(t *testing.T) {
 			s, d := open(), draft(2)
 			test.change(&s)
@@ -86,6 +96,9 @@ func TestIncompatibilities(t *testing.T) {
 			}
 			wantReasons(t, p.Incompatibilities(s, now), test.want)
 		})
+	}
+	if listed := slices.Sorted(slices.Values(payment.IncompatibilityCodes())); !slices.Equal(listed, slices.Sorted(maps.Keys(codes))) {
+		t.Errorf("codes listed are %q, found %v", listed, codes)
 	}
 }
 
@@ -134,8 +147,9 @@ func TestValues(t *testing.T) {
 		"states": payment.State("").Values(), "details": payment.Detail("").Values(), "actions": payment.Action("").Values(),
 		"codes": payment.ErrorCode("").Values(), "types": payment.DateType("").Values(),
 		"frequencies": payment.Frequency("").Values(), "lines": payment.InstructionState("").Values(),
+		"incompatibilities": payment.IncompatibilityCodes(), "notes": payment.NoteKinds(),
 	}
-	counts := map[string]int{"states": 8, "details": 1, "actions": 5, "codes": 19, "types": 4, "frequencies": 9, "lines": 4}
+	counts := map[string]int{"states": 8, "details": 1, "actions": 5, "codes": 19, "types": 4, "frequencies": 9, "lines": 4, "incompatibilities": 13, "notes": 8}
 	for name, list := range lists {
 		seen := map[string]bool{}
 		for _, word := range list {

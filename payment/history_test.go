@@ -13,9 +13,11 @@ import (
 )
 
 var (
-	statuses = []payment.Status{payment.Awaiting, payment.Processing, payment.Settled, payment.Declined, "ACSC"}
-	actors   = []payment.Actor{"", payment.ByBank, payment.ByPayer, payment.ByClient}
-	words    = []payment.ErrorCode{"", payment.InvalidDate, payment.CancelledByUser, "AM04"}
+	statuses      = []payment.Status{payment.Awaiting, payment.Processing, payment.Settled, payment.Declined, "ACSC"}
+	actors        = []payment.Actor{"", payment.ByBank, payment.ByPayer, payment.ByClient}
+	words         = []payment.ErrorCode{"", payment.InvalidDate, payment.CancelledByUser, "AM04"}
+	cancellations = []payment.Cancellation{"", "", payment.CancellationAwaiting, payment.CancellationGranted, payment.CancellationRefused, "perhaps"}
+
 	outcomes = []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 )
 
@@ -32,7 +34,8 @@ func reports(lines int) *rapid.Generator[payment.Report] {
 			Status: rapid.SampledFrom(statuses).Draw(t, "status"), Lines: rapid.SliceOfN(about, 0, lines).Draw(t, "lines"),
 			Code: rapid.SampledFrom(words).Draw(t, "code"), Description: rapid.String().Draw(t, "description"),
 			Raw: rapid.String().Draw(t, "raw"), By: rapid.SampledFrom(actors).Draw(t, "by"),
-			Action: payment.Decoupled, BankPaymentID: rapid.String().Draw(t, "bank id"),
+			Cancellation: rapid.SampledFrom(cancellations).Draw(t, "cancellation"),
+			Action:       payment.Decoupled, BankPaymentID: rapid.String().Draw(t, "bank id"),
 		}
 	})
 }
@@ -102,6 +105,9 @@ func (h *history) wantStorable() {
 	for _, in := range h.p.Instructions {
 		texts = append(texts, in.ErrorDescription)
 	}
+	for _, note := range h.p.Notes {
+		texts = append(texts, note.Text)
+	}
 	for _, field := range h.p.Fields {
 		texts = append(texts, field.Name, field.Label, field.Regex)
 	}
@@ -116,12 +122,12 @@ func storable(text string) bool { return passerelle.CheckText("", text, 0) == ni
 
 // FuzzApply gives a payment two arbitrary reports one after the other.
 func FuzzApply(f *testing.F) {
-	f.Add("awaiting", "settled", "redirect", page, "AM04", "why", "RJCT", "bank", "otp", "text", 1, "rejected")
-	f.Add("processing", "declined", "", "", "", "\xff\x00", "", "", "", "", -1, "pending")
-	f.Fuzz(func(t *testing.T, first, second, action, uri, code, why, raw, by, field, kind string, position int, state string) {
+	f.Add("awaiting", "settled", "redirect", page, "AM04", "why", "RJCT", "bank", "otp", "text", 1, "rejected", "awaiting")
+	f.Add("processing", "declined", "", "", "", "\xff\x00", "", "", "", "", -1, "pending", "granted")
+	f.Fuzz(func(t *testing.T, first, second, action, uri, code, why, raw, by, field, kind string, position int, state, cancellation string) {
 		report := payment.Report{
 			Status: payment.Status(first), Action: payment.Action(action), ValidateURI: uri, Code: payment.ErrorCode(code),
-			Description: why, Raw: raw, By: payment.Actor(by), BankPaymentID: raw,
+			Description: why, Raw: raw, By: payment.Actor(by), BankPaymentID: raw, Cancellation: payment.Cancellation(cancellation),
 			Fields: []payment.Field{{Name: field, Type: kind, Label: why, Regex: raw}},
 			Lines:  []payment.Line{{Position: position, State: payment.InstructionState(state), Code: payment.ErrorCode(code), Description: why}},
 		}

@@ -136,10 +136,33 @@ stateDiagram-v2
 | all accepted, or accepted and done | accepted |
 | all rejected | rejected, with the reason of the first |
 | some rejected, others done or accepted | partial |
+
+## What is not a change of state
+
+These are notes in the timeline of a payment; they give no event.
+
+| Note | Meaning |
+|---|---|
+%s
+A cancellation under way is the state detail ` + "`cancelling`" + ` of a payment that is validating or pending. It is left when the bank
+grants the cancellation, which rejects the payment with the code of who asked; when the bank or the payer refuses it, and the
+payment goes on; or when the payment ends otherwise meanwhile, and its bank's outcome counts.
 `
 
+// kind says in a sentence what each note is, for the same page.
+var kind = map[string]string{
+	payment.NoteCancelling:            "a cancellation waits for the payer's action",
+	payment.NoteCancellationGranted:   "the bank cancels what is still open",
+	payment.NoteCancellationRefused:   "the order goes on as if nobody had asked for its cancellation",
+	payment.NoteCancellationOvertaken: "the payment ended otherwise before its cancellation was decided",
+	payment.NoteOccurrence:            "a periodic order was executed once",
+	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order goes on",
+	payment.NoteStale:                 "the bank said less than was known; nothing changed",
+	payment.NoteSenseless:             "the bank said what cannot be understood; nothing changed",
+}
+
 func TestPageOfStates(t *testing.T) {
-	var arrows, rows strings.Builder
+	var arrows, rows, notes strings.Builder
 	for _, e := range payment.Edges() {
 		fmt.Fprintf(&arrows, "    %s --> %s: %s\n", e.From, e.To, e.Trigger)
 		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", e.From, e.Trigger, meaning[e.Trigger], e.To)
@@ -149,5 +172,8 @@ func TestPageOfStates(t *testing.T) {
 			fmt.Fprintf(&arrows, "    %s --> [*]\n", state)
 		}
 	}
-	wantFile(t, "../docs/payment-states.md", fmt.Sprintf(statesPage, arrows.String(), rows.String()))
+	for _, note := range payment.NoteKinds() {
+		fmt.Fprintf(&notes, "| %s | %s |\n", note, kind[note])
+	}
+	wantFile(t, "../docs/payment-states.md", fmt.Sprintf(statesPage, arrows.String(), rows.String(), notes.String()))
 }

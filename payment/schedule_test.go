@@ -216,3 +216,35 @@ func TestNonsenseAboutASeries(t *testing.T) {
 		}
 	}
 }
+
+// TestEachExecutionIsToldOnce: however often a bank repeats itself and however
+// much it tells at a time, there is one note for each execution, and the day of
+// execution is that of the last one that succeeded.
+func TestEachExecutionIsToldOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := active(t)
+		codes := rapid.SliceOfN(rapid.SampledFrom(words), 1, 12).Draw(rt, "codes")
+		var all []payment.Occurrence
+		var succeeded string
+		for d := range payment.Occurrences(p.Instructions[0]) {
+			if len(all) == len(codes) {
+				break
+			}
+			all = append(all, payment.Occurrence{Day: d, Code: codes[len(all)]})
+			if all[len(all)-1].Code == "" {
+				succeeded = d.String()
+			}
+		}
+		for _, told := range rapid.SliceOf(rapid.IntRange(0, len(all))).Draw(rt, "told at a time") {
+			if _, err := p.Apply(payment.Report{Status: payment.Processing, Occurrences: all[:told]}, now); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if _, err := p.Apply(payment.Report{Status: payment.Processing, Occurrences: all}, now); err != nil {
+			rt.Fatal(err)
+		}
+		if notes := p.TakeNotes(); len(notes) != len(all) || p.Instructions[0].Executed.String() != succeeded || p.State != payment.Pending {
+			rt.Fatalf("%d notes of %d executions, the last on %s: %+v", len(notes), len(all), p.Instructions[0].Executed, notes)
+		}
+	})
+}
