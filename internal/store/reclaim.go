@@ -1,14 +1,28 @@
 package store
 
-import "context"
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+)
 
-// Reclaim ends every lease on a SQLite database, whose only process is
-// starting: whoever held one is dead, and waiting for it to lapse would only
-// delay recovery. On PostgreSQL it does nothing, because the holder may be
-// another replica at work.
+// ErrServed reports that another process already serves from the database.
+var ErrServed = errors.New("another process serves from this SQLite database")
+
+// Reclaim prepares a database to be served from. A SQLite database has one
+// server at a time: a second one gets ErrServed, and the first, once it has
+// the database for itself, ends every lease, because whoever held one is dead
+// and waiting for it to lapse would only delay recovery. On PostgreSQL Reclaim
+// does nothing: the holder may be another replica at work.
 func (db *DB) Reclaim(ctx context.Context) error {
-	if db.engine.words().replicas {
+	single, ok := db.engine.(*sqliteEngine)
+	if !ok {
 		return nil
+	}
+	if err := single.lockOut(ctx); err != nil {
+		return err
 	}
 	return db.Write(ctx, func(tx *Tx) error {
 		tx.exec(`UPDATE attempt SET lease_until = 0 WHERE state <> 'answered'`)
@@ -17,4 +31,22 @@ func (db *DB) Reclaim(ctx context.Context) error {
 		tx.exec(`UPDATE idempotency SET lease_until = 0 WHERE answer IS NULL AND lease_until > 0`)
 		return nil
 	})
+}
+
+// lockOut keeps other servers away until the store is closed or the process
+// ends, however it ends. The lock is a transaction on a file beside the
+// database, which no command that merely reads or writes rows opens; SQLite
+// takes it in the way of each operating system.
+func (s *sqliteEngine) lockOut(ctx context.Context) error {
+	address := url.URL{Scheme: "file", Path: s.path + "-serving"}
+	pool, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		panic(err) // only an unknown driver fails here
+	}
+	pool.SetMaxOpenConns(1)
+	if _, err := pool.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrServed, err), pool.Close())
+	}
+	s.serving = pool
+	return nil
 }

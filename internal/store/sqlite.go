@@ -24,6 +24,7 @@ type sqliteEngine struct {
 	path      string
 	temporary string // directory to remove at the end, or empty
 	readers   *sql.DB
+	serving   *sql.DB // holds the lock of the one server, or nil
 	prepared  *statements
 	writer    *writer
 	dialect   *dialect
@@ -94,6 +95,9 @@ func (s *sqliteEngine) close() error {
 	}
 	if s.readers != nil {
 		errs = append(errs, s.readers.Close())
+	}
+	if s.serving != nil {
+		errs = append(errs, s.serving.Close())
 	}
 	if s.temporary != "" {
 		errs = append(errs, os.RemoveAll(s.temporary))
