@@ -88,7 +88,7 @@ var keys atomic.Int64
 func newOrder(t *testing.T, lines ...payment.Instruction) connector.Order {
 	t.Helper()
 	p, _, err := payment.New(payment.Draft{ClientRedirectURI: "https://shop.test/back", Instructions: lines},
-		payment.Policy{Periodic: true}, strings.NewReader(""), noon)
+		payment.Policy{Periodic: true}, strings.NewReader(strings.Repeat("r", 1<<16)), noon)
 	if err != nil {
 		t.Fatal(err)
 	}

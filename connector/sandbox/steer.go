@@ -46,7 +46,7 @@ var amounts = map[int64]string{
 // beneficiaries are accounts of a bank that does not exist, with the scripts
 // they stand for.
 var beneficiaries = map[string]string{
-	"FR7699999000000000000000033": "pdng/done",
+	"FR7699999000000000000000033": "",
 	"FR7699999000000000000000130": "rjct(invalidBeneficiary)",
 	"FR7699999000000000000000227": "pdng/rjct(regulatoryReason)",
 	"FR7699999000000000000000324": "pdng/rjct",

@@ -1,0 +1,456 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// Scenarios is the catalogue of all that the simulated banks can do to a
+// payment: every state, every edge between two, every action, error code and
+// incompatibility, every type of execution and frequency is in at least one.
+// The list is new with every call and belongs to the caller.
+func Scenarios() []Scenario {
+	return slices.Concat(
+		journeys(), scripted(), byAmount(), byAccount(), byUseCase(), answered(), bulks(), cancellations(), dated(), incompatible(), odd(),
+	)
+}
+
+// paths are the states that payments go through.
+var paths = map[string][]payment.State{
+	"created":   {payment.Created},
+	"abandoned": {payment.Created, payment.Rejected},
+	"forgotten": {payment.Created, payment.Expired},
+	"waiting":   {payment.Created, payment.Validating},
+	"refused":   {payment.Created, payment.Validating, payment.Rejected},
+	"lapsed":    {payment.Created, payment.Validating, payment.Expired},
+	"pending":   {payment.Created, payment.Validating, payment.Pending},
+	"done":      {payment.Created, payment.Validating, payment.Pending, payment.Done},
+	"accepted":  {payment.Created, payment.Validating, payment.Pending, payment.Accepted},
+	"partial":   {payment.Created, payment.Validating, payment.Pending, payment.Partial},
+	"rejected":  {payment.Created, payment.Validating, payment.Pending, payment.Rejected},
+	"expired":   {payment.Created, payment.Validating, payment.Pending, payment.Expired},
+}
+
+// lineStates are those of the lines at the end of each path.
+var lineStates = map[payment.State]payment.InstructionState{
+	payment.Created: "", payment.Validating: "", payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
+	payment.Rejected: payment.InstructionRejected, payment.Done: payment.InstructionDone, payment.Accepted: payment.InstructionAccepted,
+}
+
+// scenario is one on a path, with the payment of 12.50 euros to a shop that
+// change makes something else of.
+func scenario(name, shows, path string, code payment.ErrorCode, change ...func(*Scenario)) Scenario {
+	s := Scenario{
+		Name: name, Shows: shows, Connector: TestConnector, Moves: []Move{}, Lines: []ScenarioLine{euros("12.50", "Order 42")},
+		Ends: Outcome{States: paths[path], Code: code},
+	}
+	for _, do := range change {
+		do(&s)
+	}
+	if s.Ends.Lines == nil {
+		s.Ends.Lines = s.linesOf(path)
+	}
+	return s
+}
+
+func (s *Scenario) linesOf(path string) []payment.InstructionState {
+	end := lineStates[paths[path][len(paths[path])-1]]
+	if path == "forgotten" || path == "lapsed" {
+		end = ""
+	}
+	return slices.Repeat([]payment.InstructionState{end}, len(s.Lines))
+}
+
+func euros(amount, label string) ScenarioLine {
+	return ScenarioLine{
+		Amount: amount, Currency: "EUR", Label: label, DateType: payment.FirstOpenDay,
+		Beneficiary: ScenarioAccount{passerelle.IBAN, "FR7699999000000000000000033", "Sandbox Shop"},
+	}
+}
+
+// What changes a scenario.
+
+func label(text string) func(*Scenario) {
+	return func(s *Scenario) { s.Lines[0].Label = text }
+}
+
+func lines(list ...ScenarioLine) func(*Scenario) { return func(s *Scenario) { s.Lines = list } }
+
+func moves(list ...Move) func(*Scenario) { return func(s *Scenario) { s.Moves = list } }
+
+func actions(list ...payment.Action) func(*Scenario) {
+	return func(s *Scenario) { s.Ends.Actions = list }
+}
+
+func at(id int64) func(*Scenario) {
+	return func(s *Scenario) {
+		i := slices.IndexFunc(variants, func(v variant) bool { return v.id == id })
+		s.Connector = variants[i].uuid
+	}
+}
+
+func ofType(dates payment.DateType, days int) func(*Scenario) {
+	return func(s *Scenario) {
+		for i := range s.Lines {
+			s.Lines[i].DateType, s.Lines[i].Days = dates, days
+		}
+	}
+}
+
+func states(list ...payment.InstructionState) func(*Scenario) {
+	return func(s *Scenario) { s.Ends.Lines = list }
+}
+
+func manual(s *Scenario) { s.Settings = map[string]string{"payment.auto_confirmation": "0"} }
+
+func cancelling(s *Scenario) { s.Ends.Cancelling = true }
+
+// approved is the ordinary journey: a redirect that the payer follows.
+func approved(s *Scenario) {
+	s.Moves = []Move{validate, approves}
+	s.Ends.Actions = []payment.Action{payment.Redirect}
+}
+
+// What is done.
+
+var (
+	validate = Move{Do: Validate}
+	approves = Move{Do: Decide, Decision: string(approve)}
+	refuses  = Move{Do: Decide, Decision: string(refuse)}
+	resumes  = Move{Do: Resume}
+	checks   = Move{Do: Check}
+	cancels  = Move{Do: CancelOrder}
+	monthOn  = days(31)
+)
+
+func days(n int64) Move { return Move{Do: Advance, Seconds: n * int64(24*time.Hour/time.Second)} }
+
+func using(useCase string) Move {
+	return Move{Do: Validate, Fields: map[string]string{useCaseField: useCase}}
+}
+
+func submits(values map[string]string) Move { return Move{Do: Submit, Fields: values} }
+
+// journeys are those that no script, amount or account is needed for.
+func journeys() []Scenario {
+	return []Scenario{
+		scenario("plain", "A payment that the payer approves at the bank and the bank executes.", "done", "", approved),
+		scenario("refused-at-bank", "The payer refuses at the bank.", "refused", payment.CancelledByUser, moves(validate, refuses), actions(payment.Redirect)),
+		scenario("abandoned-by-client", "The client cancels before anybody validated.", "abandoned", payment.CancelledByClient, moves(cancels)),
+		scenario("never-validated", "Nobody ever validates, and the payment expires.", "forgotten", "", moves(monthOn)),
+		scenario("never-approved", "The payer never opens the bank’s page, and the payment expires.", "lapsed", "", moves(validate, monthOn), actions(payment.Redirect)),
+		scenario("british", "Pounds to a British account at a bank that knows nothing else.", "done", "", approved, at(41), ofType(payment.Instant, 0), func(s *Scenario) {
+			s.Lines[0].Currency, s.Lines[0].Beneficiary = "GBP", ScenarioAccount{passerelle.SortCode, "00000055779912", "Sandbox Shop"}
+		}),
+		scenario("accept-only", "A bank that says no more once it accepted.", "accepted", "", approved, at(62)),
+		scenario("forgetful", "A bank that cannot tell a repeated order from a new one.", "done", "", approved, at(61)),
+	}
+}
+
+// scripted are the words of labels, approved at the bank where nothing else is
+// said.
+func scripted() []Scenario {
+	return []Scenario{
+		scenario("label-done", "The bank executes at once.", "done", "", approved, label("done - Order 42")),
+		scenario("label-pending-done", "The public three-step form: pending twice, then done.", "done", "", approved, label("pdng/pdng/done - Order 42")),
+		scenario("label-rejected", "The bank refuses what the payer approved.", "refused", payment.NoSpecifiedReason, approved, label("rjct - Order 42")),
+		scenario("label-rejected-late", "The bank takes the order and refuses it later.", "rejected", payment.InsufficientFunds, approved, label("pdng/rjct(insufficientFunds) - Order 42")),
+		scenario("label-cancelled", "The payer cancels after approving.", "refused", payment.CancelledByUser, approved, label("canc - Order 42")),
+		scenario("label-error", "The amount does not please the bank.", "refused", payment.InvalidAmount, approved, label("err - Order 42")),
+		scenario("label-bug", "The bank fails while the order arrives.", "abandoned", payment.Bug, moves(validate), label("bug - Order 42")),
+		scenario("label-accepted", "The bank accepts and says no more.", "accepted", "", approved, label("pdng/accp - Order 42")),
+		scenario("label-hold", "The bank is silent after the approval, and the payment expires.", "lapsed", "",
+			moves(validate, approves, monthOn), actions(payment.Redirect), label("hold - Order 42")),
+		scenario("label-pending-hold", "The bank takes the order and is never heard of again.", "expired", "",
+			moves(validate, approves, monthOn), actions(payment.Redirect), label("pdng/hold - Order 42")),
+		scenario("label-pending-an-hour", "A step that says how long it takes.", "done", "",
+			moves(validate, approves, checks, Move{Do: Advance, Seconds: 3600}), actions(payment.Redirect), label("pdng:1h/done - Order 42")),
+		scenario("label-unknown-word", "What is not understood is passed over, and said in the timeline.", "done", "", approved, label("pdng/what/done - Order 42")),
+		scenario("label-dash-only", "A dash does not make a script.", "done", "", approved, label("Rent - May")),
+	}
+}
+
+// byAmount are the amounts that stand for error codes, and the others.
+func byAmount() []Scenario {
+	var list []Scenario
+	for i, code := range payment.Bug.Values() {
+		amount := fmt.Sprintf("%d.00", 7101+i)
+		change, path := approved, "refused"
+		if code == string(payment.Bug) {
+			change, path = moves(validate), "abandoned"
+		}
+		list = append(list, scenario("amount-"+amount[:4], "The amount "+amount+" is refused with "+code+".", path, payment.ErrorCode(code), change, func(s *Scenario) { s.Lines[0].Amount = amount }))
+	}
+	amount := func(units, shows, path string, change ...func(*Scenario)) Scenario {
+		return scenario("amount-"+units, shows, path, "", append(change, func(s *Scenario) { s.Lines[0].Amount = units + ".00" })...)
+	}
+	return append(list,
+		amount("7120", "The bank never answers, and the payment expires.", "forgotten", moves(validate, monthOn)),
+		amount("7121", "The bank accepts and says no more.", "accepted", approved),
+		amount("7122", "The payer approves in the bank’s app.", "done", moves(validate, resumes), actions(payment.Decoupled)),
+		amount("7123", "The payer fills in fields.", "done", moves(validate, submits(rightFields)), actions(payment.FillFields)),
+		amount("7124", "The client confirms.", "done", moves(validate, Move{Do: ConfirmOrder, Yes: true}), actions(payment.Confirm)),
+		amount("7125", "The payer validates with the client.", "done", moves(validate, Move{Do: PSUValidate, Yes: true}), actions(payment.PSUValidation)),
+		amount("7126", "The bank takes too long to answer, and has the order all the same.", "done", lateApproval),
+		amount("7127", "The bank takes far too long to answer, and has the order all the same.", "done", lateApproval),
+		amount("7128", "The answer is lost and the order executed, once.", "done", moves(validate, days(1))),
+		amount("7129", "The bank says the same twice.", "done", approved, again),
+	)
+}
+
+// lateApproval has the outcome of the validation found out before the payer
+// approves.
+func lateApproval(s *Scenario) {
+	s.Moves = []Move{validate, {Do: Advance, Seconds: 600}, approves}
+	s.Ends.Actions = []payment.Action{payment.Redirect}
+}
+
+// again has the bank asked a few times more.
+func again(s *Scenario) { s.Moves = append(s.Moves, checks, checks, checks) }
+
+var rightFields = map[string]string{"code": "1234", "device": "phone"}
+
+// byAccount are the accounts that stand for something.
+func byAccount() []Scenario {
+	var list []Scenario
+	to := func(number, shows, path string, code payment.ErrorCode, change ...func(*Scenario)) {
+		list = append(list, scenario("beneficiary-"+number[len(number)-3:], shows, path, code, append(change, func(s *Scenario) { s.Lines[0].Beneficiary.Number = number })...))
+	}
+	to("FR7699999000000000000000130", "The beneficiary does not exist.", "refused", payment.InvalidBeneficiary, approved)
+	to("FR7699999000000000000000227", "The payment is stopped for a check after it was approved.", "rejected", payment.RegulatoryReason, approved)
+	to("FR7699999000000000000000324", "The beneficiary’s bank sends the money back.", "rejected", payment.NoSpecifiedReason, approved)
+	to("FR7699999000000000000000421", "The beneficiary is not one that the payer trusts.", "refused", payment.InvalidBeneficiary, approved)
+	to("FR7699999000000000000000518", "The payment takes two days.", "done", "", moves(validate, approves, checks, days(2)), actions(payment.Redirect))
+	for _, p := range payers {
+		list = append(list, byPayerAccount(p))
+	}
+	return list
+}
+
+func byPayerAccount(p payer) Scenario {
+	path, code, change := "done", payment.ErrorCode(""), approved
+	if s := readScript(p.script); len(s.calls) > 0 && s.calls[0].word == "rjct" {
+		path, code = "refused", codeOf(s.calls[0].arg(0))
+	}
+	if strings.HasPrefix(p.script, "skip") {
+		change = moves(validate)
+	}
+	return scenario("payer-"+p.number[len(p.number)-3:], "Paid from the account: "+strings.ToLower(p.name)+".", path, code, change, func(s *Scenario) {
+		s.Payer = &ScenarioAccount{passerelle.IBAN, p.number, p.name}
+		s.Lines[0].Beneficiary.Number = "DE93999999990000000001"
+	})
+}
+
+// byUseCase are the values of the field use_case_pay.
+func byUseCase() []Scenario {
+	use := func(value, shows, path string, code payment.ErrorCode, moved []Move, asked ...payment.Action) Scenario {
+		return scenario("use-case-"+strings.ReplaceAll(value, "_", "-"), shows, path, code, moves(append([]Move{using(value)}, moved...)...), actions(asked...))
+	}
+	code := submits(map[string]string{"openapisms": "1234"})
+	wrong := use("otp_sms", "A wrong code from an SMS.", "refused", payment.AuthenticationFailed, []Move{submits(map[string]string{"openapisms": "4321"})}, payment.FillFields)
+	wrong.Name += "-wrong"
+	second := use("account_choice", "The payer chooses the account that cannot pay.", "refused", payment.InvalidEmitter, []Move{submits(map[string]string{"account_id": "snd"})}, payment.FillFields)
+	second.Name += "-second"
+	trusting := use("redirect_no_confirmation", "Never confirmed, although the client asked to be.", "done", "", []Move{approves}, payment.Redirect)
+	manual(&trusting)
+	return []Scenario{
+		use("legacy", "The payer approves at the bank, and the label decides.", "done", "", []Move{approves}, payment.Redirect),
+		use("redirect", "The payer approves at the bank.", "done", "", []Move{approves}, payment.Redirect),
+		use("decoupled", "The payer approves in the bank’s app.", "done", "", []Move{resumes}, payment.Decoupled),
+		use("decoupled_cancelled", "The payer refuses in the bank’s app.", "refused", payment.CancelledByUser, []Move{resumes}, payment.Decoupled),
+		use("decoupled_expired", "The payer does not answer in the bank’s app.", "refused", payment.AuthenticationFailed, []Move{resumes}, payment.Decoupled),
+		use("otp_sms", "The payer enters a code from an SMS.", "done", "", []Move{code}, payment.FillFields),
+		wrong,
+		use("otp_plus_decoupled", "A code, and then the bank’s app.", "done", "", []Move{code, resumes}, payment.FillFields, payment.Decoupled),
+		use("account_choice", "The payer chooses an account.", "done", "", []Move{submits(map[string]string{"account_id": "main"})}, payment.FillFields),
+		second,
+		trusting,
+	}
+}
+
+// answered are all pairs of actions in a row, and the other ways to answer.
+func answered() []Scenario {
+	return append(pairs(),
+		scenario("decoupled-refused", "The payer refuses on the phone.", "refused", payment.CancelledByUser, label("actn(decoupled) - x"), moves(validate, refuses), actions(payment.Decoupled)),
+		scenario("decoupled-approved", "The payer approves on the phone before anybody resumes.", "done", "", label("actn(decoupled)/done - x"), moves(validate, approves), actions(payment.Decoupled)),
+		scenario("decoupled-slow", "The payer has approved when the bank is asked the second time.", "done", "", label("actn(decoupled,2)/done - x"), moves(validate, resumes, resumes), actions(payment.Decoupled)),
+		scenario("decoupled-never", "The payer never answers, and the payment expires.", "lapsed", "", label("actn(decoupled)/hold - x"), moves(validate, resumes, monthOn), actions(payment.Decoupled)),
+		scenario("fields-at-last", "Two wrong values and then the right ones.", "done", "", label("actn(fields)/done - x"),
+			moves(validate, submits(wrongFields), submits(wrongFields), submits(rightFields)), actions(payment.FillFields)),
+		scenario("fields-wrong", "Three wrong values.", "refused", payment.InvalidValue, label("actn(fields)/done - x"),
+			moves(validate, submits(wrongFields), submits(wrongFields), submits(wrongFields)), actions(payment.FillFields)),
+		scenario("psu-no", "The payer does not validate.", "refused", payment.CancelledByUser, label("actn(psu)/done - x"), moves(validate, Move{Do: PSUValidate}), actions(payment.PSUValidation)),
+		scenario("confirm-yes", "The client confirms what the payer approved.", "done", "", manual, moves(validate, approves, Move{Do: ConfirmOrder, Yes: true}), actions(payment.Redirect, payment.Confirm)),
+		scenario("confirm-no", "The client does not confirm what the payer approved.", "refused", payment.ConfirmationRefused, manual, moves(validate, approves, Move{Do: ConfirmOrder}), actions(payment.Redirect, payment.Confirm)),
+		scenario("account-without-funds", "The payer picks an account without funds on the bank’s page.", "refused", payment.InsufficientFunds,
+			moves(validate, Move{Do: Decide, Decision: string(approve), Account: payers[1].number}), actions(payment.Redirect)),
+	)
+}
+
+var wrongFields = map[string]string{"code": "4321", "device": "tablet"}
+
+// yes are the moves by which each question is answered.
+var yes = map[string]Move{
+	"redirect": approves, "decoupled": resumes, "fields": submits(rightFields),
+	"confirm": {Do: ConfirmOrder, Yes: true}, "psu": {Do: PSUValidate, Yes: true},
+}
+
+func pairs() []Scenario {
+	var list []Scenario
+	names := slices.Sorted(maps.Keys(yes))
+	for _, first := range names {
+		for _, second := range names {
+			list = append(list, scenario("actions-"+first+"-"+second, "Two actions in a row: "+first+", then "+second+".", "done", "",
+				label(fmt.Sprintf("actn(%s)/actn(%s)/done - x", first, second)),
+				moves(validate, yes[first], yes[second]), actions(slices.Compact([]payment.Action{questions[first].action, questions[second].action})...)))
+		}
+	}
+	return list
+}
+
+// bulks are payments of several lines.
+func bulks() []Scenario {
+	const done, accepted, rejected, pending = payment.InstructionDone, payment.InstructionAccepted, payment.InstructionRejected, payment.InstructionPending
+	bulk := func(name, shows, path string, code payment.ErrorCode, ends []payment.InstructionState, labels ...string) Scenario {
+		return scenario("bulk-"+name, shows, path, code, approved, states(ends...), func(s *Scenario) {
+			s.Lines = nil
+			for _, text := range labels {
+				s.Lines = append(s.Lines, euros("5.00", text))
+			}
+		})
+	}
+	hold := bulk("hold", "One line of a bulk never ends.", "expired", "", []payment.InstructionState{done, pending}, "done - a", "hold - b")
+	hold.Moves = append(hold.Moves, monthOn)
+	mixed := scenario("bulk-amounts", "Lines of a bulk are steered by their amounts too.", "partial", "", approved, states(done, rejected, accepted),
+		lines(euros("5.00", "a"), euros("7102.00", "b"), euros("7121.00", "c")))
+	return []Scenario{
+		bulk("done", "All lines are executed.", "done", "", []payment.InstructionState{done, done}, "a", "b"),
+		bulk("rejected", "The label of the first line speaks for all.", "rejected", payment.InvalidDate, []payment.InstructionState{rejected, rejected, rejected}, "pdng/rjct(invalidDate) - a", "b", "c"),
+		bulk("partial", "Lines 2 and 4 are rejected.", "partial", "", []payment.InstructionState{done, rejected, done, rejected}, "pdng/part(2,4) - a", "b", "c", "d"),
+		bulk("own-labels", "Every line has a label of its own.", "partial", "", []payment.InstructionState{done, rejected, accepted}, "done - a", "rjct(invalidBeneficiary) - b", "accp - c"),
+		bulk("one-label", "Only the second line has a script.", "partial", "", []payment.InstructionState{done, rejected}, "a", "rjct - b"),
+		bulk("accepted-and-rejected", "Accepted and rejected lines make a partial payment.", "partial", "", []payment.InstructionState{accepted, rejected}, "accp - a", "rjct - b"),
+		bulk("done-and-accepted", "Done and accepted lines make an accepted payment.", "accepted", "", []payment.InstructionState{done, accepted}, "done - a", "accp - b"),
+		bulk("accepted", "All lines are accepted.", "accepted", "", []payment.InstructionState{accepted, accepted}, "accp - a", "b"),
+		bulk("all-rejected", "Every line is rejected for a reason of its own; the first one is the payment’s.", "rejected", payment.InvalidLabel,
+			[]payment.InstructionState{rejected, rejected}, "rjct(invalidLabel) - a", "rjct(invalidBeneficiary) - b"),
+		hold, mixed,
+	}
+}
+
+// cancellations are wishes to cancel what a bank has.
+func cancellations() []Scenario {
+	agreed := Move{Do: Decide, Decision: string(cancel)}
+	kept := Move{Do: Decide, Decision: string(keep)}
+	long := label("pdng:2d/done - Order 42")
+	redirect := actions(payment.Redirect)
+	refusedMove := func(code string) Move { return Move{Do: CancelOrder, Refused: code} }
+	return []Scenario{
+		scenario("cancel-approved", "The payer agrees to cancel.", "rejected", payment.CancelledByClient, long, cancelling, redirect, moves(validate, approves, checks, cancels, agreed)),
+		scenario("cancel-refused", "The payer keeps the payment.", "done", "", long, cancelling, redirect, moves(validate, approves, checks, cancels, kept, days(2))),
+		scenario("cancel-executed", "The bank executes while the payer thinks about cancelling.", "done", "", long, cancelling, redirect, moves(validate, approves, checks, cancels, days(2))),
+		scenario("cancel-validating", "The payer has not approved yet and agrees to cancel.", "refused", payment.CancelledByClient, cancelling, redirect, moves(validate, cancels, agreed)),
+		scenario("cancel-at-once", "A bank that asks nobody.", "rejected", payment.CancelledByClient, long, at(60), redirect, moves(validate, approves, checks, cancels)),
+		scenario("cancel-denied", "The bank refuses to cancel.", "done", "", label("kept/pdng:2d/done - Order 42"), redirect, moves(validate, approves, checks, cancels, days(2))),
+		scenario("cancel-unsupported", "A bank that cancels nothing.", "pending", "", long, at(58), redirect, moves(validate, approves, checks, refusedMove("notSupported"))),
+		scenario("cancel-instant", "An instant payment is not cancelled.", "pending", "", long, ofType(payment.Instant, 0), redirect, moves(validate, approves, checks, refusedMove("conflict"))),
+		scenario("cancel-twice", "A cancellation is under way already.", "rejected", payment.CancelledByClient, long, cancelling, redirect, moves(validate, approves, checks, cancels, refusedMove("conflict"), agreed)),
+		scenario("cancel-done", "What is final is not cancelled.", "done", "", redirect, moves(validate, approves, refusedMove("conflict"))),
+		scenario("cancel-series", "A series is stopped half-way.", "rejected", payment.CancelledByClient, repeating("weekly", 1, 0), cancelling, redirect,
+			func(s *Scenario) { s.Ends.Occurrences = 2 }, moves(validate, approves, checks, days(8), cancels, agreed)),
+	}
+}
+
+// repeating makes the payment a series.
+func repeating(frequency payment.Frequency, from, until int) func(*Scenario) {
+	return func(s *Scenario) {
+		ofType(payment.Periodic, from)(s)
+		s.Lines[0].Frequency, s.Lines[0].Until = frequency, until
+		s.Settings = map[string]string{"payment.periodic.enabled": "1"}
+	}
+}
+
+// spans are days in which every frequency has exactly two occurrences.
+var spans = map[payment.Frequency]int{
+	"daily": 1, "weekly": 7, "two-weekly": 14, "monthly": 31, "two-monthly": 62, "quarterly": 92, "four-monthly": 123,
+	"semiannually": 184, "yearly": 366,
+}
+
+// dated are the types of execution.
+func dated() []Scenario {
+	list := []Scenario{
+		scenario("instant", "A payment that is executed at once.", "done", "", approved, ofType(payment.Instant, 0)),
+		scenario("first-open-day", "A payment on the next banking day.", "done", "", approved, ofType(payment.FirstOpenDay, 0)),
+		scenario("deferred", "A payment on a day of the client’s choice.", "done", "", approved, ofType(payment.Deferred, 5)),
+		scenario("deferred-hold", "A deferred payment expires only well after its day.", "expired", "", ofType(payment.Deferred, 5), label("pdng/hold - x"),
+			moves(validate, approves, days(36)), actions(payment.Redirect)),
+		scenario("periodic-failing", "The second occurrence of a series fails, and the series goes on.", "done", "", repeating("weekly", 1, 15), label("fail(2,insufficientFunds) - x"),
+			moves(validate, approves, days(16)), actions(payment.Redirect), func(s *Scenario) { s.Ends.Occurrences, s.Ends.Failed = 3, 1 }),
+		scenario("periodic-endless", "A series without end stays pending.", "pending", "", repeating("daily", 1, 0),
+			moves(validate, approves, days(3)), actions(payment.Redirect), func(s *Scenario) { s.Ends.Occurrences = 3 }),
+		scenario("periodic-accepted", "A bank that reports no occurrence accepts the series.", "accepted", "", repeating("monthly", 1, 62), approved, at(62)),
+		scenario("periodic-rejected", "The bank stops a series.", "rejected", payment.NoSpecifiedReason, repeating("monthly", 1, 62), label("pdng/rjct - x"), approved),
+	}
+	for _, frequency := range payment.Frequencies() {
+		list = append(list, scenario("periodic-"+string(frequency), "Two occurrences, "+string(frequency)+".", "done", "",
+			repeating(frequency, 1, 1+spans[frequency]), moves(validate, approves, days(int64(spans[frequency])+2)), actions(payment.Redirect),
+			func(s *Scenario) { s.Ends.Occurrences = 2 }))
+	}
+	return list
+}
+
+// incompatible are payments that a bank cannot carry, or warns about.
+func incompatible() []Scenario {
+	one := func(id int64, code string, severity payment.Severity, shows string, change ...func(*Scenario)) Scenario {
+		return scenario("incompatible-"+code, shows, "created", "", append([]func(*Scenario){at(id), func(s *Scenario) {
+			s.Ends.Incompatible = []ScenarioReason{{code, severity}}
+		}}, change...)...)
+	}
+	amount := func(text string) func(*Scenario) { return func(s *Scenario) { s.Lines[0].Amount = text } }
+	count := func(n int) func(*Scenario) {
+		return func(s *Scenario) { s.Lines = slices.Repeat([]ScenarioLine{s.Lines[0]}, n) }
+	}
+	two := one(56, "nspBulk", payment.Incompatible, "Two reasons at a time.", amount("600.00"), count(2))
+	two.Name, two.Ends.Incompatible = "incompatible-twice", append(two.Ends.Incompatible, ScenarioReason{"maxAmount", payment.Warning})
+	return []Scenario{
+		one(43, "maxAmount", payment.Warning, "More than the bank’s usual limit.", amount("1000.01")),
+		one(44, "minAmount", payment.Incompatible, "Less than the bank’s minimum.", amount("9.99")),
+		one(45, "maxBulk", payment.Incompatible, "More lines than the bank takes.", count(4)),
+		one(46, "maxDateDelta", payment.Incompatible, "A day too far away.", ofType(payment.Deferred, 31)),
+		one(47, "minDateDelta", payment.Incompatible, "A day too near.", ofType(payment.Deferred, 1)),
+		one(48, "nspDateType", payment.Incompatible, "No instant payments.", ofType(payment.Instant, 0)),
+		one(49, "nspFrequency", payment.Incompatible, "No daily payments.", repeating("daily", 1, 3)),
+		one(50, "nspBulk", payment.Incompatible, "No bulks.", count(2)),
+		one(51, "nspBenefScheme", payment.Incompatible, "No British accounts.", func(s *Scenario) {
+			s.Lines[0].Currency, s.Lines[0].Beneficiary = "GBP", ScenarioAccount{passerelle.SortCode, "00000055779912", "Sandbox Shop"}
+		}),
+		one(52, "nspPayer", payment.Incompatible, "No payer’s account.", func(s *Scenario) {
+			s.Payer = &ScenarioAccount{passerelle.IBAN, payers[0].number, payers[0].name}
+		}),
+		one(53, "nspExecDate", payment.Incompatible, "Not on a Saturday.", ofType(payment.Deferred, 1), func(s *Scenario) { s.Lines[0].Saturday = true }),
+		one(54, "nspCurrency", payment.Incompatible, "No pounds.", func(s *Scenario) { s.Lines[0].Currency = "GBP" }),
+		one(55, "trustBenef", payment.Warning, "The beneficiary has to be a trusted one."),
+		two,
+	}
+}
+
+// odd are banks that say what makes no sense, which changes nothing.
+func odd() []Scenario {
+	redirect := actions(payment.Redirect)
+	return []Scenario{
+		scenario("odd-duplicate", "The bank says the same twice.", "done", "", label("pdng/dupl/done - x"), approved, again),
+		scenario("odd-older", "The bank falls back to an older status.", "done", "", label("pdng/back/done - x"), approved, again),
+		scenario("odd-unknown", "The bank says a word that nobody knows.", "done", "", label("pdng/unkn/done - x"), approved, again),
+		scenario("odd-code", "A refusal with a code that nobody knows.", "refused", payment.NoSpecifiedReason, label("rjct(gremlins) - x"), approved),
+		scenario("odd-markup", "A message full of markup.", "refused", payment.BankMessage, label("html - x"), approved),
+		scenario("odd-megabyte", "A message of a megabyte.", "refused", payment.BankMessage, label("mega - x"), approved),
+		scenario("odd-late", "The bank answers after the payment expired.", "expired", "", label("pdng/late(insufficientFunds) - x"), redirect,
+			moves(validate, approves, checks, monthOn, days(90), checks)),
+	}
+}
