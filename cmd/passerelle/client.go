@@ -1,11 +1,7 @@
 package main
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/access"
@@ -44,8 +40,7 @@ type clientCreate struct {
 // Run registers an application.
 func (n *clientCreate) Run(c *console, g *clientCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		keeper := access.Access{DB: d.db, Now: time.Now}
-		client, secret, err := keeper.Register(c.ctx, d.domain.ID, n.Name, n.RedirectURIs)
+		client, secret, err := d.access().Register(c.ctx, d.domain.ID, n.Name, n.RedirectURIs)
 		if err != nil {
 			return nil, err
 		}
@@ -96,57 +91,16 @@ func (u *clientUpdate) Run(c *console, g *clientCommand) error {
 		return passerelle.MissingField("--name, --redirect-uri, --reset-secret", "give at least one of them")
 	}
 	return g.at(c, func(d desk) (any, error) {
-		client, err := d.db.Client(c.ctx, d.domain.ID, u.ID)
+		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, access.Change{
+			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret,
+		})
 		if err != nil {
 			return nil, known(err, "id", u.ID)
 		}
-		return u.apply(c, d, client)
+		view := d.viewClient(client)
+		view.Secret = secret
+		return view, nil
 	})
-}
-
-func (u *clientUpdate) apply(c *console, d desk, client store.Client) (any, error) {
-	if err := u.change(&client); err != nil {
-		return nil, err
-	}
-	secret := ""
-	if u.ResetSecret {
-		secret, client.SecretHash = newSecret()
-	}
-	err := d.db.Write(c.ctx, func(tx *store.Tx) error {
-		tx.UpdateClient(client)
-		return nil
-	})
-	if err != nil {
-		return nil, known(err, "id", u.ID)
-	}
-	view := d.viewClient(client)
-	view.Secret = secret
-	return view, nil
-}
-
-// change takes over what was given, after checking it as registration does.
-func (u *clientUpdate) change(client *store.Client) error {
-	if u.Name != nil {
-		client.Name = *u.Name
-	}
-	if u.RedirectURIs != nil {
-		client.RedirectURIs = u.RedirectURIs
-	}
-	for _, uri := range client.RedirectURIs {
-		if _, err := passerelle.ParseRedirectURI("--redirect-uri", uri); err != nil {
-			return err
-		}
-	}
-	return passerelle.CheckText("--name", client.Name, maxName)
-}
-
-// newSecret is a random secret and the hash by which the store knows it.
-func newSecret() (text string, hash []byte) {
-	raw := make([]byte, sha256.Size)
-	rand.Read(raw) // never fails, by its documentation
-	text = hex.EncodeToString(raw)
-	sum := sha256.Sum256([]byte(text))
-	return text, sum[:]
 }
 
 type clientDelete struct {
@@ -156,11 +110,7 @@ type clientDelete struct {
 // Run removes an application.
 func (r *clientDelete) Run(c *console, g *clientCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		now := time.Now()
-		err := d.db.Write(c.ctx, func(tx *store.Tx) error {
-			tx.DeleteClient(d.domain.ID, r.ID, now)
-			return nil
-		})
+		now, err := d.access().Delete(c.ctx, d.domain.ID, r.ID)
 		if err != nil {
 			return nil, known(err, "id", r.ID)
 		}

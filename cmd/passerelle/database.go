@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/access"
 	"passerelle/internal/keys"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -145,6 +146,9 @@ func known(err error, field string, id any) error {
 	}
 	return err
 }
+
+// access is the use cases of tokens and applications on the command's database.
+func (d desk) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
 
 // views converts rows to what is shown. No rows are an empty list, not null.
 func views[Row, View any](rows []Row, view func(Row) View) []View {

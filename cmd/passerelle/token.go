@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"passerelle/internal/access"
 	"passerelle/internal/store"
@@ -39,8 +38,7 @@ type tokenCreate struct {
 // Run makes a token.
 func (n *tokenCreate) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		keeper := access.Access{DB: d.db, Now: time.Now}
-		grant, err := keeper.IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
+		grant, err := d.access().IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
 		if err != nil {
 			return nil, err
 		}
@@ -73,11 +71,7 @@ type tokenDelete struct {
 // Run revokes a token; one that is revoked already is not found.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		now := time.Now()
-		err := d.db.Write(c.ctx, func(tx *store.Tx) error {
-			tx.RevokeToken(d.domain.ID, r.ID, now)
-			return nil
-		})
+		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)
 		if err != nil {
 			return nil, known(err, "id", r.ID)
 		}

@@ -14,11 +14,9 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -66,33 +64,6 @@ func principal(t store.Token) Principal {
 		p.Scopes = append(p.Scopes, passerelle.Scope(word))
 	}
 	return p
-}
-
-// Credentials are how an application identifies itself.
-type Credentials struct {
-	ClientID string
-	Secret   string
-}
-
-func badCredentials() error {
-	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "client_id, client_secret: unknown application or wrong secret."}
-}
-
-// Application finds the client whose credentials these are. An unknown id
-// takes the same path as a wrong secret.
-func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
-	id, err := strconv.ParseInt(c.ClientID, 10, 64)
-	if err != nil {
-		return store.Client{}, badCredentials()
-	}
-	client, err := a.DB.Client(ctx, domain, passerelle.ClientID(id))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Client{}, fmt.Errorf("load client %d: %w", id, err)
-	}
-	if subtle.ConstantTimeCompare(client.SecretHash, hash(c.Secret)) != 1 {
-		return store.Client{}, badCredentials()
-	}
-	return client, nil
 }
 
 // Grant is a token just made. Text is shown once and stored nowhere.
@@ -154,6 +125,16 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope})
 }
 
+// Revoke ends the validity of a token; one that is revoked already is
+// store.ErrNotFound.
+func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64) (time.Time, error) {
+	now := a.Now()
+	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.RevokeToken(domain, id, now)
+		return nil
+	})
+}
+
 func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, scopes passerelle.Scopes) (Grant, error) {
 	text := mint(kind)
 	token.Kind, token.Hash, token.Scopes, token.Created = string(kind), hash(text), scopes.String(), a.Now()
@@ -162,24 +143,6 @@ func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, s
 		return Grant{}, fmt.Errorf("store a %s token: %w", kind, err)
 	}
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, nil
-}
-
-// Register creates an application and returns its secret, shown once.
-func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
-	for i, uri := range redirectURIs {
-		if _, err := passerelle.ParseRedirectURI(fmt.Sprintf("redirect_uris[%d]", i), uri); err != nil {
-			return store.Client{}, "", err
-		}
-	}
-	if err := passerelle.CheckText("name", name, 255); err != nil {
-		return store.Client{}, "", err
-	}
-	secret := randomHex(32)
-	client := store.Client{Domain: domain, Name: name, SecretHash: hash(secret), RedirectURIs: redirectURIs, Created: a.Now()}
-	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateClient(&client) }); err != nil {
-		return store.Client{}, "", fmt.Errorf("store a client: %w", err)
-	}
-	return client, secret, nil
 }
 
 // hash is the only form in which a token or a secret is stored. They have at
