@@ -160,7 +160,7 @@ func (k credentials) print(c *console) error {
 	}
 	_, err := fmt.Fprint(c.out, strings.NewReplacer(
 		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", k.ClientSecret, "{config}", k.ConfigToken, "{users}", k.UsersToken,
-		"{webview}", k.WebviewURL,
+		"{webview}", k.WebviewURL, "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
 	).Replace(welcome))
 	return err
 }
@@ -182,7 +182,7 @@ A first payment:
     -d client_secret={secret} -d scope=payments:admin | sed 's/.*"token":"\([^"]*\)".*/\1/')
 
   curl -s {base}/payments -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{
-    "client_redirect_uri": "http://localhost:3000/back",
+    "client_redirect_uri": "{shop}/back",
     "instructions": [{
       "amount": 12.50, "currency": "EUR", "label": "Invoice 42", "execution_date_type": "instant",
       "beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Shop"}

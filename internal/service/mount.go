@@ -32,6 +32,7 @@ func (s *Service) places() places {
 		{"/healthz", httpd.Health()},
 		{"/readyz", httpd.Ready(s.checks()...)},
 		{"/sandbox/bank/", s.bank.Pages()},
+		{"/sandbox/shop/", s.bank.Shop()},
 		{"/sandbox/receiver/", http.HandlerFunc(s.receive)},
 		{"/webview/", pages},
 		{web.AssetPath, pages},
