@@ -28,6 +28,12 @@ type Subject struct {
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse does what the payer does to refuse.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
+	// Lasting makes an order like Order does, but one that is not executed for
+	// a while once it is approved and that the bank may be asked to cancel. Only
+	// a connector.Canceller needs it, and what the payer does when asked to
+	// approve the cancellation: Agree to it, or Keep the order.
+	Lasting     func() connector.Order
+	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Submissions counts the orders the bank has taken since it was new. An
 	// order that the bank recognised as one it has does not count.
 	Submissions func() int
@@ -58,5 +64,12 @@ var rules = []struct {
 	{"an approved order ends", approvedOrderEnds},
 	{"a refused order is declined", refusedOrderIsDeclined},
 	{"a cancelled call returns", cancelledCallReturns},
+	{"abilities are claimed", claimedAbilities},
+	{"a stray answer is ignored", strayAnswerIsIgnored},
+	{"a late answer is ignored", lateAnswerIsIgnored},
+	{"an order never sent cannot be asked", unsentOrderCannotBeAsked},
+	{"a cancellation is told", cancellationIsTold},
+	{"a kept order goes on", keptOrderGoesOn},
+	{"an ended order is not cancelled", endedOrderIsNotCancelled},
 	{"calls may coincide", callsMayCoincide},
 }

@@ -25,6 +25,35 @@ type faulty struct {
 	profile  func(*connector.Profile)
 	initiate func(context.Context, connector.Order) (payment.Report, error)
 	status   func(context.Context, connector.Order) (payment.Report, error)
+	answer   func(context.Context, connector.Order, connector.Answer) (payment.Report, error)
+	cancel   func(context.Context, connector.Order) (payment.Report, error)
+}
+
+// able is the connector with all its abilities.
+func (f *faulty) able() connector.Canceller {
+	able, ok := f.Initiator.(connector.Canceller)
+	if !ok {
+		panic("the connector does not cancel")
+	}
+	return able
+}
+
+func (f *faulty) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
+	if f.answer != nil {
+		return f.answer(ctx, o, a)
+	}
+	able, ok := f.Initiator.(connector.Responder)
+	if !ok {
+		panic("the connector takes no answers")
+	}
+	return able.Answer(ctx, o, a)
+}
+
+func (f *faulty) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
+	if f.cancel != nil {
+		return f.cancel(ctx, o)
+	}
+	return f.able().Cancel(ctx, o)
 }
 
 func (f *faulty) Profile() connector.Profile {
@@ -121,6 +150,32 @@ func TestRulesNotice(t *testing.T) {
 				return payment.Report{}, connector.ErrUnknownOrder
 			}
 		}},
+		{"claims no cancellation", "abilities are claimed", profile(func(p *connector.Profile) { p.Payments.Cancellable = false })},
+		{"takes any answer for a no", "a stray answer is ignored", func(f *faulty) {
+			f.answer = func(context.Context, connector.Order, connector.Answer) (payment.Report, error) {
+				return payment.Report{Status: payment.Declined, Code: payment.CancelledByUser}, nil
+			}
+		}},
+		{"begins again", "a late answer is ignored", func(f *faulty) {
+			f.answer = func(context.Context, connector.Order, connector.Answer) (payment.Report, error) {
+				return payment.Report{Status: payment.Processing}, nil
+			}
+		}},
+		{"answers for what it has not", "an order never sent cannot be asked", func(f *faulty) {
+			f.cancel = func(context.Context, connector.Order) (payment.Report, error) {
+				return payment.Report{Cancellation: payment.CancellationGranted}, nil
+			}
+		}},
+		{"silent about the cancellation", "a cancellation is told", cancels(func(r *payment.Report) { r.Cancellation = "" })},
+		{"asks nowhere", "a cancellation is told", cancels(func(r *payment.Report) { r.ValidateURI = "" })},
+		{"unknown cancellation", "a cancellation is told", cancels(func(r *payment.Report) { r.Cancellation = "maybe" })},
+		{"agrees and never cancels", "a cancellation is told", answers(func(r *payment.Report) { *r = payment.Report{Status: payment.Processing} })},
+		{"asks for ever", "a kept order goes on", answers(func(r *payment.Report) {
+			if r.Cancellation == payment.CancellationRefused {
+				r.Cancellation, r.ValidateURI = payment.CancellationAwaiting, "https://bank.test/cancel"
+			}
+		})},
+		{"cancels what is done", "an ended order is not cancelled", cancels(func(r *payment.Report) { r.Status, r.Cancellation = payment.Declined, payment.CancellationGranted })},
 		{"one order at a time", "calls may coincide", func(f *faulty) {
 			var calls atomic.Int64
 			f.initiate = func(ctx context.Context, o connector.Order) (payment.Report, error) {
@@ -167,6 +222,16 @@ func answers(change func(*payment.Report)) func(*faulty) {
 	}
 }
 
+func cancels(change func(*payment.Report)) func(*faulty) {
+	return func(f *faulty) {
+		f.cancel = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+			r, err := f.able().Cancel(ctx, o)
+			change(&r)
+			return r, err
+		}
+	}
+}
+
 func checkOf(t *testing.T, rule string) func(context.Context, Subject) error {
 	t.Helper()
 	for _, r := range rules {
@@ -199,8 +264,9 @@ func correct(t *testing.T) Subject {
 		t.Fatal("the test connector does not initiate payments")
 	}
 	return Subject{
-		Initiator: initiator, Order: orders(t), Submissions: ledger.Orders,
+		Initiator: initiator, Order: orders(t, "Order 1", payment.Instant), Submissions: ledger.Orders,
 		Approve: presses(bank, "approve"), Refuse: presses(bank, "refuse"),
+		Lasting: orders(t, "pdng:2d/done - Order 2", payment.FirstOpenDay), Agree: presses(bank, "cancel"), Keep: presses(bank, "keep"),
 	}
 }
 
@@ -217,13 +283,13 @@ func presses(bank *sandbox.Bank, button string) func(context.Context, connector.
 	}
 }
 
-func orders(t *testing.T) func() connector.Order {
+func orders(t *testing.T, label string, dates payment.DateType) func() connector.Order {
 	t.Helper()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	p, _, err := payment.New(payment.Draft{
 		ClientRedirectURI: "https://shop.test/back",
 		Instructions: []payment.Instruction{{
-			ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Order 1", DateType: payment.Instant,
+			ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: label, DateType: dates,
 			Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000000000000000033", Label: "Shop"},
 		}},
 	}, payment.Policy{}, strings.NewReader(""), now)
@@ -233,7 +299,7 @@ func orders(t *testing.T) func() connector.Order {
 	var made atomic.Int64
 	return func() connector.Order {
 		return connector.Order{
-			Domain: 1, Key: fmt.Sprintf("key-%d", made.Add(1)), Payment: *p, Mechanism: "webauth",
+			Domain: 1, Key: fmt.Sprintf("%s-%d", dates, made.Add(1)), Payment: *p, Mechanism: "webauth",
 			ReturnURL: "https://service.test/back", Now: now,
 		}
 	}

@@ -114,9 +114,11 @@ func cancelledCallReturns(ctx context.Context, s Subject) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	o := s.Order()
-	for _, call := range []func(context.Context, connector.Order) (payment.Report, error){s.Initiator.Initiate, s.Initiator.Status} {
+	calls := s.calls()
+	calls["Initiate"], calls["Status"] = s.Initiator.Initiate, s.Initiator.Status
+	for name, call := range calls {
 		if err := givesUp(over, call, o); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return s.expect(0, "an Initiate that was cancelled before it began")

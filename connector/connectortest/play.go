@@ -87,6 +87,8 @@ var (
 	statuses = []payment.Status{payment.Awaiting, payment.Processing, payment.Settled, payment.Declined}
 	actions  = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
 
+	cancellations = []payment.Cancellation{"", payment.CancellationAwaiting, payment.CancellationGranted, payment.CancellationRefused}
+
 	errorCodes = []payment.ErrorCode{
 		payment.InvalidEmitter, payment.InsufficientFunds, payment.InvalidAmount, payment.InvalidCurrency, payment.InvalidDate,
 		payment.InvalidBeneficiary, payment.InvalidLabel, payment.InvalidReferenceID, payment.RegulatoryReason,
@@ -108,7 +110,15 @@ func wellFormed(r payment.Report, lines int) error {
 		{r.Status != payment.Awaiting || slices.Contains(actions, r.Action), fmt.Sprintf("the payer has to do something unknown: %q", r.Action)},
 		{r.Status != payment.Awaiting || r.Action != payment.Redirect || isAddress(r.ValidateURI), fmt.Sprintf("a redirect without an address: %q", r.ValidateURI)},
 		{r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "fields are asked for and there are none"},
+		{r.Cancellation != payment.CancellationAwaiting || isAddress(r.ValidateURI), fmt.Sprintf("a cancellation to be approved without an address: %q", r.ValidateURI)},
+		{slices.Contains(cancellations, r.Cancellation), fmt.Sprintf("unknown cancellation %q", r.Cancellation)},
 		{r.Status != payment.Declined || slices.Contains(errorCodes, r.Code), fmt.Sprintf("declined with an unknown code: %q", r.Code)},
+	}
+	for _, l := range r.Occurrences {
+		claims = append(claims, claim{
+			!l.Day.IsZero() && (l.Code == "" || slices.Contains(errorCodes, l.Code)),
+			fmt.Sprintf("an occurrence on %q with code %q", l.Day, l.Code),
+		})
 	}
 	for _, l := range r.Lines {
 		claims = append(claims,

@@ -139,17 +139,19 @@ func mustPress(t *testing.T, b *sandbox.Bank, uri, decision string) {
 	}
 }
 
+// TestConformance holds every connector of the bank to the rules.
 func TestConformance(t *testing.T) {
 	for _, timing := range []sandbox.Timing{sandbox.CI, sandbox.Faithful} {
-		for _, uuid := range []string{testConnector, ukConnector} {
-			t.Run(fmt.Sprintf("%s %s", timing, uuid), func(t *testing.T) {
-				connectortest.Run(t, func(t *testing.T) connectortest.Subject { return subject(t, timing, uuid) })
+		for _, c := range newBank(sandbox.NewMemoryLedger(), timing).Connectors() {
+			p := c.Profile()
+			t.Run(fmt.Sprintf("%s %s", timing, p.Name), func(t *testing.T) {
+				connectortest.Run(t, func(t *testing.T) connectortest.Subject { return subject(t, timing, p) })
 			})
 		}
 	}
 }
 
-func subject(t *testing.T, timing sandbox.Timing, uuid string) connectortest.Subject {
+func subject(t *testing.T, timing sandbox.Timing, p connector.Profile) connectortest.Subject {
 	t.Helper()
 	ledger := sandbox.NewMemoryLedger()
 	bank := newBank(ledger, timing)
@@ -162,9 +164,27 @@ func subject(t *testing.T, timing sandbox.Timing, uuid string) connectortest.Sub
 		}
 	}
 	return connectortest.Subject{
-		Initiator: initiator(t, bank, uuid), Submissions: ledger.Orders,
-		Order:   func() connector.Order { return newOrder(t, instruction()) },
-		Approve: decide("approve"), Refuse: decide("refuse"),
+		Initiator: initiator(t, bank, p.UUID), Submissions: ledger.Orders,
+		Order: orderFor(t, p, ""), Lasting: orderFor(t, p, "pdng:2d/done - "),
+		Approve: decide("approve"), Refuse: decide("refuse"), Agree: decide("cancel"), Keep: decide("keep"),
+	}
+}
+
+// orderFor makes orders that a connector takes.
+func orderFor(t *testing.T, p connector.Profile, script string) func() connector.Order {
+	t.Helper()
+	return func() connector.Order {
+		in := instruction(func(in *payment.Instruction) {
+			in.Label, in.DateType, in.Amount.Currency = script+in.Label, payment.FirstOpenDay, p.Payments.Currencies[0]
+			if p.Payments.Schemes[0] == passerelle.IBAN {
+				in.Beneficiary.Scheme, in.Beneficiary.Identification = passerelle.IBAN, "FR7699999000000000000000033"
+			}
+		})
+		o := newOrder(t, in)
+		if p.Payments.PayerAccount == payment.PayerMandatory {
+			o.Payment.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000010000000000018", Label: "The Payer"}
+		}
+		return o
 	}
 }
 

@@ -1,0 +1,220 @@
+package connectortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// claimedAbilities: clients are told by the profile whether payments can be
+// cancelled, and the service asks only connectors that can.
+func claimedAbilities(_ context.Context, s Subject) error {
+	settings := s.Initiator.Profile().Payments
+	if settings == nil {
+		return errors.New("there are no payment settings")
+	}
+	if _, able := s.Initiator.(connector.Canceller); able != settings.Cancellable {
+		return fmt.Errorf("cancellable is %t in the settings, and the ability to cancel is %t", settings.Cancellable, able)
+	}
+	return nil
+}
+
+// strayAnswerIsIgnored: answers may be late, lost or meant for a question that
+// is over, and then say nothing about the order.
+func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
+	able, responds := s.Initiator.(connector.Responder)
+	if !responds {
+		return nil
+	}
+	p := newPlay(s)
+	asked, err := p.initiate(ctx)
+	if err != nil {
+		return err
+	}
+	for _, action := range actions {
+		if action == asked.Action {
+			continue
+		}
+		r, err := able.Answer(ctx, p.order, connector.Answer{Action: action, Fields: map[string]string{"nothing": "asked"}})
+		if err != nil {
+			return fmt.Errorf("an answer to %s, when %s is asked: %w", action, asked.Action, err)
+		}
+		if r.Status != asked.Status || r.Action != asked.Action {
+			return fmt.Errorf("an answer to %s turned %s %s into %s %s", action, asked.Status, asked.Action, r.Status, r.Action)
+		}
+	}
+	return s.expect(1, "an order and answers nobody waits for")
+}
+
+// lateAnswerIsIgnored: what is final at the bank stays so.
+func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
+	able, responds := s.Initiator.(connector.Responder)
+	if !responds {
+		return nil
+	}
+	p, last, err := ended(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, action := range actions {
+		r, err := able.Answer(ctx, p.order, connector.Answer{Action: action})
+		if err != nil || r.Status != last.Status {
+			return fmt.Errorf("an answer to %s after the end was answered with %s, %s; before it was %s", action, r.Status, fmt.Sprint(err), last.Status)
+		}
+	}
+	return s.expect(1, "an order and answers that are late")
+}
+
+// ended is a play that is over, and what the bank says of it.
+func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
+	p := newPlay(s)
+	asked, err := p.initiate(ctx)
+	if err != nil {
+		return p, asked, err
+	}
+	if err := s.Approve(ctx, p.order, asked); err != nil {
+		return p, asked, fmt.Errorf("approve at the bank: %w", err)
+	}
+	if err := p.follow(ctx); err != nil {
+		return p, asked, err
+	}
+	last, err := s.Initiator.Status(ctx, p.order)
+	return p, last, err
+}
+
+// unsentOrderCannotBeAsked: neither answering nor cancelling is sending.
+func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
+	for name, call := range s.calls() {
+		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
+			return fmt.Errorf("%s of a key that was never sent answered %+v and the error %q, not ErrUnknownOrder", name, r, fmt.Sprint(err))
+		}
+	}
+	return s.expect(0, "answers and cancellations of nothing")
+}
+
+// calls are those of a connector's further abilities, by name.
+func (s Subject) calls() map[string]func(context.Context, connector.Order) (payment.Report, error) {
+	calls := map[string]func(context.Context, connector.Order) (payment.Report, error){}
+	if able, responds := s.Initiator.(connector.Responder); responds {
+		calls["Answer"] = func(ctx context.Context, o connector.Order) (payment.Report, error) {
+			return able.Answer(ctx, o, connector.Answer{Action: payment.Decoupled, Yes: true})
+		}
+	}
+	if able, cancels := s.Initiator.(connector.Canceller); cancels {
+		calls["Cancel"] = able.Cancel
+	}
+	return calls
+}
+
+// cancellationIsTold: the service shows a cancellation under way, and knows of
+// its end by the report alone. Asking twice is asking once.
+func cancellationIsTold(ctx context.Context, s Subject) error {
+	p, first, err := cancelling(ctx, s)
+	if p == nil || err != nil {
+		return err
+	}
+	if again, err := p.cancel(ctx); err != nil || again.Cancellation != first.Cancellation || again.ValidateURI != first.ValidateURI {
+		return fmt.Errorf("cancelling was answered with %+v and then %+v, %s", first, again, fmt.Sprint(err))
+	}
+	if first.Cancellation == payment.CancellationAwaiting {
+		if err := s.Agree(ctx, p.order, first); err != nil {
+			return fmt.Errorf("agree to cancel at the bank: %w", err)
+		}
+		if err := p.follow(ctx); err != nil {
+			return err
+		}
+	}
+	granted := first.Cancellation != payment.CancellationRefused
+	if rejected := p.payment.State == payment.Rejected; rejected != granted {
+		return fmt.Errorf("cancelling was answered with %s, and the payment is %s", first.Cancellation, p.payment.State)
+	}
+	return s.expect(1, "an order, cancelled")
+}
+
+// keptOrderGoesOn: a payer who does not agree has not refused the payment.
+func keptOrderGoesOn(ctx context.Context, s Subject) error {
+	p, first, err := cancelling(ctx, s)
+	if p == nil || err != nil || first.Cancellation != payment.CancellationAwaiting {
+		return err
+	}
+	if err := s.Keep(ctx, p.order, first); err != nil {
+		return fmt.Errorf("keep the order at the bank: %w", err)
+	}
+	r, err := p.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Cancellation == payment.CancellationAwaiting || r.Status == payment.Declined || p.payment.Detail != "" {
+		return fmt.Errorf("an order that was kept is reported as %+v", r)
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if p.payment.State == payment.Rejected {
+		return fmt.Errorf("an order that was kept was rejected: %s", p.payment.ErrorCode)
+	}
+	return s.expect(1, "an order, kept")
+}
+
+// endedOrderIsNotCancelled: the bank's outcome counts, whoever was faster.
+func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
+	able, cancels := s.Initiator.(connector.Canceller)
+	if !cancels {
+		return nil
+	}
+	p, last, err := ended(ctx, s)
+	if err != nil {
+		return err
+	}
+	r, err := able.Cancel(ctx, p.order)
+	if err != nil || r.Status != last.Status || r.Cancellation == payment.CancellationGranted {
+		return fmt.Errorf("cancelling what is %s was answered with %s, cancellation %q, %s", last.Status, r.Status, r.Cancellation, fmt.Sprint(err))
+	}
+	return s.expect(1, "an order, cancelled after its end")
+}
+
+// cancelling is a play of an approved order that was asked to be cancelled; it
+// is nil where the connector does not cancel.
+func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
+	if _, cancels := s.Initiator.(connector.Canceller); !cancels {
+		return nil, payment.Report{}, nil
+	}
+	s.Order = s.Lasting
+	p := newPlay(s)
+	asked, err := p.initiate(ctx)
+	if err != nil {
+		return nil, asked, err
+	}
+	if err := s.Approve(ctx, p.order, asked); err != nil {
+		return nil, asked, fmt.Errorf("approve at the bank: %w", err)
+	}
+	if _, err := p.ask(ctx); err != nil {
+		return nil, asked, err
+	}
+	r, err := p.cancel(ctx)
+	if err == nil && r.Cancellation == "" {
+		err = fmt.Errorf("the answer to cancelling says nothing of a cancellation: %+v", r)
+	}
+	return p, r, err
+}
+
+// cancel asks the bank to cancel, as the payment's client would, and applies
+// the answer.
+func (p *play) cancel(ctx context.Context) (payment.Report, error) {
+	able, cancels := p.subject.Initiator.(connector.Canceller)
+	if !cancels {
+		return payment.Report{}, errors.New("the connector does not cancel")
+	}
+	p.payment.AskCancellation(payment.CancelledByClient, "https://shop.test/back", "")
+	r, err := able.Cancel(ctx, p.order)
+	if err != nil {
+		return r, fmt.Errorf("Cancel of an order that was sent: %w", err)
+	}
+	if p.payment.State.Final() {
+		return r, nil
+	}
+	return r, p.take(r)
+}
