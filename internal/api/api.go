@@ -33,6 +33,10 @@ type Config struct {
 	MAC func(purpose string, data []byte) []byte
 	// RequestID gives the identifier of the request, decimal digits.
 	RequestID func(ctx context.Context) string
+	// Matched hears of the pattern of the route that a request found, with the
+	// version in front: "/2.0/payments/{paymentId}". It is fit for logs and
+	// metrics, which a path with identifiers is not.
+	Matched func(ctx context.Context, pattern string)
 	// Now is the real clock.
 	Now func() time.Time
 	// Answers keeps answers for repetitions under an Idempotency-Key.
@@ -80,7 +84,9 @@ type exchange struct {
 	request *http.Request
 	location
 	endpoint *endpoint
-	// names and values are the parameters of the path.
+	// pattern is the one of the endpoint's that the path is of; names and
+	// values are the parameters in it.
+	pattern       string
 	names, values []string
 	query         url.Values
 	// raw is the body, for methods that have one.
@@ -138,6 +144,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 	if err := a.match(x); err != nil {
 		return answer{}, err
 	}
+	a.config.Matched(ctx, version+x.pattern)
 	if err := a.authorise(ctx, x); err != nil {
 		return answer{}, err
 	}
@@ -173,7 +180,7 @@ func (a *API) match(x *exchange) error {
 	if x.version == "" && !h.endpoint.route.Unversioned {
 		return passerelle.Missing()
 	}
-	x.endpoint, x.names, x.values = h.endpoint, h.names, values
+	x.endpoint, x.pattern, x.names, x.values = h.endpoint, h.pattern, h.names, values
 	return nil
 }
 

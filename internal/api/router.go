@@ -31,6 +31,7 @@ type resource struct {
 // belong to it.
 type handler struct {
 	endpoint *endpoint
+	pattern  string
 	names    []string
 }
 
@@ -46,7 +47,7 @@ func (t *router) add(pattern string, e *endpoint) {
 		if _, twice := at.here.methods[method]; twice {
 			panic(fmt.Sprintf("api: two routes for %s %s", method, pattern))
 		}
-		at.here.methods[method] = handler{endpoint: e, names: parameters(pattern)}
+		at.here.methods[method] = handler{endpoint: e, pattern: pattern, names: parameters(pattern)}
 	}
 	at.here.unversioned = at.here.unversioned || e.route.Unversioned
 	at.here.allow = strings.Join(sorted(at.here.methods), ", ")

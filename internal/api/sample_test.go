@@ -261,8 +261,10 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
-	db   *store.DB
-	log  strings.Builder
+	// matched are the routes found, in order.
+	matched []string
+	db      *store.DB
+	log     strings.Builder
 }
 
 func newService(t testing.TB) *service {
@@ -279,6 +281,7 @@ func newService(t testing.TB) *service {
 		Maintenance:    func(context.Context) (bool, error) { return s.down, nil },
 		MAC:            mac,
 		RequestID:      func(context.Context) string { return "1234" },
+		Matched:        func(_ context.Context, pattern string) { s.matched = append(s.matched, pattern) },
 		Now:            func() time.Time { return testNow },
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Log:            slog.New(slog.NewTextHandler(&s.log, nil)),

@@ -210,7 +210,7 @@ func (s *Service) API() *api.API {
 	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Now: c.Now}
 	return api.New(api.Config{
 		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
-		MAC: c.Keys.MAC, RequestID: httpd.RequestID, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
+		MAC: c.Keys.MAC, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }
 

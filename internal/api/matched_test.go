@@ -1,0 +1,39 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The pattern that a request found is told, also of one that is then refused;
+// a request that found none is not spoken of.
+func TestPatternsAreTold(t *testing.T) {
+	s := newService(t)
+	for _, c := range []call{
+		{url: "/2.0/items/3", token: "reader"},
+		{url: "/2.0/2.0/items/3/"},
+		{url: "/2.0/things", token: "user"},
+		{method: "POST", url: "/webhooks/auth?type=x"},
+		{method: "PATCH", url: "/2.0/items/3", token: "reader"},
+		{url: "/2.0/nothing"},
+		{url: "/items/3"},
+	} {
+		s.do(c)
+	}
+	want := []string{"/2.0/items/{itemId}", "/2.0/items/{itemId}", "/2.0/things", "/2.0/webhooks/auth"}
+	if diff := cmp.Diff(want, s.matched); diff != "" {
+		t.Errorf("patterns told (-want +got):\n%s", diff)
+	}
+}
+
+// The access log of the whole service has patterns and not identifiers.
+func TestAccessLogHasPatterns(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})
+		if log := s.Logs.String(); !strings.Contains(log, `"route":"/2.0/payments/{paymentId}"`) || strings.Contains(log, noID) {
+			t.Errorf("the log has no route, or an identifier:\n%s", log)
+		}
+	})
+}
