@@ -114,19 +114,30 @@ func wellFormed(r payment.Report, lines int) error {
 		{slices.Contains(cancellations, r.Cancellation), fmt.Sprintf("unknown cancellation %q", r.Cancellation)},
 		{r.Status != payment.Declined || slices.Contains(errorCodes, r.Code), fmt.Sprintf("declined with an unknown code: %q", r.Code)},
 	}
-	for _, l := range r.Occurrences {
+	claims = append(claims, occurrencesFormed(r.Occurrences)...)
+	return failures(append(claims, linesFormed(r.Lines, lines)...))
+}
+
+func occurrencesFormed(list []payment.Occurrence) []claim {
+	var claims []claim
+	for _, one := range list {
 		claims = append(claims, claim{
-			!l.Day.IsZero() && (l.Code == "" || slices.Contains(errorCodes, l.Code)),
-			fmt.Sprintf("an occurrence on %q with code %q", l.Day, l.Code),
+			!one.Day.IsZero() && (one.Code == "" || slices.Contains(errorCodes, one.Code)),
+			fmt.Sprintf("an occurrence on %q with code %q", one.Day, one.Code),
 		})
 	}
-	for _, l := range r.Lines {
+	return claims
+}
+
+func linesFormed(list []payment.Line, lines int) []claim {
+	var claims []claim
+	for _, l := range list {
 		claims = append(claims,
 			claim{l.Position >= 0 && l.Position < lines, fmt.Sprintf("line %d of %d", l.Position, lines)},
 			claim{slices.Contains(lineStates, l.State), fmt.Sprintf("line %d is in an unknown state: %q", l.Position, l.State)},
 			claim{(l.State == payment.InstructionRejected) == slices.Contains(errorCodes, l.Code), fmt.Sprintf("line %d is %s with code %q", l.Position, l.State, l.Code)})
 	}
-	return failures(claims)
+	return claims
 }
 
 func isAddress(uri string) bool {

@@ -362,15 +362,15 @@ func cancellations() []Scenario {
 		scenario("cancel-instant", "An instant payment is not cancelled.", "pending", "", long, ofType(payment.Instant, 0), redirect, moves(validate, approves, checks, refusedMove("conflict"))),
 		scenario("cancel-twice", "A cancellation is under way already.", "rejected", payment.CancelledByClient, long, cancelling, redirect, moves(validate, approves, checks, cancels, refusedMove("conflict"), agreed)),
 		scenario("cancel-done", "What is final is not cancelled.", "done", "", redirect, moves(validate, approves, refusedMove("conflict"))),
-		scenario("cancel-series", "A series is stopped half-way.", "rejected", payment.CancelledByClient, repeating("weekly", 1, 0), cancelling, redirect,
+		scenario("cancel-series", "A series is stopped half-way.", "rejected", payment.CancelledByClient, repeating("weekly", 0), cancelling, redirect,
 			func(s *Scenario) { s.Ends.Occurrences = 2 }, moves(validate, approves, checks, days(8), cancels, agreed)),
 	}
 }
 
-// repeating makes the payment a series.
-func repeating(frequency payment.Frequency, from, until int) func(*Scenario) {
+// repeating makes the payment a series from tomorrow on.
+func repeating(frequency payment.Frequency, until int) func(*Scenario) {
 	return func(s *Scenario) {
-		ofType(payment.Periodic, from)(s)
+		ofType(payment.Periodic, 1)(s)
 		s.Lines[0].Frequency, s.Lines[0].Until = frequency, until
 		s.Settings = map[string]string{"payment.periodic.enabled": "1"}
 	}
@@ -390,16 +390,16 @@ func dated() []Scenario {
 		scenario("deferred", "A payment on a day of the client’s choice.", "done", "", approved, ofType(payment.Deferred, 5)),
 		scenario("deferred-hold", "A deferred payment expires only well after its day.", "expired", "", ofType(payment.Deferred, 5), label("pdng/hold - x"),
 			moves(validate, approves, days(36)), actions(payment.Redirect)),
-		scenario("periodic-failing", "The second occurrence of a series fails, and the series goes on.", "done", "", repeating("weekly", 1, 15), label("fail(2,insufficientFunds) - x"),
+		scenario("periodic-failing", "The second occurrence of a series fails, and the series goes on.", "done", "", repeating("weekly", 15), label("fail(2,insufficientFunds) - x"),
 			moves(validate, approves, days(16)), actions(payment.Redirect), func(s *Scenario) { s.Ends.Occurrences, s.Ends.Failed = 3, 1 }),
-		scenario("periodic-endless", "A series without end stays pending.", "pending", "", repeating("daily", 1, 0),
+		scenario("periodic-endless", "A series without end stays pending.", "pending", "", repeating("daily", 0),
 			moves(validate, approves, days(3)), actions(payment.Redirect), func(s *Scenario) { s.Ends.Occurrences = 3 }),
-		scenario("periodic-accepted", "A bank that reports no occurrence accepts the series.", "accepted", "", repeating("monthly", 1, 62), approved, at(62)),
-		scenario("periodic-rejected", "The bank stops a series.", "rejected", payment.NoSpecifiedReason, repeating("monthly", 1, 62), label("pdng/rjct - x"), approved),
+		scenario("periodic-accepted", "A bank that reports no occurrence accepts the series.", "accepted", "", repeating("monthly", 62), approved, at(62)),
+		scenario("periodic-rejected", "The bank stops a series.", "rejected", payment.NoSpecifiedReason, repeating("monthly", 62), label("pdng/rjct - x"), approved),
 	}
 	for _, frequency := range payment.Frequencies() {
 		list = append(list, scenario("periodic-"+string(frequency), "Two occurrences, "+string(frequency)+".", "done", "",
-			repeating(frequency, 1, 1+spans[frequency]), moves(validate, approves, days(int64(spans[frequency])+2)), actions(payment.Redirect),
+			repeating(frequency, 1+spans[frequency]), moves(validate, approves, days(int64(spans[frequency])+2)), actions(payment.Redirect),
 			func(s *Scenario) { s.Ends.Occurrences = 2 }))
 	}
 	return list
@@ -425,7 +425,7 @@ func incompatible() []Scenario {
 		one(46, "maxDateDelta", payment.Incompatible, "A day too far away.", ofType(payment.Deferred, 31)),
 		one(47, "minDateDelta", payment.Incompatible, "A day too near.", ofType(payment.Deferred, 1)),
 		one(48, "nspDateType", payment.Incompatible, "No instant payments.", ofType(payment.Instant, 0)),
-		one(49, "nspFrequency", payment.Incompatible, "No daily payments.", repeating("daily", 1, 3)),
+		one(49, "nspFrequency", payment.Incompatible, "No daily payments.", repeating("daily", 3)),
 		one(50, "nspBulk", payment.Incompatible, "No bulks.", count(2)),
 		one(51, "nspBenefScheme", payment.Incompatible, "No British accounts.", func(s *Scenario) {
 			s.Lines[0].Currency, s.Lines[0].Beneficiary = "GBP", ScenarioAccount{passerelle.SortCode, "00000055779912", "Sandbox Shop"}

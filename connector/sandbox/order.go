@@ -81,6 +81,7 @@ func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 		o.Day = first.StartDate.String()
 	case payment.FirstOpenDay:
 		o.Day = payment.NextOpenDay(in.Now, first.Beneficiary.Scheme).String()
+	case payment.Deferred, payment.Instant: // has the day it names, or none
 	}
 	if from := in.Payment.Payer; from != nil {
 		o.Payer = account{from.Scheme, from.Identification, from.Label}
