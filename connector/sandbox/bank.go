@@ -2,10 +2,16 @@
 //
 // It owns what a real bank would: the orders that arrived, what the payer said
 // about each of them, when they are executed, and the pages on which the payer
-// approves or refuses. It does not own payments, which it never sees again
-// after an order has come, nor where orders are kept, which is a Ledger's. It
-// reads no clock: the present instant comes with every call, so that a domain
-// with a clock of its own has a bank that obeys it. No money moves.
+// approves, refuses or agrees to cancel. It does not own payments, which it
+// never sees again after an order has come, nor where orders are kept, which is
+// a Ledger's. It reads no clock: the present instant comes with every call, so
+// that a domain with a clock of its own has a bank that obeys it. No money
+// moves.
+//
+// What the bank does with an order is decided when the order arrives, from the
+// tables of use cases, words, amounts and accounts: all of them are written as
+// scripts, and a script becomes a plan, a list of steps that is stored with the
+// order and played from then on. Scenarios is the catalogue of what can be had.
 //
 // Orders are in the ledger alone and nothing is remembered between calls, so
 // a restart loses nothing and any process can answer for any other. When the

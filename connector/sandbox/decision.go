@@ -114,7 +114,7 @@ var (
 	toCancel = stage{
 		title:   "Cancel this payment?",
 		lead:    "It has not been executed yet. If you keep it, it goes on as if nobody had asked.",
-		buttons: []button{{cancel, "Cancel the payment", true}, {keep, "Keep it", false}},
+		buttons: []button{{cancel, "Cancel it", true}, {keep, "Keep it", false}},
 	}
 	noQuestion = stage{title: "There is nothing to decide here", lead: "The bank waits for something else, or has all that it needs."}
 

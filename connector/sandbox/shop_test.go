@@ -60,7 +60,7 @@ func TestAccountChoice(t *testing.T) {
 			bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 			c, o := initiator(t, bank, testConnector), newOrder(t, instruction())
 			page := send(t, c, o).ValidateURI
-			expectText(t, get(t, bank, page), "Account without funds", "FR76 9999 9000 0100 0000 0000 115")
+			expectText(t, get(t, bank, page), "Account without funds", "FR76 **** 0115")
 			pressed(t, bank, page, url.Values{"decision": {"approve"}, "account": {number}})
 			if r := ask(t, c, o, noon); r.Code != want {
 				t.Errorf("the order is reported as %+v", r)

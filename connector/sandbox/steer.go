@@ -55,18 +55,23 @@ var beneficiaries = map[string]string{
 }
 
 // payer is an account that a payer may have at the simulated bank.
-type payer struct{ number, name, script string }
+type payer struct {
+	number, name, script string
+	// offered says that payers can pick it on the bank's page, if the bank was
+	// not told their account.
+	offered bool
+}
 
-// payers are the accounts that stand for scripts. The bank's page offers them,
-// the first one chosen, to payers whose account it was not told.
+// payers are the accounts that stand for scripts. Payers pick the first one if
+// they do not care.
 var payers = []payer{
-	{"FR7699999000010000000000018", "Main account", ""},
-	{"FR7699999000010000000000115", "Account without funds", "rjct(insufficientFunds)"},
-	{"FR7699999000010000000000212", "Closed account", "rjct(invalidEmitter)"},
-	{"FR7699999000010000000000309", "Blocked account", "rjct(regulatoryReason)"},
-	{"FR7699999000010000000000406", "Account at its limit", "rjct(invalidAmount)"},
-	{"FR7699999000010000000000503", "Account without approval", "skip/done"},
-	{"DE93999999990000000001", "German account", ""},
+	{"FR7699999000010000000000018", "Main account", "", true},
+	{"FR7699999000010000000000115", "Account without funds", "rjct(insufficientFunds)", true},
+	{"FR7699999000010000000000212", "Closed account", "rjct(invalidEmitter)", true},
+	{"FR7699999000010000000000309", "Blocked account", "rjct(regulatoryReason)", true},
+	{"FR7699999000010000000000406", "Account at its limit", "rjct(invalidAmount)", true},
+	{"FR7699999000010000000000503", "Account without approval", "skip/done", false},
+	{"DE93999999990000000001", "German account", "", false},
 }
 
 // britishNumbers is how British accounts begin that stand for scripts: a sort

@@ -7,16 +7,17 @@ import (
 	"passerelle/payment"
 )
 
-// Timing is how long the bank takes to execute an order once the payer has
-// approved it.
+// Timing is how long the bank takes for each pending step of an order, and its
+// payers for an answer. Times that a script states hold under every timing.
 type Timing string
 
 // The timing profiles.
 const (
-	// CI executes at once.
+	// CI takes no time; every step is told all the same.
 	CI Timing = "ci"
 	// Faithful takes 15 minutes, and 15 seconds for an instant payment, as
-	// the public test connector of this API family does.
+	// the public test connector of this API family does. A deferred payment
+	// that has no script waits for its day.
 	Faithful Timing = "faithful"
 )
 
@@ -33,7 +34,7 @@ func ParseTiming(name string) (Timing, error) {
 	return Timing(name), nil
 }
 
-// execution is how long an approved order of that type takes.
+// execution is how long one pending step of an order of that type takes.
 func (t Timing) execution(dates payment.DateType) time.Duration {
 	if dates == payment.Instant {
 		return timings[t].instant

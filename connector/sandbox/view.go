@@ -63,11 +63,15 @@ func (v *orderView) from(o order) {
 		v.Payer = &lineView{Name: o.Payer.Name, Number: grouped(o.Payer.Scheme, o.Payer.Number)}
 		return
 	}
-	if !o.open() || o.cancelling() {
+	q, _ := o.question()
+	if !o.open() || o.cancelling() || q.action != payment.Redirect {
 		return
 	}
 	for _, p := range payers {
-		v.Accounts = append(v.Accounts, lineView{Name: p.name, Number: grouped(passerelle.IBAN, p.number), Label: p.number})
+		if !p.offered {
+			continue
+		}
+		v.Accounts = append(v.Accounts, lineView{Name: p.name, Number: passerelle.Account{Scheme: passerelle.IBAN, Identification: p.number}.Masked(), Label: p.number})
 	}
 }
 
