@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle/internal/access"
 	"passerelle/internal/api"
 )
 
@@ -253,6 +254,17 @@ func TestWrongDeclarationsPanic(t *testing.T) {
 	type inPath struct {
 		A itemID `path:"a"`
 	}
+	type flagged struct {
+		api.Expand `names:"a"`
+	}
+	type hidden struct{ flagged }
+	type variantless struct {
+		A string `variant:"A"`
+	}
+	type mixed struct {
+		A string  `body:"a"`
+		B *inPath `variant:"B"`
+	}
 	public := api.Needs{Public: true}
 	row := func(pattern string, e api.Endpoint) []api.Route {
 		return []api.Route{{Method: "GET", Pattern: pattern, Needs: public, Endpoint: e}}
@@ -266,6 +278,10 @@ func TestWrongDeclarationsPanic(t *testing.T) {
 		"floating point":      row("/a", nothing[float]()),
 		"name twice":          row("/a", nothing[twice]()),
 		"not a struct":        row("/a", nothing[string]()),
+		"hidden convention":   row("/a", nothing[hidden]()),
+		"variant of no kind":  row("/a", nothing[variantless]()),
+		"body and variants":   row("/a", nothing[mixed]()),
+		"guarded and closed":  {{Method: "GET", Pattern: "/a", Needs: api.Needs{Guarded: "a", Kinds: []access.TokenKind{access.ConfigToken}}, Endpoint: nothing[api.Nothing]()}},
 		"no field for a part": row("/a/{b}", nothing[api.Nothing]()),
 		"no part for a field": row("/a", nothing[inPath]()),
 		"route twice":         append(row("/a", nothing[api.Nothing]()), row("/a", nothing[api.Nothing]())...),

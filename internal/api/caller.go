@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -46,10 +47,22 @@ type Caller struct {
 // Kinds, if there are any, and it carries one of AnyScope, if there are any.
 // Only a public route may leave both empty.
 type Needs struct {
-	// Public routes are served without looking at the token at all.
+	// Public routes are served without looking at the token at all, except
+	// for calls with the query parameter Guarded.
 	Public   bool
+	Guarded  string
 	Kinds    []access.TokenKind
 	AnyScope []passerelle.Scope
+}
+
+// open reports whether a call is to be served without looking at the token. A
+// query that cannot be read is refused later, before anything is served.
+func (n Needs) open(query string) bool {
+	if n.Guarded == "" {
+		return n.Public
+	}
+	values, _ := url.ParseQuery(query)
+	return n.Public && !values.Has(n.Guarded)
 }
 
 func (n Needs) check(p access.Principal) error {
@@ -161,7 +174,7 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 // authorise resolves the token and holds it against what the route needs.
 func (a *API) authorise(ctx context.Context, x *exchange) error {
 	needs := x.endpoint.route.Needs
-	if needs.Public {
+	if needs.open(x.request.URL.RawQuery) {
 		return nil
 	}
 	token, err := bearer(x.request.Header)

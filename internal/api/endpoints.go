@@ -31,13 +31,14 @@ var (
 		passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsValidate,
 		passerelle.ScopePaymentsCancel, passerelle.ScopePaymentsSensitive,
 	}}
+	offered          = Needs{Public: true, Guarded: "id_payment", AnyScope: seePayments.AnyScope}
 	createPayments   = Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin}, Kinds: []access.TokenKind{access.ServiceToken}}
 	validatePayments = Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}}
 )
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []Route {
-	return slices.Concat(s.paymentRoutes(), s.webhookRoutes(), s.sandboxRoutes())
+	return slices.Concat(s.paymentRoutes(), s.connectorRoutes(), s.webhookRoutes(), s.sandboxRoutes())
 }
 
 func (s *Service) paymentRoutes() []Route {
@@ -67,6 +68,24 @@ func (s *Service) paymentRoutes() []Route {
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Doc: "A token that reaches this payment and nothing else, for 7 days: the code that the payment webview is opened with.",
+		},
+	}
+}
+
+func (s *Service) connectorRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: Handle(s.listConnectors),
+			Summary: "List connectors", Doc: "All banks that payments can be initiated with; hidden ones are marked as such.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/connectors/{connectorId}", Needs: public, Endpoint: Handle(s.oneConnector),
+			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: Handle(s.incompatibilities),
+			Summary: "See what speaks against connectors",
+			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
 		},
 	}
 }

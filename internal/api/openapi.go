@@ -128,7 +128,7 @@ func (e *endpoint) operation(s *schemas, pattern, method string) *operation {
 		Parameters:  e.parameters(s, pattern),
 		Responses:   e.responses(s),
 	}
-	if hasBody(method) && len(e.plan.body.list) > 0 {
+	if hasBody(method) && e.plan.takesBody() {
 		op.RequestBody = e.body(s)
 	}
 	return op
@@ -146,10 +146,13 @@ func operationID(method, pattern string) string {
 
 // String says who may call, for people.
 func (n Needs) String() string {
-	if n.Public {
+	if n.Public && n.Guarded == "" {
 		return "No token needed."
 	}
 	var words []string
+	if n.Public {
+		words = append(words, "No token needed, except with "+n.Guarded+".")
+	}
 	if len(n.Kinds) > 0 {
 		kinds := make([]string, len(n.Kinds))
 		for i, kind := range n.Kinds {
@@ -173,13 +176,16 @@ func (n Needs) scopes() []string {
 
 // security lists one alternative per scope, since any of them is enough.
 func (n Needs) security() []map[string][]string {
-	if n.Public {
+	if n.Public && n.Guarded == "" {
 		return []map[string][]string{}
 	}
 	if len(n.AnyScope) == 0 {
 		return []map[string][]string{{"bearer": {}}}
 	}
 	var any []map[string][]string
+	if n.Public {
+		any = append(any, map[string][]string{})
+	}
 	for _, scope := range n.scopes() {
 		any = append(any, map[string][]string{"bearer": {scope}})
 	}
@@ -234,14 +240,37 @@ func pathSchema(s *schemas, f *field) *schema {
 }
 
 func (e *endpoint) body(s *schemas) *content {
-	value := s.component(e.route.Endpoint.in, func() *schema { return s.inputs(e.plan.body) })
-	body := &content{Content: map[string]mediaType{"application/json": {Schema: value}}}
-	if e.plan.body.flat() {
-		for format := range formats {
-			body.Content[format] = mediaType{Schema: value}
+	whole, flat := s.bodies(e)
+	body := &content{Content: map[string]mediaType{"application/json": {Schema: whole}}}
+	if flat == nil || len(e.plan.variants) > 0 && flat.AnyOf == nil {
+		return body
+	}
+	for format := range formats {
+		if format != "application/json" {
+			body.Content[format] = mediaType{Schema: flat}
 		}
 	}
 	return body
+}
+
+// bodies describes what can come as JSON, and what of it can come in a form.
+func (s *schemas) bodies(e *endpoint) (whole, flat *schema) {
+	if len(e.plan.variants) == 0 {
+		whole = s.component(e.route.Endpoint.in, func() *schema { return s.inputs(e.plan.body) })
+		if e.plan.body.flat() {
+			flat = whole
+		}
+		return whole, flat
+	}
+	whole, flat = &schema{}, &schema{}
+	for _, v := range e.plan.variants {
+		one := s.variant(v)
+		whole.AnyOf = append(whole.AnyOf, one)
+		if v.fields.flat() {
+			flat.AnyOf = append(flat.AnyOf, one)
+		}
+	}
+	return whole, flat
 }
 
 func (e *endpoint) responses(s *schemas) map[string]content {
@@ -266,13 +295,13 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 func (e *endpoint) failures() map[int][]string {
 	words := append([]string{"bug", "maintenance", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{
-		"invalidValue":     len(e.plan.query.list)+len(e.plan.body.list)+len(e.plan.header.list) > 0,
-		"missingParameter": len(e.plan.body.list) > 0,
-		"invalidToken":     !e.route.Needs.Public,
-		"forbidden":        !e.route.Needs.Public,
-		"notFound":         len(e.plan.path.list) > 0,
+		"invalidValue":     len(e.plan.query.list)+len(e.plan.header.list) > 0 || e.plan.takesBody(),
+		"missingParameter": e.plan.takesBody(),
+		"invalidToken":     !e.route.Needs.Public || e.route.Needs.Guarded != "",
+		"forbidden":        !e.route.Needs.Public || e.route.Needs.Guarded != "",
+		"notFound":         len(e.plan.path.list) > 0 || e.route.Needs.Guarded != "",
 		"conflict":         e.route.takesKey(),
-		"payloadTooLarge":  len(e.plan.body.list) > 0,
+		"payloadTooLarge":  e.plan.takesBody(),
 	}
 	for word, follows := range follow {
 		if follows {

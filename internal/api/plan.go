@@ -23,9 +23,14 @@ import (
 //
 // An embedded struct lends its fields; when it has a settle method (Page,
 // DateRange, Expand, Sensitive) that runs after everything is bound.
+//
+// A body that is one of several has a field for each, which is a pointer to a
+// struct of body fields with the tag variant and a name for the document; see
+// variant.go.
 type plan struct {
 	path, query, header fields
 	body                *fields
+	variants            []variant
 	settlers            []settlement
 }
 
@@ -87,6 +92,9 @@ func newPlan(in reflect.Type) *plan {
 	for _, f := range []*fields{&p.path, &p.query, &p.header, p.body} {
 		f.close(in)
 	}
+	if len(p.variants) > 0 && len(p.body.list) > 0 {
+		panic(fmt.Sprintf("api: input %s has a body besides its variants", in))
+	}
 	return p
 }
 
@@ -97,6 +105,8 @@ func (p *plan) collect(in reflect.Type, at []int) {
 		switch {
 		case f.Anonymous:
 			p.embed(f, index)
+		case f.Tag.Get("variant") != "":
+			p.variants = append(p.variants, newVariant(f, index))
 		case f.IsExported():
 			p.declare(in, f, index)
 		}
@@ -106,6 +116,9 @@ func (p *plan) collect(in reflect.Type, at []int) {
 func (p *plan) embed(f reflect.StructField, index []int) {
 	p.collect(f.Type, index)
 	if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[settler]()) {
+		if !f.IsExported() {
+			panic(fmt.Sprintf("api: %s lends its settle method and is not exported: embed what it embeds", f.Name))
+		}
 		p.settlers = append(p.settlers, settlement{index: index, tag: f.Tag})
 	}
 }
@@ -179,7 +192,7 @@ func (f *fields) find(name string) *field {
 func objectPlan(t reflect.Type) *fields {
 	p := plan{body: &fields{}}
 	p.collect(t, nil)
-	if len(p.path.list)+len(p.query.list)+len(p.header.list)+len(p.settlers) > 0 {
+	if len(p.path.list)+len(p.query.list)+len(p.header.list)+len(p.settlers)+len(p.variants) > 0 {
 		panic(fmt.Sprintf("api: %s is part of a body and has fields from elsewhere", t))
 	}
 	p.body.close(t)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -106,10 +107,13 @@ func (x *exchange) bindQuery(b *binding, in reflect.Value) error {
 // have: a field of the body may come here, too.
 func (x *exchange) foreign(b *binding, name string) error {
 	p := x.endpoint.plan
-	if !b.strict || p.body.find(name) != nil {
+	known := slices.Clone(p.query.names)
+	for _, body := range p.bodies() {
+		known = append(known, body.names...)
+	}
+	if !b.strict || slices.Contains(known, name) {
 		return nil
 	}
-	known := append(p.query.names[:len(p.query.names):len(p.query.names)], p.body.names...)
 	return passerelle.InvalidField(shown(name), "unknown%s", hint(name, known))
 }
 
@@ -121,10 +125,12 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	if err := merge(&body, x.query, x.endpoint.plan.body); err != nil {
-		return err
+	for _, fields := range x.endpoint.plan.bodies() {
+		if err := merge(&body, x.query, fields); err != nil {
+			return err
+		}
 	}
-	return x.endpoint.plan.body.set(b, in, &body)
+	return x.endpoint.plan.bindBody(b, in, &body)
 }
 
 // merge adds the scalar fields that came in the query to the body. The body's

@@ -109,7 +109,7 @@ func newEndpoint(r Route) *endpoint {
 		panic(fmt.Sprintf("api: route %s %s: unknown method", r.Method, r.Pattern))
 	case r.Endpoint.call == nil:
 		panic(fmt.Sprintf("api: route %s %s has no endpoint", r.Method, r.Pattern))
-	case !r.Needs.Public && len(r.Needs.Kinds)+len(r.Needs.AnyScope) == 0:
+	case !r.Needs.Public && len(r.Needs.Kinds)+len(r.Needs.AnyScope) == 0, r.Needs.Guarded != "" && !r.Needs.Public:
 		panic(fmt.Sprintf("api: route %s %s says nothing about who may call it", r.Method, r.Pattern))
 	}
 	e := &endpoint{route: r, plan: newPlan(r.Endpoint.in)}

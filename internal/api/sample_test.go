@@ -201,6 +201,26 @@ func (s *sample) caller(_ context.Context, c *api.Caller, in struct {
 	return echo{Got: []any{c.Base, c.Now.Format(time.RFC3339), c.Location.String(), c.Strict, c.Request, in.Agent}}, nil
 }
 
+// moods is an input whose body is one of three.
+type moods struct {
+	oneItem
+	Happy *struct {
+		Song string `body:"song,required" max:"5"`
+		Loud bool   `body:"loud"`
+	} `variant:"HappyMood"`
+	Sad *struct {
+		Song  string            `body:"song,required"`
+		Tears map[string]string `body:"tears,required"`
+	} `variant:"SadMood"`
+	Calm *struct {
+		Calm *bool `body:"calm,required"`
+	} `variant:"CalmMood"`
+}
+
+func mood(_ context.Context, _ *api.Caller, in moods) (echo, error) {
+	return echo{Got: []any{in.ID, in.Happy, in.Sad, in.Calm}}, nil
+}
+
 func failing[Out any](err error) api.Endpoint {
 	return api.Handle(func(context.Context, *api.Caller, api.Nothing) (Out, error) {
 		var out Out
@@ -225,6 +245,8 @@ func (s *sample) routes() []api.Route {
 		{Method: "POST", Pattern: "/items", Needs: admin, Summary: "Create an item", Errors: []string{"noAccount"}, Endpoint: api.Handle(s.create)},
 		{Method: "GET", Pattern: "/items/{itemId}", Needs: reader, Summary: "Read an item", Endpoint: api.Handle(s.read)},
 		{Method: api.Update, Pattern: "/items/{itemId}", Needs: admin, Summary: "Change an item", Endpoint: api.Handle(s.update)},
+		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: api.Handle(mood)},
+		{Method: "GET", Pattern: "/guarded", Needs: api.Needs{Public: true, Guarded: "secret", AnyScope: reader.AnyScope}, Summary: "Partly public", Endpoint: api.Handle(s.caller)},
 		{Method: "DELETE", Pattern: "/items/{itemId}", Needs: admin, Summary: "Delete an item", Endpoint: nothing[oneItem]()},
 		{Method: "GET", Pattern: "/users/{userId}/things", Aliases: []string{"/things"}, Needs: user, Summary: "Of a user", Endpoint: api.Handle(s.user)},
 		{Method: "GET", Pattern: "/resolved", Needs: public, Summary: "Ranges", Endpoint: api.Handle(s.resolved)},

@@ -24,6 +24,7 @@ POST   /payments                         200 403 403 403 403 | 403 403 403 403 |
 GET    /payments/{paymentId}             200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
 POST   /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 PUT    /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
+GET    /payments/{paymentId}/incompatibilities 200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
 POST   /payments/{paymentId}/scopedtoken 200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 GET    /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -43,6 +44,8 @@ DELETE /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 |
 const open = `
 POST   /auth/token   200
 GET    /openapi.json 200
+GET    /connectors 200
+GET    /connectors/{connectorId} 200
 `
 
 var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
@@ -149,7 +152,7 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
 	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}").Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{connectorId}", testConnector).Replace(path)
 	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
 		path += "?for={payment}"
 	}

@@ -240,6 +240,12 @@ func (s *schemas) inputs(f *fields) *schema {
 	return out
 }
 
+// variant describes one of several bodies, under its own name.
+func (s *schemas) variant(v variant) *schema {
+	s.named[v.name] = s.inputs(v.fields)
+	return &schema{Ref: "#/components/schemas/" + v.name}
+}
+
 // flat reports whether every field can come in a form.
 func (f *fields) flat() bool {
 	for i := range f.list {

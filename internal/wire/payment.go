@@ -44,6 +44,8 @@ type Payment struct {
 	Payer             *Account                `json:"payer"`
 	Instructions      []Instruction           `json:"instructions"`
 	PayerIdentity     *Identity               `json:"payer_identity"`
+	// Transitions are not told to webhooks.
+	Transitions *[]TimelineRow `json:"transitions,omitempty" doc:"all that happened, oldest first; with expand=transitions"`
 }
 
 // PaymentField describes a value the payer has to give.

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+// banks are the connectors that initiate payments in the caller's domain, in
+// the order they are shown. Simulated ones are not of live domains.
+func (s *Service) banks(c *Caller) []wire.Bank {
+	var all []wire.Bank
+	for _, one := range s.Initiation.Connectors.Initiators() {
+		p := one.Profile()
+		if c.Domain.Kind == passerelle.Sandbox || !p.Sandbox {
+			all = append(all, wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields})
+		}
+	}
+	return all
+}
+
+// connectorView shows in a connector what was asked for.
+func connectorView(asked Expansion) wire.ConnectorView {
+	return wire.ConnectorView{PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries")}
+}
+
+type listConnectorsInput struct {
+	Page
+	Expand       `names:"payment_fields,countries"`
+	CountryCodes string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
+	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
+}
+
+type listConnectorsOutput struct {
+	Connectors []wire.Connector `json:"connectors"`
+	Listing
+}
+
+// placedBank is a connector with its place in the order.
+type placedBank struct {
+	wire.Bank
+	place int64
+}
+
+func (s *Service) listConnectors(ctx context.Context, c *Caller, in listConnectorsInput) (listConnectorsOutput, error) {
+	able, err := s.able(ctx, c, in)
+	if err != nil {
+		return listConnectorsOutput{}, err
+	}
+	fetch := func(_ context.Context, w Window) ([]placedBank, error) { return windowOf(able, w), nil }
+	position := func(b placedBank) Position { return Position{b.place} }
+	count := func(context.Context) (int64, error) { return int64(len(able)), nil }
+	rows, listing, err := Turn(ctx, in.Page, fetch, position, count)
+	out := listConnectorsOutput{Connectors: make([]wire.Connector, len(rows)), Listing: listing}
+	for i, row := range rows {
+		out.Connectors[i] = wire.NewConnector(row.Bank, connectorView(in.Expansion()))
+	}
+	return out, err
+}
+
+// able are the connectors that the filters leave.
+func (s *Service) able(ctx context.Context, c *Caller, in listConnectorsInput) ([]placedBank, error) {
+	countries, err := parseCountries("country_codes", in.CountryCodes)
+	if err != nil {
+		return nil, err
+	}
+	var p *payment.Payment
+	if in.IDPayment != nil {
+		if p, err = s.reach(ctx, c, *in.IDPayment, false); err != nil {
+			return nil, err
+		}
+	}
+	var able []placedBank
+	for i, b := range s.banks(c) {
+		if ofCountries(b, countries) && (p == nil || payment.Eligible(p.Incompatibilities(*b.Payments, c.Now))) {
+			able = append(able, placedBank{Bank: b, place: int64(i)})
+		}
+	}
+	return able, nil
+}
+
+// parseCountries reads country codes separated by commas; none is nil.
+func parseCountries(field, list string) ([]string, error) {
+	var codes []string
+	for word := range strings.SplitSeq(list, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		code, err := passerelle.ParseCountry(field, strings.ToUpper(word))
+		if err != nil {
+			return nil, err
+		}
+		codes = append(codes, code)
+	}
+	return codes, nil
+}
+
+// ofCountries reports whether a bank is in one of the countries; any will do
+// when there are none.
+func ofCountries(b wire.Bank, codes []string) bool {
+	here := func(code string) bool { return slices.Contains(b.Countries, code) }
+	return codes == nil || slices.ContainsFunc(codes, here)
+}
+
+// windowOf reads a window of a list that is in memory.
+func windowOf(all []placedBank, w Window) []placedBank {
+	rows := slices.Clone(all)
+	if w.Backward {
+		slices.Reverse(rows)
+	}
+	if w.From != nil {
+		from, _ := w.From[0].(int64) // as position made it, under our seal
+		rows = slices.DeleteFunc(rows, func(b placedBank) bool { return b.place == from || (b.place > from) == w.Backward })
+	}
+	rows = rows[min(w.Offset, int64(len(rows))):]
+	return rows[:min(w.Limit, len(rows))]
+}
+
+type oneConnectorInput struct {
+	Expand `names:"payment_fields,countries"`
+	ID     string `path:"connectorId"`
+}
+
+func (s *Service) oneConnector(_ context.Context, c *Caller, in oneConnectorInput) (wire.Connector, error) {
+	for _, b := range s.banks(c) {
+		if b.UUID == in.ID || strconv.FormatInt(b.ID, 10) == in.ID {
+			return wire.NewConnector(b, connectorView(in.Expansion())), nil
+		}
+	}
+	return wire.Connector{}, passerelle.Missing()
+}
+
+type incompatibilitiesInput struct {
+	onePaymentInput
+	WithHidden bool `query:"all" doc:"hidden connectors, too"`
+}
+
+// incompatibilities lists the connectors that have a reason, hidden ones only
+// if all are asked for.
+func (s *Service) incompatibilities(ctx context.Context, c *Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
+	p, err := s.reach(ctx, c, in.ID, false)
+	if err != nil {
+		return nil, err
+	}
+	out := []wire.Incompatibility{}
+	for _, b := range s.banks(c) {
+		reasons := p.Incompatibilities(*b.Payments, c.Now)
+		if len(reasons) > 0 && (in.WithHidden || !b.Hidden) {
+			out = append(out, wire.NewIncompatibility(b.UUID, b.ID, reasons))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,239 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Banks of the sandbox with manners of their own.
+const (
+	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
+	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"
+	hiddenBank = "2f563544-83c1-4bd3-9fe7-ea9d8f121815"
+)
+
+func TestConnectorScenarios(t *testing.T) {
+	get := func(token, path string) ask { return ask{method: "GET", path: path, token: token} }
+	play(t, "connectors", []scenario{
+		{name: "one by uuid", status: 200, ask: get("", "/connectors/"+testConnector)},
+		{name: "one by number, expanded", status: 200, ask: get("malformed", "/connectors/41?expand=payment_fields,countries,sources")},
+		{name: "one with bounds", status: 200, ask: get("", "/connectors/"+lowLimit)},
+		{name: "a hidden one", status: 200, ask: get("", "/connectors/"+hiddenBank)},
+		{name: "none by uuid", status: 404, ask: get("", "/connectors/00000000-0000-4000-8000-000000000000")},
+		{name: "none by number", status: 404, ask: get("", "/connectors/9999")},
+		{name: "none by another spelling of a number", status: 404, ask: get("", "/connectors/040")},
+		{name: "a simulated one of a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/connectors/" + testConnector}},
+		{name: "list of a live domain", status: 200, ask: ask{tenant: "live", method: "GET", path: "/connectors"}},
+		{name: "list of a page", status: 200, ask: get("", "/connectors?limit=1&country_codes=gb&expand=countries")},
+		{name: "list of an unknown country", status: 400, ask: get("", "/connectors?country_codes=FR,XX")},
+		{name: "list for a payment without token", status: 401, ask: get("", "/connectors?id_payment={payment}")},
+		{name: "list for a payment with a config token", status: 403, ask: get("config", "/connectors?id_payment={payment}")},
+		{name: "list for another's payment", status: 404, ask: get("another's:validate", "/connectors?id_payment={payment}")},
+		{name: "list for another domain's payment", status: 404, ask: get("admin", "/connectors?id_payment={other:payment}")},
+		{name: "list for no payment", status: 404, ask: get("admin", "/connectors?id_payment="+noID)},
+		{name: "list for what is no payment", status: 400, ask: get("admin", "/connectors?id_payment=first")},
+		{name: "strictly", status: 400, ask: ask{method: "GET", path: "/connectors?expand=payment_field", header: map[string]string{"Prefer": "handling=strict"}}},
+
+		{name: "nothing against an ordinary payment at most banks", status: 200, ask: get("read-only", "/payments/{payment}/incompatibilities")},
+		{name: "the same, hidden banks too", status: 200, ask: get("own:cancel", "/payments/{payment}/incompatibilities?all")},
+		{name: "against another's", status: 404, ask: get("another's:read-only", "/payments/{payment}/incompatibilities")},
+		{name: "against another domain's", status: 404, ask: get("admin", "/payments/{other:payment}/incompatibilities")},
+		{name: "against none", status: 404, ask: get("admin", "/payments/"+noID+"/incompatibilities")},
+		{name: "against without token", status: 401, ask: get("", "/payments/{payment}/incompatibilities")},
+	})
+}
+
+// connectorPage is what these tests look at.
+type connectorPage struct {
+	Connectors []struct {
+		UUID      string
+		ID        int64
+		Hidden    bool
+		Countries []struct{ ID string }
+	}
+	Total int
+	Links struct{ Self, Prev, Next *struct{ Href string } } `json:"_links"`
+}
+
+func (p connectorPage) uuids() []string {
+	var uuids []string
+	for _, c := range p.Connectors {
+		uuids = append(uuids, c.UUID)
+	}
+	return uuids
+}
+
+func (s *stage) connectors(t *testing.T, path, token string) connectorPage {
+	t.Helper()
+	var p connectorPage
+	s.do(t, ask{method: "GET", path: path, token: token}).decode(t, &p)
+	return p
+}
+
+// Pages go through all connectors in one order, there and back; hidden ones
+// are among them.
+func TestPagesOfConnectors(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		all := s.connectors(t, "/connectors?expand=countries", "")
+		want := all.uuids()
+		if all.Total != len(want) || len(want) < 20 || want[0] != testConnector || !slices.Contains(want, hiddenBank) {
+			t.Fatalf("%d of %d connectors: %v", len(want), all.Total, want)
+		}
+		p := s.connectors(t, "/connectors?limit=4", "")
+		there := p.uuids()
+		for p.Links.Next != nil && len(there) <= len(want) {
+			p = s.connectors(t, s.follow(t, p.Links.Next), "")
+			there = append(there, p.uuids()...)
+		}
+		back := p.uuids()
+		for p.Links.Prev != nil && len(back) <= len(want) {
+			p = s.connectors(t, s.follow(t, p.Links.Prev), "")
+			back = append(p.uuids(), back...)
+		}
+		if !slices.Equal(there, want) || !slices.Equal(back, want) {
+			t.Errorf("there %v\nback %v\nwant %v", there, back, want)
+		}
+		if got := s.connectors(t, "/connectors?offset=3&limit=2", "").uuids(); !slices.Equal(got, want[3:5]) {
+			t.Errorf("offset 3: %v, want %v", got, want[3:5])
+		}
+		if got := s.connectors(t, "/connectors?offset=99", ""); len(got.Connectors) != 0 || got.Total != len(want) {
+			t.Errorf("beyond the end: %+v", got)
+		}
+		s.ofCountries(t, all)
+	})
+}
+
+func (s *stage) ofCountries(t *testing.T, all connectorPage) {
+	t.Helper()
+	for _, codes := range []string{"GB", "FR", "fr, GB", "US", ","} {
+		var want []string
+		for _, c := range all.Connectors {
+			for _, country := range c.Countries {
+				if strings.Contains(strings.ToUpper(codes), country.ID) && !slices.Contains(want, c.UUID) {
+					want = append(want, c.UUID)
+				}
+			}
+		}
+		if codes == "," {
+			want = all.uuids()
+		}
+		if got := s.connectors(t, "/connectors?country_codes="+strings.ReplaceAll(codes, " ", "%20"), ""); !slices.Equal(got.uuids(), want) || got.Total != len(want) {
+			t.Errorf("of %q: %d %v, want %v", codes, got.Total, got.uuids(), want)
+		}
+	}
+}
+
+// against are the types of incompatibility by connector, and the codes.
+func (s *stage) against(t *testing.T, id string, all bool) (types map[string]string, codes map[string][]string) {
+	t.Helper()
+	path := "/payments/" + id + "/incompatibilities"
+	if all {
+		path += "?all"
+	}
+	var list []struct {
+		Type    string
+		UUID    string `json:"connector_uuid"`
+		ID      int64  `json:"id_connector"`
+		Reasons []struct{ Code, Type, Description string }
+	}
+	s.do(t, ask{method: "GET", path: path, token: "read-only"}).decode(t, &list)
+	types, codes = map[string]string{}, map[string][]string{}
+	for _, one := range list {
+		types[one.UUID] = one.Type
+		severities := map[string]bool{}
+		for _, r := range one.Reasons {
+			codes[one.UUID] = append(codes[one.UUID], r.Code)
+			severities[r.Type] = true
+		}
+		if severities["incompatible"] != (one.Type == "incompatible") || len(one.Reasons) == 0 || one.ID == 0 {
+			t.Errorf("%s: %+v", id, one)
+		}
+	}
+	return types, codes
+}
+
+// The list of what speaks against connectors, the list of connectors for a
+// payment and the validation go by the same rules.
+func TestRulesAboutConnectorsAgree(t *testing.T) {
+	bulk := strings.NewReplacer(`"connector_uuid":"`+testConnector+`",`, "", "999999999.990", "1500").Replace(bulkDraft)
+	onStages(t, func(t *testing.T, s *stage) {
+		every := s.connectors(t, "/connectors", "").uuids()
+		for name, draft := range map[string]string{
+			"ordinary": minimalDraft, "bulk above a limit": bulk, "pounds": strings.Replace(britishDraft, `"id_connector":41,`, "", 1),
+			"far away": strings.Replace(bulk, "2026-11-20", "2027-10-10", 2),
+		} {
+			t.Run(name, func(t *testing.T) {
+				var made struct{ ID int64 }
+				s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: draft}).decode(t, &made)
+				id := strconv.FormatInt(made.ID, 10)
+				types, codes := s.against(t, id, true)
+				able := s.connectors(t, "/connectors?id_payment="+id, "validate").uuids()
+				for _, uuid := range every {
+					if (types[uuid] != "incompatible") != slices.Contains(able, uuid) {
+						t.Errorf("%s: %q by one list, offered %v by the other", uuid, types[uuid], slices.Contains(able, uuid))
+					}
+					s.refusedFor(t, id, uuid, types[uuid], codes[uuid])
+				}
+				if seen, _ := s.against(t, id, false); len(seen) > len(types) || seen[hiddenBank] != "" {
+					t.Errorf("without all: %v", slices.Sorted(maps.Keys(seen)))
+				}
+			})
+		}
+	})
+}
+
+// refusedFor chooses a connector without validating. It is refused for a
+// reason on the list, and for no other.
+func (s *stage) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://w.example/","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
+	if slices.Contains(codes, "nspPayer") || severity != "incompatible" {
+		body = strings.Replace(body, `,"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`, "", 1)
+	}
+	r := s.do(t, ask{method: "POST", path: "/payments/" + id, token: "validate", body: body})
+	if severity != "incompatible" {
+		if _, message := r.told(t); r.status != 200 && !strings.Contains(message, "payer: ") {
+			t.Errorf("%s: %d %s", uuid, r.status, r.body)
+		}
+		return
+	}
+	code, message := r.told(t)
+	named := func(code string) bool { return strings.Contains(message, "("+code+")") }
+	if r.status != 400 || code != "invalidValue" || !strings.HasPrefix(message, "connector_uuid: ") || !slices.ContainsFunc(codes, named) {
+		t.Errorf("%s: %d %s, want a refusal for one of %v", uuid, r.status, r.body, codes)
+	}
+}
+
+// A reason has both sides of its comparison, in the words of the interface.
+func TestReasonsHaveBothSides(t *testing.T) {
+	bulk := strings.Replace(bulkDraft, `"connector_uuid":"`+testConnector+`",`, "", 1)
+	onSQLite(t, func(t *testing.T, s *stage) {
+		var made struct{ ID int64 }
+		s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: bulk}).decode(t, &made)
+		var list []map[string]any
+		s.do(t, ask{method: "GET", path: fmt.Sprintf("/payments/%d/incompatibilities", made.ID), token: "validate"}).decode(t, &list)
+		got := map[string]string{}
+		for _, one := range list {
+			for _, reason := range one["reasons"].([]any) {
+				reason := reason.(map[string]any)
+				got[fmt.Sprint(one["connector_uuid"], " ", reason["code"])] = encoded(t, []any{reason["type"], reason["value_connector"], reason["value_payment"]})
+			}
+		}
+		for reason, want := range map[string]string{
+			lowLimit + " maxAmount":           `["warning",1000.00,1000000000.00]`,
+			oneByOne + " nspBulk":             `["incompatible",1,2]`,
+			britishConnector + " nspCurrency": `["incompatible",["GBP"],"EUR"]`,
+			britishConnector + " nspDateType": `["incompatible",["first_open_day","instant"],"deferred"]`,
+		} {
+			if diff := cmp.Diff(want, got[reason]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", reason, diff)
+			}
+		}
+	})
+}

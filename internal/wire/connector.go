@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// Bank is what the public may know of a connector that initiates payments.
+type Bank struct {
+	UUID string
+	// ID is the deprecated numeric name.
+	ID        int64
+	Name      string
+	Countries []string
+	Hidden    bool
+	Payments  *payment.Settings
+	Fields    []payment.Field
+}
+
+// ConnectorView says which linked resources are shown inside a connector.
+type ConnectorView struct{ PaymentFields, Countries bool }
+
+// Connector is a bank as clients see it. Members that concern reading accounts
+// are empty for a connector that initiates payments and nothing else.
+type Connector struct {
+	ID                          int64           `json:"id" doc:"deprecated, see uuid"`
+	UUID                        string          `json:"uuid" doc:"the same in all domains"`
+	Name                        string          `json:"name"`
+	Slug                        *string         `json:"slug"`
+	Code                        *string         `json:"code" doc:"code of the bank"`
+	Color                       *string         `json:"color" doc:"hexadecimal, without #"`
+	Siret                       *string         `json:"siret"`
+	Hidden                      bool            `json:"hidden" doc:"whether it is kept from end users"`
+	Charged                     bool            `json:"charged"`
+	Beta                        bool            `json:"beta"`
+	Restricted                  bool            `json:"restricted" doc:"whether new connections are refused"`
+	AuthMechanism               string          `json:"auth_mechanism"`
+	AvailableAuthMechanisms     []string        `json:"available_auth_mechanisms"`
+	Capabilities                []string        `json:"capabilities"`
+	Products                    []string        `json:"products" doc:"pay for one that initiates payments"`
+	AccountTypes                []string        `json:"account_types"`
+	AccountUsages               []string        `json:"account_usages"`
+	Categories                  []string        `json:"categories"`
+	MonthsToFetch               *int            `json:"months_to_fetch"`
+	Stability                   Stability       `json:"stability"`
+	AvailableTransferMechanisms []string        `json:"available_transfer_mechanisms" doc:"of a product that is not offered"`
+	TransferBeneficiaryTypes    []string        `json:"transfer_beneficiary_types" doc:"of a product that is not offered"`
+	TransferExecutionDateTypes  []string        `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
+	PaymentSettings             PaymentSettings `json:"payment_settings"`
+	// The expansions; absent unless they are asked for.
+	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" doc:"with expand=payment_fields"`
+	Countries     *[]Country               `json:"countries,omitempty" doc:"with expand=countries"`
+}
+
+// Stability says how well a connector works.
+type Stability struct {
+	Status     string  `json:"status" doc:"stable or unstable"`
+	LastUpdate *string `json:"last_update"`
+}
+
+// Country is a country in which a bank has payers.
+type Country struct {
+	ID   string `json:"id" doc:"ISO 3166-1 alpha-2"`
+	Name string `json:"name" doc:"in English"`
+}
+
+// ConnectorPaymentField is a value to be given when a payment is validated.
+type ConnectorPaymentField struct {
+	PaymentField
+	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms with which it is to be given"`
+	ConnectorSources []string `json:"connector_sources" doc:"empty for all"`
+}
+
+// PaymentSettings are what a connector can carry.
+type PaymentSettings struct {
+	Mechanisms              []string                   `json:"available_validate_mechanisms"`
+	BeneficiaryTypes        []passerelle.AccountScheme `json:"beneficiary_types"`
+	ExecutionDateTypes      []payment.DateType         `json:"execution_date_types"`
+	ExecutionFrequencies    []payment.Frequency        `json:"execution_frequencies"`
+	Currencies              []passerelle.Currency      `json:"currencies"`
+	MaximumInstructions     int                        `json:"maximum_number_of_instructions" doc:"1 for one that takes no bulks"`
+	PayerAccount            string                     `json:"providing_payer_account" doc:"not_used, optional or mandatory"`
+	PartialTracking         []payment.DateType         `json:"partial_status_tracking" doc:"payments of these types may end in accepted"`
+	AppToApp                AppToApp                   `json:"is_app_to_app_used"`
+	GivesPayerAccount       bool                       `json:"bank_provides_payer_account"`
+	GivesPayerLabel         bool                       `json:"bank_provides_payer_label"`
+	TrustedBeneficiaryTypes []payment.DateType         `json:"transfer_date_types_where_trusted_beneficiary_required"`
+	Cancellable             bool                       `json:"cancellation_available"`
+	OpenDaysOnly            bool                       `json:"open_days_only" doc:"whether an execution day has to be an open day"`
+	MinimumAmount           Bounds                     `json:"minimum_amount"`
+	MaximumAmount           Bounds                     `json:"maximum_amount"`
+	MinimumDays             int                        `json:"minimum_date_delta_days"`
+	MaximumDays             *int                       `json:"maximum_date_delta_days"`
+}
+
+// AppToApp says where the bank's app is opened instead of a page.
+type AppToApp struct {
+	Android bool `json:"android"`
+	IOS     bool `json:"ios"`
+}
+
+// Bounds are amounts per execution date type; null is no bound.
+type Bounds struct {
+	FirstOpenDay *json.Number `json:"first_open_day"`
+	Instant      *json.Number `json:"instant"`
+	Deferred     *json.Number `json:"deferred"`
+	Periodic     *json.Number `json:"periodic"`
+}
+
+// NewConnector renders a connector that initiates payments.
+func NewConnector(b Bank, v ConnectorView) Connector {
+	out := Connector{
+		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, AuthMechanism: "webauth", AvailableAuthMechanisms: []string{"webauth"},
+		Capabilities: []string{}, Products: []string{"pay"}, AccountTypes: []string{}, AccountUsages: []string{}, Categories: []string{},
+		Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{}, TransferBeneficiaryTypes: []string{},
+		TransferExecutionDateTypes: []string{}, PaymentSettings: paymentSettings(b.Payments),
+	}
+	if v.PaymentFields {
+		out.PaymentFields = connectorFields(b)
+	}
+	if v.Countries {
+		out.Countries = countries(b.Countries)
+	}
+	return out
+}
+
+func paymentSettings(s *payment.Settings) PaymentSettings {
+	return PaymentSettings{
+		Mechanisms: listed(s.Mechanisms), BeneficiaryTypes: listed(s.Schemes), ExecutionDateTypes: listed(s.DateTypes),
+		ExecutionFrequencies: listed(s.Frequencies), Currencies: listed(s.Currencies), PayerAccount: string(s.PayerAccount),
+		MaximumInstructions: cmp.Or(s.MaxInstructions, payment.MaxInstructions), PartialTracking: listed(s.PartialTracking),
+		TrustedBeneficiaryTypes: listed(s.TrustedBeneficiary), Cancellable: s.Cancellable, OpenDaysOnly: s.OpenDaysOnly,
+		MinimumAmount: bounds(s, s.Minimum), MaximumAmount: bounds(s, s.Maximum), MinimumDays: s.MinDays, MaximumDays: optional(s.MaxDays),
+	}
+}
+
+// bounds writes amounts in the precision of the first currency: settings do not
+// tell currencies apart, and banks have limits in their own.
+func bounds(s *payment.Settings, minor map[payment.DateType]int64) Bounds {
+	amount := func(dates payment.DateType) *json.Number {
+		value, bounded := minor[dates]
+		if !bounded || len(s.Currencies) == 0 {
+			return nil
+		}
+		text := json.Number(passerelle.Money{Minor: value, Currency: s.Currencies[0]}.Decimal())
+		return &text
+	}
+	return Bounds{
+		FirstOpenDay: amount(payment.FirstOpenDay), Instant: amount(payment.Instant),
+		Deferred: amount(payment.Deferred), Periodic: amount(payment.Periodic),
+	}
+}
+
+func connectorFields(b Bank) *[]ConnectorPaymentField {
+	out := make([]ConnectorPaymentField, len(b.Fields))
+	for i, f := range b.Fields {
+		out[i] = ConnectorPaymentField{PaymentField: NewField(f), AuthMechanisms: listed(b.Payments.Mechanisms), ConnectorSources: []string{}}
+	}
+	return &out
+}
+
+func countries(codes []string) *[]Country {
+	out := make([]Country, len(codes))
+	for i, code := range codes {
+		out[i] = Country{ID: code, Name: countryName(code)}
+	}
+	return &out
+}
+
+// countryName is the English name of a country, or the code of one that has
+// none.
+func countryName(code string) string {
+	region, err := language.ParseRegion(code)
+	if err != nil {
+		return code
+	}
+	return cmp.Or(display.English.Regions().Name(region), code)
+}
+
+// listed is a list that is never null.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"reflect"
+
+	"passerelle/payment"
+)
+
+// Incompatibility is what speaks against paying with a connector.
+type Incompatibility struct {
+	Type          payment.Severity `json:"type" doc:"incompatible when one of the reasons is"`
+	Reasons       []Reason         `json:"reasons" doc:"all of them"`
+	ConnectorUUID string           `json:"connector_uuid"`
+	IDConnector   int64            `json:"id_connector" doc:"deprecated, see connector_uuid"`
+}
+
+// Reason is one rule of a connector that a payment breaks.
+type Reason struct {
+	Code           string           `json:"code"`
+	Type           payment.Severity `json:"type" doc:"incompatible excludes the connector, warning does not"`
+	Description    string           `json:"description"`
+	ValueConnector any              `json:"value_connector" doc:"the connector's side of the comparison"`
+	ValuePayment   any              `json:"value_payment" doc:"the payment's side of the comparison"`
+}
+
+// NewIncompatibility renders the reasons against a connector, of which there
+// has to be one at least.
+func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompatibility {
+	out := Incompatibility{Type: payment.Warning, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
+	if !payment.Eligible(reasons) {
+		out.Type = payment.Incompatible
+	}
+	for i, r := range reasons {
+		out.Reasons[i] = Reason{
+			Code: r.Code, Type: r.Severity, Description: r.Description,
+			ValueConnector: shownSide(r.ConnectorValue), ValuePayment: shownSide(r.PaymentValue),
+		}
+	}
+	return out
+}
+
+// shownSide is a side of a comparison; a list of nothing is shown as one.
+func shownSide(side any) any {
+	if v := reflect.ValueOf(side); v.Kind() == reflect.Slice && v.IsNil() {
+		return []string{}
+	}
+	return side
+}

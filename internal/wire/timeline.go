@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// TimelineTransition is the kind of the rows that are changes of state; the
+// others are notes and have the kind of the note.
+const TimelineTransition = "transition"
+
+// TimelineRow is one thing that happened to a payment.
+type TimelineRow struct {
+	Kind       string           `json:"kind" doc:"transition for a change of state; else what is worth knowing besides: cancelling, occurrence and others"`
+	From       *payment.State   `json:"from" doc:"null for the creation, and for what is no transition"`
+	To         *payment.State   `json:"to" doc:"null for what is no transition"`
+	Cause      *payment.Trigger `json:"cause" doc:"of a transition: which edge of the state table was taken"`
+	Actor      payment.Actor    `json:"actor" doc:"client, payer, bank or service"`
+	BankStatus *string          `json:"bank_status" doc:"the bank's own word, as it came"`
+	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
+	Text       *string          `json:"text" doc:"for people"`
+}
+
+// NewTransition renders a change of state.
+func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
+	return TimelineRow{
+		Kind: TimelineTransition, From: optional(t.From), To: optional(t.To), Cause: optional(t.Cause.Trigger),
+		Actor: t.Cause.Actor, BankStatus: optional(t.Cause.Bank), At: passerelle.FormatDateTime(t.At, zone),
+	}
+}
+
+// NewNote renders what happened besides.
+func NewNote(n payment.Note, zone *time.Location) TimelineRow {
+	return TimelineRow{Kind: n.Kind, Actor: n.Actor, Text: optional(n.Text), At: passerelle.FormatDateTime(n.At, zone)}
+}
