@@ -9,26 +9,57 @@ import (
 
 	"passerelle"
 	"passerelle/internal/keys"
+	"passerelle/payment"
 )
 
-// Attempt is the record, made before a bank is called, that one order is about
-// to be sent. Its key is the order's name at the bank.
+// Attempt is the record, made before a bank is called, of a call that must not
+// be made twice. The first attempt of a payment is its order; answers to the
+// bank and wishes to cancel follow, one at a time.
 type Attempt struct {
-	ID        int64
-	Payment   passerelle.PaymentID
-	Domain    passerelle.DomainID
+	ID      int64
+	Payment passerelle.PaymentID
+	Domain  passerelle.DomainID
+	// Number counts the attempts of a payment from 1.
+	Number int64
+	Kind   AttemptKind
+	// State is open while the call may be under way, answered once the bank's
+	// answer is stored, unknown when only asking the bank can tell.
+	State   string
+	Created time.Time
+	// Asked counts how often somebody took the attempt over to ask the bank
+	// about it. Who holds it with another count has been replaced.
+	Asked int64
+
+	// Order is the first attempt's, whichever this one is.
+	Order
+	// Action, Agreed and By are what an answer says to which question, and By
+	// also who wants a cancellation.
+	Action payment.Action
+	Agreed bool
+	By     payment.Actor
+}
+
+// Order is what a bank is told with every call about a payment.
+type Order struct {
+	// Key is the order's name at the bank.
 	Key       string
 	Connector string
 	Mechanism string
-	// State is open while the call may be under way, answered once the bank's
-	// answer is stored, unknown when only asking the bank can tell.
-	State string
+	// Waits asks the bank to wait for the client's confirmation.
+	Waits bool
 	// Fields are the payment field values, sealed in the database.
-	Fields  map[string]string
-	Created time.Time
-	// Asked counts how often the bank was asked about it since.
-	Asked int64
+	Fields map[string]string
 }
+
+// AttemptKind is what an attempt is to do.
+type AttemptKind string
+
+// The kinds of attempt.
+const (
+	AttemptInitiation   AttemptKind = "initiation"
+	AttemptAnswer       AttemptKind = "answer"
+	AttemptCancellation AttemptKind = "cancellation"
+)
 
 // The states of an attempt.
 const (
@@ -37,21 +68,32 @@ const (
 	AttemptUnknown  = "unknown"
 )
 
-const attemptColumns = `id, payment_id, domain_id, key, connector_uuid, mechanism, state, fields, created, asked`
+// Live reports whether the outcome of the attempt is not stored yet.
+func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
+
+// ErrSealed reports that a sealed value does not open: it was altered, or its
+// key is missing. What else was read comes with the error.
+var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
 	var (
-		a       Attempt
-		sealed  []byte
-		created int64
+		a          Attempt
+		order      int64
+		sealed     []byte
+		created    int64
+		action, by *string
+		agreed     *bool
 	)
-	if err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Key, &a.Connector, &a.Mechanism, &a.State, &sealed, &created, &a.Asked); err != nil {
+	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Asked, &action, &by, &agreed,
+		&order, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed)
+	if err != nil {
 		return a, err
 	}
-	a.Created = instant(created)
-	plain, err := r.keys.Open(attemptPlace(a.Domain, a.ID), sealed)
+	a.Created, a.Action, a.By = instant(created), text[payment.Action](action), text[payment.Actor](by)
+	a.Agreed = agreed != nil && *agreed
+	plain, err := r.keys.Open(attemptPlace(a.Domain, order), sealed)
 	if err != nil {
-		return a, fmt.Errorf("open the fields of attempt %d: %w", a.ID, err)
+		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, order, err)
 	}
 	err = json.Unmarshal(plain, &a.Fields)
 	return a, err
@@ -61,45 +103,77 @@ func attemptPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "attempt", Column: "fields", Row: id}
 }
 
-// Attempt loads the attempt of a payment, or ErrNotFound.
-func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, payment passerelle.PaymentID) (Attempt, error) {
-	return one(ctx, r, r.scanAttempt, `SELECT `+attemptColumns+` FROM attempt WHERE domain_id = $1 AND payment_id = $2`,
-		int64(domain), int64(payment))
+// Attempt loads the last attempt of a payment, or ErrNotFound. With ErrSealed
+// it comes without the fields of the order.
+func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
+	var last Attempt
+	_, err := one(ctx, r, func(row scanner) (struct{}, error) {
+		var err error
+		last, err = r.scanAttempt(row)
+		return struct{}{}, err
+	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields
+		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1
+		WHERE a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
+		int64(domain), int64(id))
+	return last, err
 }
 
-// OpenAttempt records an order that is about to be sent, under a lease. A
-// payment has one attempt in its life: a second is ErrDuplicate.
+// OpenAttempt records, under a lease, a call that is about to be made. A number
+// that is taken, and a second attempt while one is not answered, are
+// ErrDuplicate; so is a key that another order has.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	id, err := tx.newID("attempt")
 	if err != nil {
 		return err
 	}
 	a.ID, a.State = id, AttemptOpen
+	if a.Kind == AttemptInitiation {
+		return tx.openOrder(a, lease)
+	}
+	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, {now} + $10)`,
+		id, int64(a.Payment), int64(a.Domain), a.Number, string(a.Kind), optionalText(a.Action), string(a.By), a.agreed(), micros(a.Created), lease.Microseconds())
+	return nil
+}
+
+// agreed is stored for answers alone.
+func (a Attempt) agreed() *bool {
+	if a.Kind != AttemptAnswer {
+		return nil
+	}
+	return &a.Agreed
+}
+
+func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	plain, err := json.Marshal(a.Fields)
 	if err != nil {
 		return fmt.Errorf("encode the fields of an attempt: %w", err)
 	}
-	sealed, err := tx.keys.Seal(attemptPlace(a.Domain, id), plain)
+	sealed, err := tx.keys.Seal(attemptPlace(a.Domain, a.ID), plain)
 	if err != nil {
 		return fmt.Errorf("seal the fields of an attempt: %w", err)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, key, connector_uuid, mechanism, state, fields, created, lease_until)
-		VALUES ($1, $2, $3, $4, $5, $6, 'open', $7, $8, {now} + $9)`,
-		id, int64(a.Payment), int64(a.Domain), a.Key, a.Connector, a.Mechanism, sealed, micros(a.Created), lease.Microseconds())
+	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, state, created, lease_until)
+		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, 'open', $10, {now} + $11)`,
+		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, micros(a.Created), lease.Microseconds())
 	return nil
 }
 
 // AnswerAttempt closes an attempt whose outcome is stored in the same
-// transaction. One already answered is ErrConflict.
+// transaction. One already answered, or taken over since it was read, is
+// ErrConflict.
 func (tx *Tx) AnswerAttempt(a Attempt) {
-	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE domain_id = $1 AND id = $2 AND state <> 'answered'`, int64(a.Domain), a.ID)
+	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
+		int64(a.Domain), a.ID, a.Asked)
 }
 
 // DoubtAttempt records that the outcome is unknown and when the bank is to be
-// asked next, counted from the database's clock.
+// asked next, counted from the database's clock. The conflicts are those of
+// AnswerAttempt.
 func (tx *Tx) DoubtAttempt(a Attempt, wait time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE domain_id = $2 AND id = $3 AND state <> 'answered'`,
-		wait.Microseconds(), int64(a.Domain), a.ID)
+	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
+		wait.Microseconds(), int64(a.Domain), a.ID, a.Asked)
 }
 
 // ClaimAttempts takes over at most limit attempts of a domain whose lease has
@@ -124,47 +198,4 @@ func (tx *Tx) claim(into *[]int64, sql string, args ...any) {
 		*into = append(*into, id)
 		return nil
 	}, sql, args...)
-}
-
-// GiveFields keeps the payment field values that came before the payer
-// validated, in place of earlier ones.
-func (tx *Tx) GiveFields(domain passerelle.DomainID, payment passerelle.PaymentID, fields map[string]string) error {
-	plain, err := json.Marshal(fields)
-	if err != nil {
-		return fmt.Errorf("encode payment fields: %w", err)
-	}
-	sealed, err := tx.keys.Seal(givenPlace(domain, payment), plain)
-	if err != nil {
-		return fmt.Errorf("seal payment fields: %w", err)
-	}
-	tx.execOne(ErrNotFound, `INSERT INTO payment_given (payment_id, domain_id, fields) VALUES ($1, $2, $3)
-		ON CONFLICT (payment_id) DO UPDATE SET fields = excluded.fields WHERE payment_given.domain_id = excluded.domain_id`,
-		int64(payment), int64(domain), sealed)
-	return nil
-}
-
-// GivenFields loads the values that GiveFields kept; none is an empty map.
-func (r *Reader) GivenFields(ctx context.Context, domain passerelle.DomainID, payment passerelle.PaymentID) (map[string]string, error) {
-	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
-		var sealed []byte
-		err := row.Scan(&sealed)
-		return sealed, err
-	}, `SELECT fields FROM payment_given WHERE domain_id = $1 AND payment_id = $2`, int64(domain), int64(payment))
-	if errors.Is(err, ErrNotFound) {
-		return map[string]string{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	plain, err := r.keys.Open(givenPlace(domain, payment), sealed)
-	if err != nil {
-		return nil, fmt.Errorf("open the fields of payment %d: %w", payment, err)
-	}
-	var fields map[string]string
-	err = json.Unmarshal(plain, &fields)
-	return fields, err
-}
-
-func givenPlace(domain passerelle.DomainID, payment passerelle.PaymentID) keys.Place {
-	return keys.Place{Domain: int64(domain), Table: "payment_given", Column: "fields", Row: int64(payment)}
 }

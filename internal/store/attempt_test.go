@@ -16,8 +16,10 @@ func (s site) attempt(key string, lease time.Duration) Attempt {
 	s.t.Helper()
 	p := s.create(draft(1), now)
 	a := Attempt{
-		Payment: p.ID, Domain: s.domain, Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth",
-		Fields: map[string]string{"login": "secret-value", "empty": ""}, Created: now,
+		Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, Order: Order{
+			Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth", Waits: true,
+			Fields: map[string]string{"login": "secret-value", "empty": ""},
+		},
 	}
 	s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, lease) })
 	return a
@@ -63,7 +65,7 @@ func TestOnePaymentHasOneAttempt(t *testing.T) {
 		sameKey := first
 		sameKey.Payment = s.create(draft(1), now).ID
 		wantError(t, open(sameKey), ErrDuplicate)
-		foreign := Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Key: "third"}
+		foreign := Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Number: 1, Kind: AttemptInitiation, Order: Order{Key: "third"}}
 		wantError(t, open(foreign), ErrConstraint)
 		s.wantAttempt(first)
 	})
@@ -102,8 +104,11 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
 			t.Errorf("claimed again %v", ids)
 		}
+		wantError(t, s.try(func(tx *Tx) error { tx.DoubtAttempt(lapsed, -time.Minute); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *Tx) error { tx.AnswerAttempt(lapsed); return nil }), ErrConflict)
+		lapsed.Asked = 1
 		s.write(func(tx *Tx) error { tx.DoubtAttempt(lapsed, -time.Minute); return nil })
-		lapsed.State, lapsed.Asked = AttemptUnknown, 1
+		lapsed.State = AttemptUnknown
 		s.wantAttempt(lapsed)
 		if ids := s.claim(s.domain, -time.Hour, 9); len(ids) != 1 {
 			t.Errorf("a doubtful attempt is not claimed")

@@ -24,7 +24,7 @@ func TestEdgesAreThoseOfTheStateTable(t *testing.T) {
 const (
 	appendStep = `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
 		VALUES ($1, $2, $3, $4, $5, $6, 'by hand', 'hand', '', 0)`
-	stand = `UPDATE payment SET seq = $1, state = $2, version = version + 1 WHERE id = $3`
+	stand = `UPDATE payment SET seq = $1, state = $2, version = version + 1, expires_from = NULL WHERE id = $3`
 )
 
 // TestIllegalHistoryIsRefused tries by hand what the code never does, on a

@@ -97,7 +97,7 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 // loadIdentities fills the identities of a page of payments. The sealed column
 // is not even read unless the sensitive part is asked for.
 func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) error {
-	list, args := idList(domain, page)
+	list, args := idList(domain, idsOf(page))
 	column := "NULL"
 	if sensitive {
 		column = "sensitive"
@@ -116,12 +116,12 @@ func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID,
 		if err != nil {
 			return fmt.Errorf("read identity %d: %w", row.id, err)
 		}
-		place(byID[row.payment], row, identity)
+		putIdentity(byID[row.payment], row, identity)
 	}
 	return nil
 }
 
-func place(p *storedPayment, row identityRow, identity *passerelle.Identity) {
+func putIdentity(p *storedPayment, row identityRow, identity *passerelle.Identity) {
 	switch row.role {
 	case "payer":
 		p.PayerIdentity = identity

@@ -2,39 +2,42 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"passerelle"
 	"passerelle/payment"
 )
 
-// PaymentFilter selects payments of one domain. The zero value of every other
-// field selects nothing away.
-type PaymentFilter struct {
-	Domain passerelle.DomainID
-	// Only is the one payment that the caller's token reaches.
-	Only  passerelle.PaymentID
-	State string
-	// DateField is the date that From (inclusive) and Until (exclusive)
-	// bound: "validate_date", or "register_date" when it is anything else.
-	DateField   string
-	From, Until time.Time
+// paymentOrder is a sort key of the list.
+type paymentOrder struct {
+	column string
+	// optional keys may be null, which comes last both ways.
+	optional bool
+	// shared keys are those of a great many payments each.
+	shared bool
 }
 
-// PaymentOrders are the sort keys of the list, by the names of the interface
-// specification. Each has an index that begins with the domain.
-var PaymentOrders = map[string]string{
-	"id":            "id",
-	"register_date": "registered",
-	"state":         "state",
-	"amount":        "amount",
+// paymentOrders are the sort keys by the names of the interface specification.
+// Each has an index that begins with the domain and ends with the id. Together
+// with a filter only the order of registration has one: others sort what the
+// filter selects, or walk the order and drop what it does not, as the database
+// sees fit.
+var paymentOrders = map[string]paymentOrder{
+	"id":                  {column: "id"},
+	"register_date":       {column: "registered"},
+	"validate_date":       {column: "validated", optional: true},
+	"state":               {column: "state", shared: true},
+	"connectors":          {column: "connector_name", optional: true, shared: true},
+	"amount":              {column: "amount", shared: true},
+	"instruction_count":   {column: "instruction_count", shared: true},
+	"execution_date_type": {column: "date_type", shared: true},
 }
 
 // Window is the part of a list to be read: Limit rows in Order, from after the
-// position From (the value of the order's key, and the id) on, or before it
-// when Backward, the nearest first. Descending turns the order.
+// position From (the value of the order's key, nil where there is none, and the
+// id) on, or before it when Backward, the nearest first. Descending turns the
+// order of keys and ids, but leaves rows without a key at the end.
 type Window struct {
 	Order      string
 	Descending bool
@@ -50,65 +53,17 @@ type Listed struct {
 	Place []any
 }
 
-// where writes the conditions of a filter and their arguments.
-func (f PaymentFilter) where() (string, []any) {
-	clauses, args := []string{"domain_id = $1"}, []any{int64(f.Domain)}
-	add := func(clause string, value any) {
-		args = append(args, value)
-		clauses = append(clauses, fmt.Sprintf(clause, len(args)))
-	}
-	if f.Only != 0 {
-		add("id = $%d", int64(f.Only))
-	}
-	if f.State != "" {
-		add("state = $%d", f.State)
-	}
-	if !f.From.IsZero() {
-		add(f.dateColumn()+" >= $%d", micros(f.From))
-	}
-	if !f.Until.IsZero() {
-		add(f.dateColumn()+" < $%d", micros(f.Until))
-	}
-	return strings.Join(clauses, " AND "), args
-}
-
-func (f PaymentFilter) dateColumn() string {
-	if f.DateField == "validate_date" {
-		return "validated"
-	}
-	return "registered"
-}
-
-// unfiltered reports whether the filter selects the whole domain.
-func (f PaymentFilter) unfiltered() bool {
-	return f == PaymentFilter{Domain: f.Domain, DateField: f.DateField}
-}
-
 // Payments reads a window of a domain's payments with their lines and
-// identities: one query for each of the three, whatever the number of rows. An
-// order that is not of PaymentOrders is an error.
+// identities: one query for each of the three, whatever the number of rows, and
+// one more for a payment that changes meanwhile. An order of another name than
+// those of the interface specification is an error.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
-	column, known := PaymentOrders[w.Order]
+	order, known := paymentOrders[w.Order]
 	if !known {
 		return nil, fmt.Errorf("list payments: there is no order %q", w.Order)
 	}
-	sql, args := f.page(w, column)
+	sql, args := f.page(w, order)
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
-}
-
-func (f PaymentFilter) page(w Window, column string) (sql string, args []any) {
-	where, args := f.where()
-	direction, compare := "ASC", ">"
-	if w.Descending != w.Backward {
-		direction, compare = "DESC", "<"
-	}
-	if w.From != nil {
-		where += fmt.Sprintf(" AND (%s, id) %s ($%d, $%d)", column, compare, len(args)+1, len(args)+2)
-		args = append(args, w.From...)
-	}
-	sql = fmt.Sprintf(`SELECT %s, %s FROM payment WHERE %s ORDER BY %s %s, id %s LIMIT $%d OFFSET $%d`,
-		paymentColumns, column, where, column, direction, direction, len(args)+1, len(args)+2)
-	return sql, append(args, w.Limit, w.Offset)
 }
 
 func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, sensitive bool, sql string, args []any) ([]Listed, error) {
@@ -125,7 +80,15 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
-	return listed, r.loadParts(ctx, domain, page, sensitive)
+	torn, err := r.loadParts(ctx, domain, page, sensitive)
+	for _, p := range torn {
+		whole, failure := r.Payment(ctx, domain, p.ID, sensitive)
+		if failure != nil {
+			return nil, errors.Join(err, failure)
+		}
+		p.Payment = *whole
+	}
+	return listed, err
 }
 
 // withKey scans one more column, the sort key, after those of the row.
@@ -142,10 +105,10 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter) (int64, err
 	if f.unfiltered() {
 		return r.total(ctx, f.Domain, "payment")
 	}
-	where, args := f.where()
+	s := f.among(f.selection())
 	return one(ctx, r, func(row scanner) (int64, error) {
 		var n int64
 		err := row.Scan(&n)
 		return n, err
-	}, `SELECT count(*) FROM payment WHERE `+where, args...)
+	}, `SELECT count(*) FROM `+s.from+` WHERE `+s.conditions(), s.args...)
 }

@@ -1,22 +1,34 @@
 column attempt.id bigint NOT NULL IDENTITY
 column attempt.payment_id bigint NOT NULL
 column attempt.domain_id bigint NOT NULL
-column attempt.key text NOT NULL
-column attempt.connector_uuid text NOT NULL
-column attempt.mechanism text NOT NULL
+column attempt.number bigint NOT NULL
+column attempt.kind text NOT NULL
+column attempt.key text
+column attempt.connector_uuid text
+column attempt.mechanism text
+column attempt.fields bytea
+column attempt.waits boolean
+column attempt.action text
+column attempt.actor text
+column attempt.agreed boolean
 column attempt.state text NOT NULL
-column attempt.fields bytea NOT NULL
 column attempt.created bigint NOT NULL
 column attempt.asked bigint NOT NULL DEFAULT 0
 column attempt.lease_until bigint NOT NULL
+constraint attempt.attempt_check CHECK (((number > 0) AND ((number = 1) = (kind = 'initiation'::text))))
+constraint attempt.attempt_check1 CHECK (((kind = 'initiation'::text) = ((key IS NOT NULL) AND (connector_uuid IS NOT NULL) AND (mechanism IS NOT NULL) AND (fields IS NOT NULL) AND (waits IS NOT NULL))))
+constraint attempt.attempt_check2 CHECK (((kind = 'answer'::text) = ((action IS NOT NULL) AND (agreed IS NOT NULL))))
+constraint attempt.attempt_check3 CHECK (((kind = 'initiation'::text) = (actor IS NULL)))
 constraint attempt.attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint attempt.attempt_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint attempt.attempt_key_key UNIQUE (key)
-constraint attempt.attempt_payment_id_key UNIQUE (payment_id)
+constraint attempt.attempt_kind_check CHECK ((kind = ANY (ARRAY['initiation'::text, 'answer'::text, 'cancellation'::text])))
+constraint attempt.attempt_payment_id_number_key UNIQUE (payment_id, number)
 constraint attempt.attempt_pkey PRIMARY KEY (id)
 constraint attempt.attempt_state_check CHECK ((state = ANY (ARRAY['open'::text, 'answered'::text, 'unknown'::text])))
 CREATE UNIQUE INDEX attempt_key_key ON attempt USING btree (key)
-CREATE UNIQUE INDEX attempt_payment_id_key ON attempt USING btree (payment_id)
+CREATE UNIQUE INDEX attempt_live ON attempt USING btree (payment_id) WHERE (state <> 'answered'::text)
+CREATE UNIQUE INDEX attempt_payment_id_number_key ON attempt USING btree (payment_id, number)
 CREATE UNIQUE INDEX attempt_pkey ON attempt USING btree (id)
 CREATE INDEX attempt_unanswered ON attempt USING btree (domain_id, lease_until) WHERE (state <> 'answered'::text)
 column auth_provider.id bigint NOT NULL IDENTITY
@@ -42,6 +54,10 @@ constraint client.client_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domai
 constraint client.client_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX client_by_domain ON client USING btree (domain_id, id)
 CREATE UNIQUE INDEX client_pkey ON client USING btree (id)
+column connector_name.uuid text NOT NULL
+column connector_name.name text NOT NULL
+constraint connector_name.connector_name_pkey PRIMARY KEY (uuid)
+CREATE UNIQUE INDEX connector_name_pkey ON connector_name USING btree (uuid)
 column counter.domain_id bigint NOT NULL
 column counter.name text NOT NULL
 column counter.shard bigint NOT NULL
@@ -110,6 +126,19 @@ constraint event.event_domain_id_subject_subject_id_name_version_key UNIQUE (dom
 constraint event.event_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX event_domain_id_subject_subject_id_name_version_key ON event USING btree (domain_id, subject, subject_id, name, version)
 CREATE UNIQUE INDEX event_pkey ON event USING btree (id)
+column field_key.id bigint NOT NULL IDENTITY
+column field_key.domain_id bigint NOT NULL
+column field_key.number bigint NOT NULL
+column field_key.kid text NOT NULL
+column field_key.private bytea NOT NULL
+column field_key.created bigint NOT NULL
+constraint field_key.field_key_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint field_key.field_key_domain_id_number_key UNIQUE (domain_id, number)
+constraint field_key.field_key_kid_key UNIQUE (kid)
+constraint field_key.field_key_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX field_key_domain_id_number_key ON field_key USING btree (domain_id, number)
+CREATE UNIQUE INDEX field_key_kid_key ON field_key USING btree (kid)
+CREATE UNIQUE INDEX field_key_pkey ON field_key USING btree (id)
 column idempotency.id bigint NOT NULL IDENTITY
 column idempotency.domain_id bigint NOT NULL
 column idempotency.token_id bigint NOT NULL
@@ -145,12 +174,18 @@ column instruction.state text
 column instruction.error_code text
 column instruction.error_description text
 column instruction.exec_date text
+column instruction.occurred text
+column instruction.registered bigint NOT NULL
+column instruction.new_beneficiary boolean NOT NULL
+column instruction.new_reference boolean NOT NULL
 constraint instruction.instruction_amount_check CHECK ((amount > 0))
 constraint instruction.instruction_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint instruction.instruction_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint instruction.instruction_payment_id_position_key UNIQUE (payment_id, "position")
 constraint instruction.instruction_pkey PRIMARY KEY (id)
 constraint instruction.instruction_state_check CHECK (((state IS NULL) OR (state = ANY (ARRAY['pending'::text, 'rejected'::text, 'done'::text, 'accepted'::text]))))
+CREATE INDEX instruction_of_beneficiary ON instruction USING btree (domain_id, beneficiary_identification, registered, payment_id) WHERE new_beneficiary
+CREATE INDEX instruction_of_reference ON instruction USING btree (domain_id, reference_id, registered, payment_id) WHERE new_reference
 CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
 CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
 column maintenance.only_row bigint NOT NULL
@@ -171,7 +206,10 @@ column payment.error_description text
 column payment.fields text
 column payment.validate_uri text
 column payment.connector_uuid text
+column payment.connector_name text
 column payment.validate_mechanism text
+column payment.website text
+column payment.terms_version text
 column payment.registered bigint NOT NULL
 column payment.validated bigint
 column payment.client_redirect_uri text NOT NULL
@@ -182,29 +220,47 @@ column payment.payer_scheme text
 column payment.payer_identification text
 column payment.payer_label text
 column payment.payer_issuer text
+column payment.cancel_code text
+column payment.cancel_redirect_uri text
+column payment.cancel_state text
 column payment.currency text NOT NULL
 column payment.date_type text NOT NULL
 column payment.amount bigint NOT NULL
 column payment.instruction_count bigint NOT NULL
 column payment.next_check bigint
 column payment.check_lease bigint NOT NULL DEFAULT 0
+column payment.expires_from bigint
 constraint payment.payment_amount_check CHECK ((amount > 0))
 constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
 constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))
-constraint payment.payment_check2 CHECK (((state = ANY (ARRAY['created'::text, 'validating'::text, 'pending'::text])) OR ((action IS NULL) AND (validate_uri IS NULL) AND (next_check IS NULL))))
+constraint payment.payment_check2 CHECK (((connector_uuid IS NULL) = (connector_name IS NULL)))
+constraint payment.payment_check3 CHECK (((state = ANY (ARRAY['created'::text, 'validating'::text, 'pending'::text])) OR ((action IS NULL) AND (validate_uri IS NULL) AND (next_check IS NULL) AND (expires_from IS NULL))))
 constraint payment.payment_domain_id_client_id_fkey FOREIGN KEY (domain_id, client_id) REFERENCES client(domain_id, id)
 constraint payment.payment_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment.payment_domain_id_id_seq_state_fkey FOREIGN KEY (domain_id, id, seq, state) REFERENCES payment_transition(domain_id, payment_id, seq, to_state)
 constraint payment.payment_instruction_count_check CHECK ((instruction_count > 0))
 constraint payment.payment_pkey PRIMARY KEY (id)
 CREATE INDEX payment_by_amount ON payment USING btree (domain_id, amount, id)
+CREATE INDEX payment_by_connector ON payment USING btree (domain_id, connector_name, id) WHERE (connector_name IS NOT NULL)
+CREATE INDEX payment_by_date_type ON payment USING btree (domain_id, date_type, id)
 CREATE UNIQUE INDEX payment_by_id ON payment USING btree (domain_id, id)
+CREATE INDEX payment_by_lines ON payment USING btree (domain_id, instruction_count, id)
 CREATE INDEX payment_by_registration ON payment USING btree (domain_id, registered, id)
 CREATE INDEX payment_by_state ON payment USING btree (domain_id, state, id)
-CREATE INDEX payment_by_validation ON payment USING btree (domain_id, validated, id)
+CREATE INDEX payment_by_validation ON payment USING btree (domain_id, validated, id) WHERE (validated IS NOT NULL)
 CREATE INDEX payment_in_state ON payment USING btree (domain_id, state, registered, id)
+CREATE INDEX payment_not_by_connector ON payment USING btree (domain_id, id) WHERE (connector_name IS NULL)
+CREATE INDEX payment_not_validated ON payment USING btree (domain_id, id) WHERE (validated IS NULL)
+CREATE INDEX payment_of_bank_id ON payment USING btree (domain_id, bank_payment_id, registered, id) WHERE (bank_payment_id IS NOT NULL)
+CREATE INDEX payment_of_connector ON payment USING btree (domain_id, connector_uuid, registered, id) WHERE (connector_uuid IS NOT NULL)
+CREATE INDEX payment_of_date_type ON payment USING btree (domain_id, date_type, registered, id)
+CREATE INDEX payment_of_error ON payment USING btree (domain_id, error_code, registered, id) WHERE (error_code IS NOT NULL)
+CREATE INDEX payment_of_no_connector ON payment USING btree (domain_id, registered, id) WHERE (connector_uuid IS NULL)
+CREATE INDEX payment_of_payer ON payment USING btree (domain_id, payer_identification, registered, id) WHERE (payer_identification IS NOT NULL)
+CREATE INDEX payment_of_website ON payment USING btree (domain_id, website, registered, id) WHERE (website IS NOT NULL)
 CREATE UNIQUE INDEX payment_pkey ON payment USING btree (id)
 CREATE INDEX payment_to_check ON payment USING btree (domain_id, next_check) WHERE (next_check IS NOT NULL)
+CREATE INDEX payment_to_expire ON payment USING btree (domain_id, expires_from) WHERE (expires_from IS NOT NULL)
 CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment FOR EACH ROW WHEN (((new.seq < old.seq) OR (new.version <> (old.version + 1)))) EXECUTE FUNCTION payment_moves_forward()
 column payment_edge.from_state text NOT NULL
 column payment_edge.to_state text NOT NULL
@@ -231,6 +287,18 @@ constraint payment_identity.payment_identity_pkey PRIMARY KEY (id)
 constraint payment_identity.payment_identity_role_check CHECK ((role = ANY (ARRAY['payer'::text, 'operator'::text, 'beneficiary'::text])))
 CREATE UNIQUE INDEX payment_identity_payment_id_role_line_key ON payment_identity USING btree (payment_id, role, line)
 CREATE UNIQUE INDEX payment_identity_pkey ON payment_identity USING btree (id)
+column payment_note.payment_id bigint NOT NULL
+column payment_note.number bigint NOT NULL
+column payment_note.domain_id bigint NOT NULL
+column payment_note.seq bigint NOT NULL
+column payment_note.kind text NOT NULL
+column payment_note.actor text NOT NULL
+column payment_note.text text NOT NULL
+column payment_note.at bigint NOT NULL
+constraint payment_note.payment_note_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_note.payment_note_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
+constraint payment_note.payment_note_pkey PRIMARY KEY (payment_id, number)
+CREATE UNIQUE INDEX payment_note_pkey ON payment_note USING btree (payment_id, number)
 column payment_transition.payment_id bigint NOT NULL
 column payment_transition.seq bigint NOT NULL
 column payment_transition.domain_id bigint NOT NULL
@@ -287,6 +355,23 @@ column setting.updated bigint NOT NULL
 constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
 CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
+column terms.id bigint NOT NULL IDENTITY
+column terms.domain_id bigint NOT NULL
+column terms.version text NOT NULL
+column terms.created bigint NOT NULL
+column terms.deleted bigint
+constraint terms.terms_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint terms.terms_domain_id_version_key UNIQUE (domain_id, version)
+constraint terms.terms_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX terms_domain_id_version_key ON terms USING btree (domain_id, version)
+CREATE UNIQUE INDEX terms_in_force ON terms USING btree (domain_id) WHERE (deleted IS NULL)
+CREATE UNIQUE INDEX terms_pkey ON terms USING btree (id)
+column terms_text.terms_id bigint NOT NULL
+column terms_text.language text NOT NULL
+column terms_text.content text NOT NULL
+constraint terms_text.terms_text_pkey PRIMARY KEY (terms_id, language)
+constraint terms_text.terms_text_terms_id_fkey FOREIGN KEY (terms_id) REFERENCES terms(id)
+CREATE UNIQUE INDEX terms_text_pkey ON terms_text USING btree (terms_id, language)
 column token.id bigint NOT NULL IDENTITY
 column token.domain_id bigint NOT NULL
 column token.client_id bigint

@@ -1,17 +1,29 @@
 CREATE TABLE attempt (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
-  payment_id     BIGINT NOT NULL UNIQUE,
+  payment_id     BIGINT NOT NULL,
   domain_id      BIGINT NOT NULL REFERENCES domain (id),
-  key            TEXT NOT NULL UNIQUE,
-  connector_uuid TEXT NOT NULL,
-  mechanism      TEXT NOT NULL,
+  number         BIGINT NOT NULL,
+  kind           TEXT NOT NULL CHECK (kind IN ('initiation', 'answer', 'cancellation')),
+  key            TEXT UNIQUE,
+  connector_uuid TEXT,
+  mechanism      TEXT,
+  fields         BLOB,
+  waits          BOOLEAN,
+  action         TEXT,
+  actor          TEXT,
+  agreed         BOOLEAN,
   state          TEXT NOT NULL CHECK (state IN ('open', 'answered', 'unknown')),
-  fields         BLOB NOT NULL,
   created        BIGINT NOT NULL,
   asked          BIGINT NOT NULL DEFAULT 0,
   lease_until    BIGINT NOT NULL,
+  UNIQUE (payment_id, number),
+  CHECK (number > 0 AND (number = 1) = (kind = 'initiation')),
+  CHECK ((kind = 'initiation') = (key IS NOT NULL AND connector_uuid IS NOT NULL AND mechanism IS NOT NULL AND fields IS NOT NULL AND waits IS NOT NULL)),
+  CHECK ((kind = 'answer') = (action IS NOT NULL AND agreed IS NOT NULL)),
+  CHECK ((kind = 'initiation') = (actor IS NULL)),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
+CREATE UNIQUE INDEX attempt_live ON attempt (payment_id) WHERE state <> 'answered';
 CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
 CREATE TABLE auth_provider (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -33,6 +45,10 @@ CREATE TABLE client (
   deleted       BIGINT
 );
 CREATE UNIQUE INDEX client_by_domain ON client (domain_id, id);
+CREATE TABLE connector_name (
+  uuid TEXT NOT NULL PRIMARY KEY,
+  name TEXT NOT NULL
+);
 CREATE TABLE counter (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
   name      TEXT NOT NULL,
@@ -88,6 +104,15 @@ CREATE TABLE event (
   created      BIGINT NOT NULL,
   UNIQUE (domain_id, subject, subject_id, name, version)
 );
+CREATE TABLE field_key (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  number    BIGINT NOT NULL,
+  kid       TEXT NOT NULL UNIQUE,
+  private   BLOB NOT NULL,
+  created   BIGINT NOT NULL,
+  UNIQUE (domain_id, number)
+);
 CREATE TABLE idempotency (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id    BIGINT NOT NULL REFERENCES domain (id),
@@ -122,9 +147,19 @@ CREATE TABLE instruction (
   error_code                 TEXT,
   error_description          TEXT,
   exec_date                  TEXT,
+  -- The newest execution of a periodic line that was heard of.
+  occurred                   TEXT,
+  -- For lists of payments by what is in their lines: the payment's own instant
+  -- of registration, and whether no line before this one has the same value,
+  -- so that a payment is found once.
+  registered                 BIGINT NOT NULL,
+  new_beneficiary            BOOLEAN NOT NULL,
+  new_reference              BOOLEAN NOT NULL,
   UNIQUE (payment_id, position),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
+CREATE INDEX instruction_of_beneficiary ON instruction (domain_id, beneficiary_identification, registered, payment_id) WHERE new_beneficiary;
+CREATE INDEX instruction_of_reference ON instruction (domain_id, reference_id, registered, payment_id) WHERE new_reference;
 CREATE TABLE maintenance (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   since    BIGINT NOT NULL
@@ -148,7 +183,10 @@ CREATE TABLE payment (
   fields              TEXT,
   validate_uri        TEXT,
   connector_uuid      TEXT,
+  connector_name      TEXT,
   validate_mechanism  TEXT,
+  website             TEXT,
+  terms_version       TEXT,
   registered          BIGINT NOT NULL,
   validated           BIGINT,
   client_redirect_uri TEXT NOT NULL,
@@ -159,6 +197,10 @@ CREATE TABLE payment (
   payer_identification TEXT,
   payer_label         TEXT,
   payer_issuer        TEXT,
+  -- Who asked for a cancellation, and where the payer goes after it.
+  cancel_code         TEXT,
+  cancel_redirect_uri TEXT,
+  cancel_state        TEXT,
   currency            TEXT NOT NULL,
   date_type           TEXT NOT NULL,
   amount              BIGINT NOT NULL CHECK (amount > 0),
@@ -167,18 +209,34 @@ CREATE TABLE payment (
   -- the worker that asks, in the database's.
   next_check          BIGINT,
   check_lease         BIGINT NOT NULL DEFAULT 0,
+  -- The instant from which the days to its expiry count; null for never.
+  expires_from        BIGINT,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
-  CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL)),
+  CHECK ((connector_uuid IS NULL) = (connector_name IS NULL)),
+  CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL AND expires_from IS NULL)),
   FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id),
   FOREIGN KEY (domain_id, id, seq, state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 CREATE INDEX payment_by_amount ON payment (domain_id, amount, id);
+CREATE INDEX payment_by_connector ON payment (domain_id, connector_name, id) WHERE connector_name IS NOT NULL;
+CREATE INDEX payment_by_date_type ON payment (domain_id, date_type, id);
 CREATE UNIQUE INDEX payment_by_id ON payment (domain_id, id);
+CREATE INDEX payment_by_lines ON payment (domain_id, instruction_count, id);
 CREATE INDEX payment_by_registration ON payment (domain_id, registered, id);
 CREATE INDEX payment_by_state ON payment (domain_id, state, id);
-CREATE INDEX payment_by_validation ON payment (domain_id, validated, id);
+CREATE INDEX payment_by_validation ON payment (domain_id, validated, id) WHERE validated IS NOT NULL;
 CREATE INDEX payment_in_state ON payment (domain_id, state, registered, id);
+CREATE INDEX payment_not_by_connector ON payment (domain_id, id) WHERE connector_name IS NULL;
+CREATE INDEX payment_not_validated ON payment (domain_id, id) WHERE validated IS NULL;
+CREATE INDEX payment_of_bank_id ON payment (domain_id, bank_payment_id, registered, id) WHERE bank_payment_id IS NOT NULL;
+CREATE INDEX payment_of_connector ON payment (domain_id, connector_uuid, registered, id) WHERE connector_uuid IS NOT NULL;
+CREATE INDEX payment_of_date_type ON payment (domain_id, date_type, registered, id);
+CREATE INDEX payment_of_error ON payment (domain_id, error_code, registered, id) WHERE error_code IS NOT NULL;
+CREATE INDEX payment_of_no_connector ON payment (domain_id, registered, id) WHERE connector_uuid IS NULL;
+CREATE INDEX payment_of_payer ON payment (domain_id, payer_identification, registered, id) WHERE payer_identification IS NOT NULL;
+CREATE INDEX payment_of_website ON payment (domain_id, website, registered, id) WHERE website IS NOT NULL;
 CREATE INDEX payment_to_check ON payment (domain_id, next_check) WHERE next_check IS NOT NULL;
+CREATE INDEX payment_to_expire ON payment (domain_id, expires_from) WHERE expires_from IS NOT NULL;
 CREATE TABLE payment_edge (
   from_state TEXT NOT NULL,
   to_state   TEXT NOT NULL,
@@ -199,6 +257,18 @@ CREATE TABLE payment_identity (
   plain      TEXT NOT NULL,
   sensitive  BLOB NOT NULL,
   UNIQUE (payment_id, role, line),
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
+);
+CREATE TABLE payment_note (
+  payment_id BIGINT NOT NULL,
+  number     BIGINT NOT NULL,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  seq        BIGINT NOT NULL,
+  kind       TEXT NOT NULL,
+  actor      TEXT NOT NULL,
+  text       TEXT NOT NULL,
+  at         BIGINT NOT NULL,
+  PRIMARY KEY (payment_id, number),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition
@@ -259,6 +329,21 @@ CREATE TABLE setting (
   value     TEXT NOT NULL,
   updated   BIGINT NOT NULL,
   PRIMARY KEY (domain_id, key)
+);
+CREATE TABLE terms (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  version   TEXT NOT NULL,
+  created   BIGINT NOT NULL,
+  deleted   BIGINT,
+  UNIQUE (domain_id, version)
+);
+CREATE UNIQUE INDEX terms_in_force ON terms (domain_id) WHERE deleted IS NULL;
+CREATE TABLE terms_text (
+  terms_id BIGINT NOT NULL REFERENCES terms (id),
+  language TEXT NOT NULL,
+  content  TEXT NOT NULL,
+  PRIMARY KEY (terms_id, language)
 );
 CREATE TABLE token (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,

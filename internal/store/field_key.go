@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+// FieldKey is a key pair with which clients of a domain encrypt field values.
+type FieldKey struct {
+	ID     int64
+	Domain passerelle.DomainID
+	// Number counts the keys of a domain from 1; the highest is given out.
+	Number  int64
+	KeyID   string
+	Private []byte
+	Created time.Time
+}
+
+func fieldKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "field_key", Column: "private", Row: id}
+}
+
+// AddFieldKey stores a key pair, its private half sealed. A number that is
+// taken is ErrDuplicate.
+func (tx *Tx) AddFieldKey(k *FieldKey) error {
+	id, err := tx.newID("field_key")
+	if err != nil {
+		return err
+	}
+	k.ID = id
+	sealed, err := tx.keys.Seal(fieldKeyPlace(k.Domain, id), k.Private)
+	if err != nil {
+		return fmt.Errorf("seal a key for fields: %w", err)
+	}
+	tx.execOne(ErrConflict, `INSERT INTO field_key (id, domain_id, number, kid, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id, int64(k.Domain), k.Number, k.KeyID, sealed, micros(k.Created))
+	return nil
+}
+
+func (r *Reader) scanFieldKey(row scanner) (FieldKey, error) {
+	var (
+		k       FieldKey
+		sealed  []byte
+		created int64
+	)
+	if err := row.Scan(&k.ID, &k.Domain, &k.Number, &k.KeyID, &sealed, &created); err != nil {
+		return k, err
+	}
+	k.Created = instant(created)
+	private, err := r.keys.Open(fieldKeyPlace(k.Domain, k.ID), sealed)
+	if err != nil {
+		return k, fmt.Errorf("%w: key %d for fields: %w", ErrSealed, k.ID, err)
+	}
+	k.Private = private
+	return k, nil
+}
+
+const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
+
+// NewestFieldKey is the key pair to be given out, or ErrNotFound.
+func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (FieldKey, error) {
+	return one(ctx, r, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
+}
+
+// FieldKey is the key pair of a name, or ErrNotFound.
+func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (FieldKey, error) {
+	return one(ctx, r, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+// GiveFields keeps the payment field values that came before the payer
+// validated, in place of earlier ones.
+func (tx *Tx) GiveFields(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
+	plain, err := json.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("encode payment fields: %w", err)
+	}
+	sealed, err := tx.keys.Seal(givenPlace(domain, id), plain)
+	if err != nil {
+		return fmt.Errorf("seal payment fields: %w", err)
+	}
+	tx.execOne(ErrNotFound, `INSERT INTO payment_given (payment_id, domain_id, fields) VALUES ($1, $2, $3)
+		ON CONFLICT (payment_id) DO UPDATE SET fields = excluded.fields WHERE payment_given.domain_id = excluded.domain_id`,
+		int64(id), int64(domain), sealed)
+	return nil
+}
+
+// GivenFields loads the values that GiveFields kept; none is an empty map.
+func (r *Reader) GivenFields(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
+	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+		var sealed []byte
+		err := row.Scan(&sealed)
+		return sealed, err
+	}, `SELECT fields FROM payment_given WHERE domain_id = $1 AND payment_id = $2`, int64(domain), int64(id))
+	if errors.Is(err, ErrNotFound) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	plain, err := r.keys.Open(givenPlace(domain, id), sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open the fields of payment %d: %w", id, err)
+	}
+	var fields map[string]string
+	err = json.Unmarshal(plain, &fields)
+	return fields, err
+}
+
+func givenPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "payment_given", Column: "fields", Row: int64(id)}
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A page is read from one stretch of an index where that is possible, and
+// otherwise put together from the beginnings of several: those with a key and
+// those without, those that share the key of the last page and those beyond,
+// those of each connector. Databases that are left to find that out by
+// themselves read and sort everything.
+
+// stretch is a condition on places within which the index has the order of the
+// list already: by key and id, or by id alone where all keys are the same.
+type stretch struct {
+	clause string
+	values []any
+	same   bool
+}
+
+// place turns an order into stretches for one direction of reading.
+type place struct {
+	paymentOrder
+	id       string
+	down     bool
+	from     []any
+	backward bool
+}
+
+func (p place) sign() string {
+	if p.down {
+		return "<"
+	}
+	return ">"
+}
+
+// stretches are the parts of the list to be read, in the order of reading.
+func (p place) stretches() []stretch {
+	if p.column == p.id {
+		return p.byID()
+	}
+	keyed, bare := p.keyed(), p.bare()
+	if p.backward {
+		return append(bare, keyed...)
+	}
+	return append(keyed, bare...)
+}
+
+func (p place) byID() []stretch {
+	if p.from == nil {
+		return []stretch{{same: true}}
+	}
+	return []stretch{{clause: p.id + " " + p.sign() + " $%d", values: p.from[1:], same: true}}
+}
+
+// keyed are the stretches of rows with a key.
+func (p place) keyed() []stretch {
+	amongBare := p.optional && p.from != nil && p.from[0] == nil
+	switch {
+	case amongBare && !p.backward:
+		return nil
+	case amongBare, p.from == nil && p.optional:
+		return []stretch{{clause: p.column + " IS NOT NULL"}}
+	case p.from == nil:
+		return []stretch{{}}
+	case !p.shared:
+		return []stretch{{clause: "(" + p.column + ", " + p.id + ") " + p.sign() + " ($%d, $%d)", values: p.from}}
+	}
+	return []stretch{
+		{clause: p.column + " = $%d AND " + p.id + " " + p.sign() + " $%d", values: p.from, same: true},
+		{clause: p.column + " " + p.sign() + " $%d", values: p.from[:1]},
+	}
+}
+
+// bare are the stretches of rows without a key.
+func (p place) bare() []stretch {
+	none := stretch{clause: p.column + " IS NULL", same: true}
+	switch {
+	case !p.optional, p.from != nil && p.from[0] != nil && p.backward:
+		return nil
+	case p.from != nil && p.from[0] == nil:
+		none.clause, none.values = none.clause+" AND "+p.id+" "+p.sign()+" $%d", p.from[1:]
+	}
+	return []stretch{none}
+}
+
+// order writes the order of rows within a stretch.
+func (p place) order(s stretch) string {
+	direction := " ASC"
+	if p.down {
+		direction = " DESC"
+	}
+	if s.same {
+		return p.id + direction
+	}
+	return p.column + direction + ", " + p.id + direction
+}
+
+// page writes the query for a window.
+func (f PaymentFilter) page(w Window, o paymentOrder) (sql string, args []any) {
+	s := f.selection()
+	p := place{paymentOrder: o, id: "id", down: w.Descending != w.Backward, from: w.From, backward: w.Backward}
+	if o.column == "registered" {
+		p.column, p.id = s.registered, s.id
+	}
+	alone := len(f.Connectors) < 2 || s.from != "payment"
+	if alone {
+		s = f.among(s)
+	}
+	if stretches := p.stretches(); alone && len(stretches) == 1 {
+		return p.straight(s, stretches[0], w)
+	}
+	return p.joined(s, f.lists(alone), w)
+}
+
+// lists narrow a selection to each connector, unless one list is enough.
+func (f PaymentFilter) lists(alone bool) []stretch {
+	if alone {
+		return []stretch{{}}
+	}
+	each := make([]stretch, len(f.Connectors))
+	for i, uuid := range f.Connectors {
+		each[i] = stretch{clause: "connector_uuid = $%d", values: []any{uuid}}
+	}
+	return each
+}
+
+// within narrows a selection to a stretch.
+func (s selection) within(x stretch) selection {
+	if x.clause == "" {
+		return s
+	}
+	return s.and(x.clause, x.values...)
+}
+
+// bind adds an argument and answers its placeholder.
+func (s *selection) bind(value any) string {
+	s.args = append(slices.Clip(s.args), value)
+	return fmt.Sprintf("$%d", len(s.args))
+}
+
+// straight reads one stretch.
+func (p place) straight(s selection, x stretch, w Window) (sql string, args []any) {
+	s = s.within(x)
+	return fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s ORDER BY %s LIMIT %s OFFSET %s`,
+		paymentColumns, p.column, s.from, s.conditions(), p.order(x), s.bind(w.Limit), s.bind(w.Offset)), s.args
+}
+
+// joined reads the beginning of every stretch of every list, which is from the
+// indexes alone, and then the payments that the page begins with.
+func (p place) joined(s selection, lists []stretch, w Window) (sql string, args []any) {
+	enough := s.bind(int64(w.Limit) + w.Offset)
+	var beginnings []string
+	for part, x := range p.stretches() {
+		for _, list := range lists {
+			b := s.within(x).within(list)
+			beginnings = append(beginnings, fmt.Sprintf(
+				`SELECT * FROM (SELECT %d AS place_part, %s AS place_key, %s AS place_id FROM %s WHERE %s ORDER BY %s LIMIT %s) AS list_%d`,
+				part, p.column, p.id, b.from, b.conditions(), p.order(x), enough, len(beginnings)))
+			s.args = b.args
+		}
+	}
+	outer := place{paymentOrder: paymentOrder{column: "place_key"}, id: "place_id", down: p.down}
+	return fmt.Sprintf(`SELECT %s, place_key FROM (%s) AS place JOIN payment ON payment.id = place_id ORDER BY place_part, %s LIMIT %s OFFSET %s`,
+		paymentColumns, strings.Join(beginnings, " UNION ALL "), outer.order(stretch{}), s.bind(w.Limit), s.bind(w.Offset)), s.args
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"passerelle"
+)
+
+// Terms are one version of a domain's terms of service.
+type Terms struct {
+	ID      int64
+	Domain  passerelle.DomainID
+	Version string
+	// Content is the text by language, as "en".
+	Content map[string]string
+	Created time.Time
+	// Deleted is when the next version took its place.
+	Deleted *time.Time
+}
+
+// PublishTerms puts a new version in force, in place of the present one. A
+// version that the domain has had already is ErrDuplicate.
+func (tx *Tx) PublishTerms(t *Terms) error {
+	id, err := tx.newID("terms")
+	if err != nil {
+		return err
+	}
+	t.ID = id
+	tx.exec(`UPDATE terms SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(t.Created), int64(t.Domain))
+	tx.execOne(ErrConflict, `INSERT INTO terms (id, domain_id, version, created) VALUES ($1, $2, $3, $4)`,
+		id, int64(t.Domain), t.Version, micros(t.Created))
+	for _, language := range slices.Sorted(maps.Keys(t.Content)) {
+		tx.execOne(ErrConflict, `INSERT INTO terms_text (terms_id, language, content) VALUES ($1, $2, $3)`, id, language, t.Content[language])
+	}
+	return nil
+}
+
+// CurrentTerms are the terms in force, or ErrNotFound.
+func (r *Reader) CurrentTerms(ctx context.Context, domain passerelle.DomainID) (Terms, error) {
+	return r.terms(ctx, `domain_id = $1 AND deleted IS NULL`, int64(domain))
+}
+
+// TermsOfVersion are the terms of that version, or ErrNotFound.
+func (r *Reader) TermsOfVersion(ctx context.Context, domain passerelle.DomainID, version string) (Terms, error) {
+	return r.terms(ctx, `domain_id = $1 AND version = $2`, int64(domain), version)
+}
+
+func (r *Reader) terms(ctx context.Context, which string, args ...any) (Terms, error) {
+	t, err := one(ctx, r, func(row scanner) (Terms, error) {
+		var (
+			t       Terms
+			created int64
+			deleted *int64
+		)
+		err := row.Scan(&t.ID, &t.Domain, &t.Version, &created, &deleted)
+		t.Created, t.Deleted = instant(created), optionalInstant(deleted)
+		return t, err
+	}, `SELECT id, domain_id, version, created, deleted FROM terms WHERE `+which, args...)
+	if err != nil {
+		return t, err
+	}
+	t.Content = map[string]string{}
+	_, err = collect(ctx, r, func(row scanner) (struct{}, error) {
+		var language, content string
+		err := row.Scan(&language, &content)
+		t.Content[language] = content
+		return struct{}{}, err
+	}, `SELECT language, content FROM terms_text WHERE terms_id = $1`, t.ID)
+	if err != nil {
+		return t, fmt.Errorf("load the text of terms %d: %w", t.ID, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// TimelineRow is one thing that happened to a payment: a transition or a note,
+// the other being nil.
+type TimelineRow struct {
+	Transition *payment.Transition
+	Note       *payment.Note
+}
+
+// Timeline lists what happened to payments of a domain, oldest first, in one
+// query for transitions and one for notes, whatever their number. The notes of
+// a change precede its transitions.
+func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) (map[passerelle.PaymentID][]TimelineRow, error) {
+	lines := map[passerelle.PaymentID][]TimelineRow{}
+	if len(ids) == 0 {
+		return lines, nil
+	}
+	rows, err := r.timelineRows(ctx, domain, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		lines[row.payment] = append(lines[row.payment], row.TimelineRow)
+	}
+	return lines, nil
+}
+
+// placedRow is a row with its place: transitions have number 0, so that the
+// notes after a transition follow it.
+type placedRow struct {
+	TimelineRow
+	payment     passerelle.PaymentID
+	seq, number int64
+}
+
+func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) ([]placedRow, error) {
+	list, args := idList(domain, ids)
+	steps, err := collect(ctx, r, scanPlacedTransition, `SELECT payment_id, `+transitionColumns+` FROM payment_transition
+		WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("load transitions: %w", err)
+	}
+	notes, err := collect(ctx, r, scanNote, `SELECT payment_id, seq, number, kind, actor, text, at FROM payment_note
+		WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("load notes: %w", err)
+	}
+	rows := append(steps, notes...)
+	slices.SortFunc(rows, func(a, b placedRow) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.number, b.number))
+	})
+	return rows, nil
+}
+
+func scanNote(row scanner) (placedRow, error) {
+	var (
+		n    payment.Note
+		at   int64
+		line placedRow
+	)
+	err := row.Scan(&line.payment, &line.seq, &line.number, &n.Kind, &n.Actor, &n.Text, &at)
+	n.At, line.Note = instant(at), &n
+	return line, err
+}
+
+func scanPlacedTransition(row scanner) (placedRow, error) {
+	var line placedRow
+	t, err := scanTransition(withFirst{row, &line.payment})
+	line.Transition, line.seq = &t, t.Seq
+	return line, err
+}
+
+// withFirst scans one more column, before those of the row.
+type withFirst struct {
+	row   scanner
+	first any
+}
+
+func (w withFirst) Scan(dest ...any) error { return w.row.Scan(append([]any{w.first}, dest...)...) }
+
+const transitionColumns = `seq, from_state, to_state, cause, actor, bank_status, at`
+
+func scanTransition(row scanner) (payment.Transition, error) {
+	var (
+		t    payment.Transition
+		from *string
+		at   int64
+	)
+	err := row.Scan(&t.Seq, &from, &t.To, &t.Cause.Trigger, &t.Cause.Actor, &t.Cause.Bank, &at)
+	t.From, t.At = text[payment.State](from), instant(at)
+	return t, err
+}
+
+// Transitions lists the changes of state of a payment, oldest first.
+func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Transition, error) {
+	return collect(ctx, r, scanTransition, `SELECT `+transitionColumns+` FROM payment_transition WHERE domain_id = $1 AND payment_id = $2 ORDER BY seq`,
+		int64(domain), int64(id))
+}
+
+// AddNotes stores notes about a payment that is otherwise left as it is, and
+// takes them. What the last note says already is not said again: a bank that
+// repeats itself must not fill the table.
+func (tx *Tx) AddNotes(p *payment.Payment) {
+	tx.exec(`UPDATE payment SET next_check = next_check WHERE domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
+	for _, note := range p.TakeNotes() {
+		tx.exec(insertNote+`
+			WHERE NOT EXISTS (SELECT 1 FROM payment_note WHERE payment_id = $1 AND kind = $4 AND text = $6
+				AND number = (SELECT MAX(number) FROM payment_note WHERE payment_id = $1))`, noteArgs(p, p.Seq, note)...)
+	}
+}
+
+func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
+	tx.execOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
+}
+
+// insertNote numbers a note within a transaction that holds the payment's row.
+const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, text, at)
+	SELECT CAST($1 AS BIGINT), COALESCE((SELECT MAX(number) FROM payment_note WHERE payment_id = $1), 0) + 1,
+		CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT)`
+
+func noteArgs(p *payment.Payment, seq int64, note payment.Note) []any {
+	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Text, micros(note.At)}
+}
