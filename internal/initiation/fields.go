@@ -2,12 +2,19 @@ package initiation
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"time"
+
+	"github.com/dlclark/regexp2"
 
 	"passerelle"
+	"passerelle/internal/keys"
 	"passerelle/internal/settings"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -15,7 +22,8 @@ import (
 const maxFieldValue = 1000
 
 // given are the field values given now or, without any, those given before.
-// Plain text is for sandboxes and for domains that allow it.
+// Encrypted ones are always taken; plain text is for sandboxes and for domains
+// that allow it.
 func (i *Initiation) given(ctx context.Context, d passerelle.Domain, p *payment.Payment, now map[string]string) (map[string]string, error) {
 	if now == nil {
 		before, err := i.DB.GivenFields(ctx, d.ID, p.ID)
@@ -24,18 +32,103 @@ func (i *Initiation) given(ctx context.Context, d passerelle.Domain, p *payment.
 		}
 		return before, nil
 	}
-	if d.Kind == passerelle.Sandbox || len(now) == 0 {
-		return now, nil
-	}
-	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
-	if err != nil {
+	if err := i.checkSecrecy(ctx, d, now); err != nil {
 		return nil, err
 	}
-	if !values.On(settings.PlainFields) {
-		return nil, passerelle.InvalidField("fields", "this domain does not take field values in plain text")
-	}
-	return now, nil
+	return i.decrypted(ctx, d, now)
 }
+
+// checkSecrecy refuses plain text where it is not allowed.
+func (i *Initiation) checkSecrecy(ctx context.Context, d passerelle.Domain, fields map[string]string) error {
+	plain := func(name string) bool { _, encrypted := keys.Encrypted(fields[name]); return !encrypted }
+	names := sortedNames(fields)
+	if d.Kind == passerelle.Sandbox || !slices.ContainsFunc(names, plain) {
+		return nil
+	}
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil || values.On(settings.PlainFields) {
+		return err
+	}
+	return passerelle.InvalidField("fields", "this domain does not take field values in plain text; encrypt them with the key of /publickey")
+}
+
+// decrypted are field values with the encrypted ones in plain text.
+func (i *Initiation) decrypted(ctx context.Context, d passerelle.Domain, fields map[string]string) (map[string]string, error) {
+	plain := make(map[string]string, len(fields))
+	for _, name := range sortedNames(fields) {
+		kid, encrypted := keys.Encrypted(fields[name])
+		if !encrypted {
+			plain[name] = fields[name]
+			continue
+		}
+		value, err := i.decrypt(ctx, d, "fields."+name, kid, fields[name])
+		if err != nil {
+			return nil, err
+		}
+		plain[name] = value
+	}
+	return plain, nil
+}
+
+func (i *Initiation) decrypt(ctx context.Context, d passerelle.Domain, path, kid, value string) (string, error) {
+	if kid == "" {
+		return "", passerelle.InvalidField(path, "the header of the encrypted value must name its key as kid")
+	}
+	stored, err := i.DB.FieldKey(ctx, d.ID, kid)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", passerelle.InvalidField(path, "is encrypted for a key that is not of this domain; take the key from /publickey")
+	}
+	if err != nil {
+		return "", fmt.Errorf("load a key for fields: %w", err)
+	}
+	key, err := keys.ParseFieldKey(stored.Private)
+	if err != nil {
+		return "", err
+	}
+	plain, err := key.Decrypt(value)
+	if err != nil {
+		return "", passerelle.InvalidField(path, "%s", err)
+	}
+	return plain, nil
+}
+
+// PublicKey is the key with which clients of the domain encrypt field values.
+// The first call in the life of a domain makes it.
+func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.PublicKey, error) {
+	stored, err := i.DB.NewestFieldKey(ctx, d.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		stored, err = i.makeKey(ctx, d)
+	}
+	if err != nil {
+		return keys.PublicKey{}, fmt.Errorf("find the key for fields of domain %d: %w", d.ID, err)
+	}
+	key, err := keys.ParseFieldKey(stored.Private)
+	if err != nil {
+		return keys.PublicKey{}, err
+	}
+	return key.Public(), nil
+}
+
+// makeKey makes the first key of a domain. Of several callers at once, all get
+// the key of the one that was first.
+func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.FieldKey, error) {
+	key, err := keys.GenerateFieldKey()
+	if err != nil {
+		return store.FieldKey{}, err
+	}
+	private, err := key.Private()
+	if err != nil {
+		return store.FieldKey{}, err
+	}
+	made := store.FieldKey{Domain: d.ID, Number: 1, KeyID: key.ID(), Private: private, Created: i.now(d)}
+	err = i.DB.Write(ctx, func(tx *store.Tx) error { return tx.AddFieldKey(&made) })
+	if errors.Is(err, store.ErrDuplicate) {
+		return i.DB.NewestFieldKey(ctx, d.ID)
+	}
+	return made, err
+}
+
+func sortedNames(fields map[string]string) []string { return slices.Sorted(maps.Keys(fields)) }
 
 // takeFields checks the values of a connector's fields. Others are dropped:
 // what the bank has no use for is not kept either.
@@ -72,11 +165,23 @@ func checkField(path string, field payment.Field, value string) error {
 	return nil
 }
 
-// fits compares a value with a pattern. One in words that only Perl's engine
-// knows is left to the bank.
+// matchTime is how long a pattern in Perl's words may take: a hostile one could
+// take for ever.
+const matchTime = 50 * time.Millisecond
+
+// fits compares a value with a pattern. One that cannot be read, or not in
+// time, is left to the bank.
 func fits(pattern, value string) bool {
-	compiled, err := regexp.Compile(pattern)
-	return err != nil || compiled.MatchString(value)
+	if compiled, err := regexp.Compile(pattern); err == nil {
+		return compiled.MatchString(value)
+	}
+	perl, err := regexp2.Compile(pattern, regexp2.None)
+	if err != nil {
+		return true
+	}
+	perl.MatchTimeout = matchTime
+	matches, err := perl.MatchString(value)
+	return err != nil || matches
 }
 
 func choices(field payment.Field) []string {

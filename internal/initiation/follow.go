@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -30,34 +31,52 @@ const batch = 32
 // Done counts what one pass did.
 type Done struct {
 	// Checked payments were asked about; Recovered ones had an attempt that
-	// nobody was working on any more.
-	Checked, Recovered int
+	// nobody was working on any more; Expired ones waited for too long.
+	Checked, Recovered, Expired int
 }
 
-// RunDue does what is due in a domain: it recovers interrupted attempts and
-// asks banks about payments whose time has come, a batch of each, and returns
-// when all is done. A failure with one payment is logged, plans the next
-// attempt at it and leaves the others alone. The error is that of the database
-// or of the context.
+// RunDue does what is due in a domain: it recovers interrupted attempts, asks
+// banks about payments whose time has come and ends those that waited too long
+// for a definitive status, a batch of each, and returns when all is done. A
+// failure with one payment is logged, plans the next attempt at it and leaves
+// the others alone. The error is that of the database or of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
-	var interrupted, due []int64
-	err := i.DB.Write(ctx, func(tx *store.Tx) error {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil {
+		return Done{}, err
+	}
+	var interrupted, due, lapsed []int64
+	last, expiring := lastDay(values, i.now(d))
+	err = i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.ClaimAttempts(d.ID, i.lease(), batch, &interrupted)
 		tx.DuePayments(d.ID, i.now(d), i.lease(), batch, &due)
+		if expiring {
+			tx.ExpiringPayments(d.ID, last, i.lease(), batch, &lapsed)
+		}
 		return nil
 	})
 	if err != nil {
 		return Done{}, fmt.Errorf("claim due payments: %w", err)
 	}
+	i.attendAll(ctx, d, map[string]task{"recover": {interrupted, i.settle}, "check": {due, i.check}, "expire": {lapsed, i.expire}})
+	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ctx.Err()
+}
+
+// task is one thing to be done about several payments.
+type task struct {
+	payments []int64
+	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
+}
+
+// attendAll does all tasks at once and waits for them.
+func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks map[string]task) {
 	var work sync.WaitGroup
-	for _, id := range interrupted {
-		work.Go(func() { i.attend(ctx, d, passerelle.PaymentID(id), i.settle) })
-	}
-	for _, id := range due {
-		work.Go(func() { i.attend(ctx, d, passerelle.PaymentID(id), i.check) })
+	for _, one := range tasks {
+		for _, id := range one.payments {
+			work.Go(func() { i.attend(ctx, d, passerelle.PaymentID(id), one.do) })
+		}
 	}
 	work.Wait()
-	return Done{Checked: len(due), Recovered: len(interrupted)}, ctx.Err()
 }
 
 // attend does one thing about one payment. Who lost a race has nothing to
@@ -74,7 +93,10 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 // One whose attempt is not answered yet is not for check to settle.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	t, err := i.conversation(ctx, d, id)
-	if err != nil || t.payment.State.Final() || t.attempt.State != store.AttemptAnswered {
+	if errors.Is(err, store.ErrSealed) {
+		return errors.Join(err, i.postpone(ctx, t, payment.Report{}))
+	}
+	if err != nil || t.payment.State.Final() || t.attempt.Live() {
 		return err
 	}
 	report, err := i.ask(ctx, t, status)
@@ -89,39 +111,63 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 
 // apply stores what a report makes of a payment and returns the payment as it
 // then stands. When the payment changed meanwhile, the report is applied to what
-// it changed to: the payment's own rules drop what is old news by then.
+// it changed to: the payment's own rules drop what is old news by then. A report
+// from before the bank was told something new is dropped whole.
 func (i *Initiation) apply(ctx context.Context, t conversation, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, t, report)
 	if !errors.Is(err, store.ErrConflict) {
 		return p, err
 	}
-	t, err = i.conversation(ctx, t.domain, t.payment.ID)
+	now, err := i.conversation(ctx, t.domain, t.payment.ID)
 	if err != nil {
 		return nil, err
 	}
-	return i.applyOnce(ctx, t, report)
+	if now.attempt.Number != t.attempt.Number {
+		return now.payment, nil
+	}
+	now.late = true
+	return i.applyOnce(ctx, now, report)
 }
 
 // applyOnce stores the outcome, the attempt's being answered with it, in one
 // transaction. It leaves the payment of the conversation as it was.
 func (i *Initiation) applyOnce(ctx context.Context, t conversation, report payment.Report) (*payment.Payment, error) {
 	p := *t.payment
-	answered := t.attempt.State == store.AttemptAnswered
+	report = conclude(t.attempt, report)
 	steps, err := p.Apply(report, i.now(t.domain))
 	switch {
-	case errors.Is(err, payment.ErrStale) && !answered:
-		return t.payment, i.dismiss(ctx, t)
-	case errors.Is(err, payment.ErrStale), err == nil && answered && reflect.DeepEqual(*t.payment, p):
-		return t.payment, i.postpone(ctx, t, report)
+	case errors.Is(err, payment.ErrStale):
+		return t.payment, errors.Join(i.shelve(ctx, t, report), i.keepNotes(ctx, t, &p))
 	case err != nil:
-		return t.payment, fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err)
+		return t.payment, errors.Join(fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err), i.keepNotes(ctx, t, &p))
+	case !t.attempt.Live() && reflect.DeepEqual(*t.payment, p):
+		return t.payment, i.postpone(ctx, t, report)
 	}
 	err = i.commit(ctx, t.domain, &p, steps, i.nextCheck(t.domain, &p, report), func(tx *store.Tx) {
-		if !answered {
+		if t.attempt.Live() {
 			tx.AnswerAttempt(t.attempt)
 		}
 	})
 	return &p, err
+}
+
+// shelve ends what a report that says nothing new was waited for.
+func (i *Initiation) shelve(ctx context.Context, t conversation, report payment.Report) error {
+	if t.attempt.Live() {
+		return i.dismiss(ctx, t)
+	}
+	return i.postpone(ctx, t, report)
+}
+
+// keepNotes stores what is remarkable about a report that changed nothing.
+func (i *Initiation) keepNotes(ctx context.Context, t conversation, p *payment.Payment) error {
+	if t.late {
+		return nil
+	}
+	return i.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.AddNotes(p)
+		return nil
+	})
 }
 
 // nextCheck is when the bank is to be asked again; never about a final state.

@@ -89,6 +89,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		return nil, err
 	}
 	err = i.DB.Write(ctx, func(tx *store.Tx) error {
+		i.name(tx, p)
 		if err := tx.CreatePayment(p, first); err != nil {
 			return err
 		}

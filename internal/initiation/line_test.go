@@ -18,6 +18,9 @@ type line struct {
 	mu               sync.Mutex
 	profile          connector.Profile
 	initiate, status fault
+	answer, cancel   fault
+	// answers and cancels count what arrived at the bank by each attempt.
+	answers, cancels int
 	calls            int
 }
 
@@ -63,6 +66,41 @@ func (l *line) Initiate(ctx context.Context, o connector.Order) (payment.Report,
 
 func (l *line) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
 	return l.through(ctx, o, func() fault { return l.status }, l.Initiator.Status)
+}
+
+// Answer passes an answer on and counts it, as Cancel does.
+func (l *line) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
+	return l.through(ctx, o, func() fault { return l.answer }, func(ctx context.Context, o connector.Order) (payment.Report, error) {
+		l.count(&l.answers)
+		return l.Initiator.(connector.Responder).Answer(ctx, o, a)
+	})
+}
+
+func (l *line) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
+	return l.through(ctx, o, func() fault { return l.cancel }, func(ctx context.Context, o connector.Order) (payment.Report, error) {
+		l.count(&l.cancels)
+		return l.Initiator.(connector.Canceller).Cancel(ctx, o)
+	})
+}
+
+func (l *line) count(what *int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*what++
+}
+
+// told is how many answers and cancellations the bank got so far.
+func (l *line) told() (answers, cancels int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answers, l.cancels
+}
+
+// interrupts sets what goes wrong with answers and cancellations from now on.
+func (l *line) interrupts(answer, cancel fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answer, l.cancel = answer, cancel
 }
 
 func (l *line) through(ctx context.Context, o connector.Order, chosen func() fault, next exchange) (payment.Report, error) {

@@ -11,18 +11,22 @@ import (
 
 // settle closes an attempt whose caller died or was left without an answer, by
 // asking the bank, unless the caller was alive and answered it after all. Only
-// for a payment that still waits for it is the order sent again, if at all. That
-// a resend never left is no proof that the first order did not: it leaves the
-// outcome as unknown as any other failure.
+// an order for which a payment still waits is sent again, if at all; an answer
+// or a cancellation never is. That a resend never left is no proof that the
+// first order did not: it leaves the outcome as unknown as any other failure.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	t, err := i.conversation(ctx, d, id)
-	if err != nil || t.attempt.State == store.AttemptAnswered {
+	if errors.Is(err, store.ErrSealed) && t.attempt.Live() {
+		return errors.Join(err, i.doubt(ctx, t))
+	}
+	if err != nil || !t.attempt.Live() {
 		return err
 	}
-	if t.payment.State != payment.Created {
+	put, waited := t.recovery()
+	if !waited {
 		return i.dismiss(ctx, t)
 	}
-	report, err := i.ask(ctx, t, statusOrResend)
+	report, err := i.ask(ctx, t, put)
 	if err == nil {
 		_, err = i.apply(ctx, t, report)
 	}
@@ -30,6 +34,43 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 		return errors.Join(err, i.doubt(ctx, t))
 	}
 	return err
+}
+
+// recovery is how to find out what became of the attempt, and false when the
+// payment does not wait for it any more.
+func (t conversation) recovery() (put question, waited bool) {
+	if t.attempt.Kind == store.AttemptInitiation {
+		return statusOrResend, t.payment.State == payment.Created
+	}
+	return status, !t.payment.State.Final()
+}
+
+// conclude reads a report as the outcome of an attempt. Somebody who said no
+// has ended the order, unless the bank has gone on with it all the same: no
+// other answer will ever be given. A bank that does not know of a cancellation
+// it was asked for is not going to grant it.
+func conclude(a store.Attempt, report payment.Report) payment.Report {
+	if !a.Live() {
+		return report
+	}
+	no, said := refusals[a.Action]
+	waits := report.Status == payment.Awaiting || report.Status == payment.Processing
+	switch {
+	case a.Kind == store.AttemptCancellation && report.Cancellation == "" && waits:
+		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
+	case a.Kind == store.AttemptAnswer && said && !a.Agreed && (report.Status == payment.Awaiting || report.Status == payment.Declined):
+		report.Status, report.Code, report.By = payment.Declined, no.code, no.by
+	}
+	return report
+}
+
+// refusals are what it means to say no to an action.
+var refusals = map[payment.Action]struct {
+	code payment.ErrorCode
+	by   payment.Actor
+}{
+	payment.Confirm:       {payment.ConfirmationRefused, payment.ByClient},
+	payment.PSUValidation: {payment.CancelledByUser, payment.ByPayer},
 }
 
 // doubt plans the next question about an attempt, waiting longer each time.
@@ -41,10 +82,13 @@ func (i *Initiation) doubt(ctx context.Context, t conversation) error {
 	})
 }
 
-// dismiss closes the attempt of a payment that ended without it. Nobody asks
-// about it any more; operators are told, because the bank may have an order.
+// dismiss closes an attempt that a payment does not wait for any more. Nobody
+// asks about it then; of an order operators are told, because the bank may have
+// it.
 func (i *Initiation) dismiss(ctx context.Context, t conversation) error {
-	i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", t.payment.ID, "state", t.payment.State)
+	if t.attempt.Kind == store.AttemptInitiation {
+		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", t.payment.ID, "state", t.payment.State)
+	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.AnswerAttempt(t.attempt)
 		return nil

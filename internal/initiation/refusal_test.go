@@ -41,7 +41,7 @@ func particular(p *connector.Profile) {
 	p.PaymentFields = []payment.Field{
 		{Name: "branch", Type: "list", Label: "Your branch", Required: true, Values: []payment.FieldValue{{Label: "North", Value: "n"}, {Label: "South", Value: "s"}}},
 		{Name: "login", Type: "text", Label: "Your login", Regex: `^\d{8}$`},
-		{Name: "nick", Type: "text", Label: "Your nick", Regex: `^(?=only Perl knows)`},
+		{Name: "nick", Type: "text", Label: "Your nick", Regex: `^(?=.*[aeiou])(?!root)\w+$`},
 	}
 }
 
@@ -122,6 +122,7 @@ func TestValidationRefusals(t *testing.T) {
 		{"empty required field", 1, func(c *initiation.Choice) { c.Fields["branch"] = "" }, "fields.branch", nil},
 		{"no such choice", 1, func(c *initiation.Choice) { c.Fields["branch"] = "east" }, "fields.branch", []string{`"n" "s"`}},
 		{"wrong pattern", 1, func(c *initiation.Choice) { c.Fields["login"] = "1234567" }, "fields.login", []string{`^\d{8}$`}},
+		{"wrong pattern of Perl's", 1, func(c *initiation.Choice) { c.Fields["nick"] = "rootless" }, "fields.nick", []string{"(?!root)"}},
 		{"long field", 1, func(c *initiation.Choice) { c.Fields["nick"] = strings.Repeat("n", 1001) }, "fields.nick", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestValidationRefusals(t *testing.T) {
 					w.wantRefusal(t, err, rows, passerelle.Invalid, test.field, test.words...)
 				}
 				w.line.tune(func(p *connector.Profile) { p.Payments.MaxInstructions = 2 })
-				_, err := w.Validate(t.Context(), w.domain, id, validated(fit, func(c *initiation.Choice) { c.Fields["nick"] = "n" }))
+				_, err := w.Validate(t.Context(), w.domain, id, validated(fit, func(c *initiation.Choice) { c.Fields["nick"] = "ned" }))
 				must(t, err)
 				w.wantState(t, id, payment.Validating)
 			})

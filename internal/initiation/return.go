@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/url"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -16,33 +17,47 @@ import (
 // returnPurpose separates the MAC of return links from every other.
 const returnPurpose = "return from a bank"
 
-// A state is the payment's number and a MAC over it and the domain's.
+// A state is the payment's number, a mark if the payer was sent to approve a
+// cancellation, and a MAC over both and the domain's number.
 const (
 	stateNumber = 8
 	stateMAC    = 16
+	cancelMark  = "c"
 )
 
 // returnURL is where a bank sends the payer's browser. It names the payment
 // and is authenticated, so that it is of use for this step alone.
-func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID) string {
-	return d.BaseURL + "/webauth/callback?" + url.Values{"state": {i.returnState(d, id)}}.Encode()
+func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
+	mark := ""
+	if kind == store.AttemptCancellation {
+		mark = cancelMark
+	}
+	return d.BaseURL + "/webauth/callback?" + url.Values{"state": {i.returnState(d, id, mark)}}.Encode()
 }
 
-func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID) string {
-	number := binary.BigEndian.AppendUint64(nil, uint64(id))
-	mac := i.MAC(returnPurpose, binary.BigEndian.AppendUint64(number, uint64(d.ID)))
-	return base64.RawURLEncoding.EncodeToString(append(number, mac[:stateMAC]...))
+func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, mark string) string {
+	state := append(binary.BigEndian.AppendUint64(nil, uint64(id)), mark...)
+	mac := i.MAC(returnPurpose, binary.BigEndian.AppendUint64(slices.Clone(state), uint64(d.ID)))
+	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
 // returning reads the payment from a state. The whole text is compared with
 // the one that was given out, because decoding forgives line breaks.
 func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
-	if err != nil || len(raw) != stateNumber+stateMAC {
+	if err != nil || len(raw) < stateNumber+stateMAC {
 		return 0, false
 	}
-	id := passerelle.PaymentID(binary.BigEndian.Uint64(raw))
-	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id))) == 1
+	id, mark := passerelle.PaymentID(binary.BigEndian.Uint64(raw)), string(raw[stateNumber:len(raw)-stateMAC])
+	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id, mark))) == 1
+}
+
+// FromCancellation reports whether a state that Return accepted is that of a
+// payer who was sent to approve a cancellation, and therefore goes on to the
+// payment's CancelRedirectURI if there is one.
+func FromCancellation(state string) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(state)
+	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
 // Return receives the payer coming back from a bank with the state of the

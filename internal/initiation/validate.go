@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
+
+// websiteField is the payment field by whose value lists can be filtered.
+const websiteField = "website"
 
 // DefaultMechanism is what a missing validate_mechanism means.
 const DefaultMechanism = "webauth"
@@ -50,31 +55,48 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if !choice.Validated {
 		return i.keep(ctx, p, fields)
 	}
-	attempt, err := i.open(ctx, d, p, fields)
+	waits, err := i.waits(ctx, d, c)
 	if err != nil {
 		return nil, err
 	}
-	return i.send(ctx, conversation{domain: d, payment: p, attempt: attempt, bank: c})
+	attempt, err := i.open(ctx, d, p, store.Order{Waits: waits, Fields: fields})
+	if err != nil {
+		return nil, err
+	}
+	return i.send(ctx, conversation{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
+}
+
+// waits reports whether the bank is to wait for the client's confirmation. One
+// that takes no answers would wait for ever.
+func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil || values.On(settings.AutoConfirmation) {
+		return false, err
+	}
+	if _, able := c.(connector.Responder); !able {
+		return false, passerelle.InvalidField("connector_uuid", "%s cannot wait for the client's confirmation, which this domain asks for", c.Profile().Name)
+	}
+	return true, nil
 }
 
 // mayValidate refuses a payment that is past validation, or whose validation
 // is under way.
 func (i *Initiation) mayValidate(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
-	if p.State != payment.Created {
-		return passerelle.Conflicting("The payment is %s; only a payment in state created can be validated.", p.State)
+	if err := p.Expects(""); err != nil {
+		return err
 	}
 	_, err := i.DB.Attempt(ctx, d.ID, p.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrSealed) {
 		return fmt.Errorf("look for an attempt of payment %d: %w", p.ID, err)
 	}
 	return underWay()
 }
 
 func underWay() error {
-	conflict := passerelle.Conflicting("A validation of this payment is under way.")
+	conflict := passerelle.Conflicting("Something else is being done with this payment.")
 	conflict.RetryAfter = 2
 	return conflict
 }
@@ -99,6 +121,9 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment
 	given, err := i.given(ctx, d, p, choice.Fields)
 	if err != nil {
 		return nil, nil, err
+	}
+	if website, told := given[websiteField]; told {
+		p.Website = website
 	}
 	fields, err := takeFields(profile.PaymentFields, given)
 	return c, fields, err
@@ -133,6 +158,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 // keep stores a choice that is not validated yet.
 func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[string]string) (*payment.Payment, error) {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
+		i.name(tx, p)
 		if err := tx.UpdatePayment(p, nil, nil); err != nil {
 			return err
 		}
@@ -141,23 +167,34 @@ func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[st
 	return p, raced(err)
 }
 
+// name says what the payment's connector is called.
+func (i *Initiation) name(tx *store.Tx, p *payment.Payment) {
+	if c, known := i.Connectors.Initiator(p.Connector); known {
+		tx.NameConnector(c.Profile().UUID, c.Profile().Name)
+	}
+}
+
 // open commits the intent to send an order, before anything is sent.
-func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, fields map[string]string) (store.Attempt, error) {
+func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.Order) (store.Attempt, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(i.Random, key); err != nil {
 		return store.Attempt{}, fmt.Errorf("make an attempt key: %w", err)
 	}
-	attempt := store.Attempt{
-		Payment: p.ID, Domain: d.ID, Key: hex.EncodeToString(key), Connector: p.Connector, Mechanism: p.Mechanism,
-		Fields: fields, Created: i.now(d),
-	}
+	o.Key, o.Connector, o.Mechanism = hex.EncodeToString(key), p.Connector, p.Mechanism
+	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, Order: o, Created: i.now(d)}
+	return attempt, i.begin(ctx, p, &attempt, nil)
+}
+
+// begin commits an attempt, with the payment as it goes to the bank.
+func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.UpdatePayment(p, nil, nil); err != nil {
+		i.name(tx, p)
+		if err := tx.UpdatePayment(p, nil, check); err != nil {
 			return err
 		}
-		return tx.OpenAttempt(&attempt, i.lease())
+		return tx.OpenAttempt(a, i.lease())
 	})
-	return attempt, raced(err)
+	return raced(err)
 }
 
 // raced turns a lost race for the payment into the answer a client can act on.
@@ -174,11 +211,11 @@ func raced(err error) error {
 // send calls the bank and stores its answer. The caller's going away does not
 // stop it: the order may already be on its way. Without an answer that can be
 // stored, the payment is returned as it stands, and a loop finishes.
-func (i *Initiation) send(ctx context.Context, t conversation) (*payment.Payment, error) {
+func (i *Initiation) send(ctx context.Context, t conversation, put question) (*payment.Payment, error) {
 	ctx = context.WithoutCancel(ctx)
-	report, err := i.ask(ctx, t, initiate)
+	report, err := i.ask(ctx, t, put)
 	if errors.Is(err, connector.ErrNotSent) {
-		report, err = i.unsent(ctx, t, err)
+		return i.unsent(ctx, t, err)
 	}
 	if err == nil {
 		p, failure := i.apply(ctx, t, report)
@@ -187,19 +224,50 @@ func (i *Initiation) send(ctx context.Context, t conversation) (*payment.Payment
 		}
 		err = failure
 	}
-	if !errors.Is(err, store.ErrConflict) {
-		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out", "payment", t.payment.ID, "connector", t.attempt.Connector, "error", err)
+	return i.undecided(ctx, t, err)
+}
+
+// undecided leaves the outcome to a loop, if it is not another caller's.
+func (i *Initiation) undecided(ctx context.Context, t conversation, why error) (*payment.Payment, error) {
+	if !errors.Is(why, store.ErrConflict) {
+		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
+			"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
 	}
 	return i.load(ctx, t.domain, t.payment.ID)
 }
 
-// unsent rejects an order of which not one byte left, unless a loop has taken
-// the attempt over meanwhile: the loop may have sent it.
-func (i *Initiation) unsent(ctx context.Context, t conversation, why error) (payment.Report, error) {
-	a, err := i.DB.Attempt(ctx, t.domain.ID, t.payment.ID)
-	if err != nil || a.Asked > 0 {
-		return payment.Report{}, errors.Join(why, err)
+// unsent concludes an attempt of which not one byte left. When a loop has taken
+// it over meanwhile, the loop may have sent it, and nothing is concluded.
+func (i *Initiation) unsent(ctx context.Context, t conversation, why error) (*payment.Payment, error) {
+	i.Log.WarnContext(ctx, "a bank could not be reached",
+		"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
+	report, ends := t.silence()
+	if !ends {
+		return i.abandon(ctx, t)
 	}
-	i.Log.WarnContext(ctx, "an order could not be sent", "payment", t.payment.ID, "connector", t.attempt.Connector, "error", why)
-	return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, nil
+	p, err := i.applyOnce(ctx, t, report)
+	if err != nil {
+		return i.undecided(ctx, t, err)
+	}
+	return p, nil
+}
+
+// silence is what it means for the payment that the bank was not told: an order
+// ends with it, and so does one to which the answer was no.
+func (t conversation) silence() (report payment.Report, ends bool) {
+	if t.attempt.Kind == store.AttemptInitiation {
+		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
+	}
+	return payment.Report{Status: payment.Declined, Raw: "not sent"}, t.attempt.Kind == store.AttemptAnswer && !t.attempt.Agreed
+}
+
+// abandon leaves the payment as it was, for another try.
+func (i *Initiation) abandon(ctx context.Context, t conversation) (*payment.Payment, error) {
+	p := *t.payment
+	p.RefuseCancellation(payment.ByService, i.now(t.domain))
+	err := i.commit(ctx, t.domain, &p, nil, i.nextCheck(t.domain, &p, payment.Report{}), func(tx *store.Tx) { tx.AnswerAttempt(t.attempt) })
+	if err != nil {
+		return i.undecided(ctx, t, err)
+	}
+	return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, and was told nothing.", RetryAfter: 10}
 }

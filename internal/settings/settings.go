@@ -40,6 +40,8 @@ const (
 	MaxAmount         = "payment.max_amount"
 	PeriodicEnabled   = "payment.periodic.enabled"
 	PlainFields       = "payment.allow_plain_fields"
+	AutoConfirmation  = "payment.auto_confirmation"
+	ExpireDays        = "payment.manual_expire_time_days"
 	FlushInterval     = "webhooks.flush_interval_seconds"
 	DeliveryTimeout   = "webhooks.timeout_seconds"
 	SignatureAliases  = "webhooks.signature.aliases"
@@ -54,6 +56,8 @@ var catalogue = []Key{
 	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
 	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},
+	{Name: AutoConfirmation, Default: "1", Help: "Whether banks execute payments without waiting for the client to confirm them.", check: boolean},
+	{Name: ExpireDays, Default: "30", Help: "Days after which a payment without a definitive status expires; 0 for never.", check: whole(0, 36500)},
 	{Name: FlushInterval, Default: "60", Help: "Seconds between two runs of the flusher for a webhook that failed.", check: whole(1, 86400)},
 	{Name: DeliveryTimeout, Default: "10", Help: "Seconds a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},
 	{Name: SignatureAliases, Default: "BI", Help: "Further prefixes, separated by commas, under which signature headers are repeated.", check: prefixes},

@@ -45,6 +45,8 @@ func TestCheck(t *testing.T) {
 		settings.MaxAmount:        {[]string{"0", "1000", "999999999999"}, []string{"", "-1", "1.5", "1e3", "01", "none"}},
 		settings.PeriodicEnabled:  {[]string{"0", "1"}, []string{"", "2", "true", "01"}},
 		settings.PlainFields:      {[]string{"0", "1"}, []string{"", "yes"}},
+		settings.AutoConfirmation: {[]string{"0", "1"}, []string{"", "no"}},
+		settings.ExpireDays:       {[]string{"0", "30", "36500"}, []string{"", "-1", "36501", "1.5"}},
 		settings.FlushInterval:    {[]string{"1", "86400"}, []string{"0", "86401", "1m"}},
 		settings.DeliveryTimeout:  {[]string{"1", "300"}, []string{"0", "301"}},
 		settings.SignatureAliases: {[]string{"", "BI", "BI,My-Prefix", "BI, X"}, []string{"B:I", "é", "BI\r\nX", strings.Repeat("x", 33), strings.Repeat("x,", 2049)}},

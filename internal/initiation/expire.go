@@ -1,0 +1,41 @@
+package initiation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// lastDay is the instant since which a payment must have waited to expire now,
+// and false in a domain where none expires.
+func lastDay(values settings.Values, now time.Time) (since time.Time, expiring bool) {
+	days := values.Int(settings.ExpireDays)
+	return now.AddDate(0, 0, -int(days)), days > 0
+}
+
+// expire ends a payment that waited too long for a definitive status, unless it
+// has changed meanwhile or its bank may just be answering.
+func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil {
+		return err
+	}
+	t, err := i.conversation(ctx, d, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrSealed) {
+		return err
+	}
+	p, now := t.payment, i.now(d)
+	since, expiring := lastDay(values, now)
+	if from := p.ExpiresFrom(); !expiring || from == nil || from.After(since) || t.attempt.State == store.AttemptOpen {
+		return nil
+	}
+	steps, err := p.Expire(now)
+	if err != nil {
+		return err
+	}
+	return i.commit(ctx, d, p, steps, nil, func(*store.Tx) {})
+}

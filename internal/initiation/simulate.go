@@ -1,0 +1,131 @@
+package initiation
+
+import (
+	"context"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// Simulation is one change of a payment that is to happen as if its bank had
+// reported it.
+type Simulation struct {
+	// State is the payment's next state or, with Instruction, that of one line.
+	State payment.State
+	// Code is why a payment or a line is rejected; noSpecifiedReason when empty.
+	Code payment.ErrorCode
+	// Instruction is the line, counted from 0; nil is the whole payment.
+	Instruction *int
+}
+
+// simulated is the word of the bank in the timeline.
+const simulated = "simulated"
+
+// Simulate moves a payment of a sandbox domain along one edge of the state
+// table; elsewhere there is no such resource. An edge that does not leave the
+// present state is a Conflict, and so is a simulation while something is being
+// done with the payment.
+func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s Simulation) (*payment.Payment, error) {
+	if d.Kind != passerelle.Sandbox {
+		return nil, passerelle.Missing()
+	}
+	t, err := i.idle(ctx, d, id)
+	if err != nil {
+		return nil, err
+	}
+	p := t.payment
+	steps, err := i.simulate(t, s)
+	if err != nil {
+		return nil, err
+	}
+	check := i.nextCheck(d, p, payment.Report{})
+	if t.attempt.Number == 0 {
+		check = nil // no bank has an order to be asked about
+	}
+	return p, raced(i.commit(ctx, d, p, steps, check, func(*store.Tx) {}))
+}
+
+func (i *Initiation) simulate(t conversation, s Simulation) ([]payment.Step, error) {
+	if err := s.check(t.payment); err != nil {
+		return nil, err
+	}
+	if s.State == payment.Expired {
+		return t.payment.Expire(i.now(t.domain))
+	}
+	from := t.payment.State
+	steps, err := t.payment.Apply(s.report(t.payment), i.now(t.domain))
+	if err != nil || (s.Instruction == nil && t.payment.State != s.State) {
+		return nil, s.illegal(from)
+	}
+	return steps, nil
+}
+
+func (s Simulation) illegal(from payment.State) error {
+	return passerelle.Conflicting("Nothing leads from %s to %s here.", from, s.State)
+}
+
+// check refuses what no bank could report, and whatever is not one edge.
+func (s Simulation) check(p *payment.Payment) error {
+	rejects := s.State == payment.Rejected || s.State == payment.Partial
+	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }
+	switch {
+	case !slices.Contains(payment.States(), s.State):
+		return passerelle.InvalidField("state", "must be one of %q", s.State.Values())
+	case s.Code != "" && !slices.Contains(payment.ErrorCodes(), s.Code):
+		return passerelle.InvalidField("error_code", "must be one of %q", s.Code.Values())
+	case s.Code != "" && !rejects:
+		return passerelle.InvalidField("error_code", "goes with the states rejected and partial alone")
+	case s.Instruction != nil:
+		return s.checkLine(p)
+	case !slices.ContainsFunc(payment.Edges(), edge):
+		return s.illegal(p.State)
+	}
+	return nil
+}
+
+func (s Simulation) checkLine(p *payment.Payment) error {
+	n := *s.Instruction
+	switch {
+	case n < 0 || n >= len(p.Instructions):
+		return passerelle.InvalidField("instruction", "must be from 0 to %d", len(p.Instructions)-1)
+	case !slices.Contains([]payment.State{payment.Done, payment.Accepted, payment.Rejected}, s.State):
+		return passerelle.InvalidField("state", "of an instruction must be done, accepted or rejected")
+	case p.State != payment.Pending || p.Instructions[n].State != payment.InstructionPending:
+		return passerelle.Conflicting("Instruction %d of the payment is not pending.", n)
+	}
+	return nil
+}
+
+// report is what a bank would say.
+func (s Simulation) report(p *payment.Payment) payment.Report {
+	code := s.Code
+	if code == "" {
+		code = payment.NoSpecifiedReason
+	}
+	line := func(n int, state payment.InstructionState) payment.Line {
+		if state != payment.InstructionRejected {
+			return payment.Line{Position: n, State: state}
+		}
+		return payment.Line{Position: n, State: state, Code: code}
+	}
+	if s.Instruction != nil {
+		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{line(*s.Instruction, payment.InstructionState(s.State))}}
+	}
+	switch s.State {
+	case payment.Validating:
+		return payment.Report{Status: payment.Awaiting, Action: payment.Decoupled, Raw: simulated}
+	case payment.Pending:
+		return payment.Report{Status: payment.Processing, Raw: simulated}
+	case payment.Rejected:
+		return payment.Report{Status: payment.Declined, Code: code, Raw: simulated}
+	case payment.Partial:
+		return payment.Report{Status: payment.Settled, Raw: simulated, Lines: []payment.Line{line(0, payment.InstructionRejected)}}
+	}
+	settled := payment.Report{Status: payment.Settled, Raw: simulated}
+	for n := range p.Instructions {
+		settled.Lines = append(settled.Lines, line(n, payment.InstructionState(s.State)))
+	}
+	return settled
+}

@@ -1,0 +1,113 @@
+package initiation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// fallbackLanguage is the language of terms that are not there in another.
+const fallbackLanguage = "en"
+
+// Terms are the terms of service that payers of a domain accept, in one
+// language.
+type Terms struct {
+	ID       int64
+	Version  string
+	Created  time.Time
+	Deleted  *time.Time
+	Language string
+	Content  string
+}
+
+// builtIn are the terms of domains that have published none of their own.
+var builtIn = store.Terms{
+	ID: 1, Version: "1", Created: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
+	Content: map[string]string{
+		"en": "You ask us to hand this payment over to your bank. Your bank asks for your approval and executes it; we pass on the payment as shown to you, and tell whoever you pay what became of it. We keep the details of the payment for as long as the law requires, and do not see what you type at your bank.",
+		"fr": "Vous nous demandez de transmettre ce paiement à votre banque. Votre banque demande votre accord et l'exécute ; nous transmettons le paiement tel qu'il vous est présenté et informons son bénéficiaire de son issue. Nous conservons les données du paiement aussi longtemps que la loi l'exige, et ne voyons pas ce que vous saisissez auprès de votre banque.",
+	},
+}
+
+// Terms are the terms in force, in the language asked for or else in English,
+// or in whatever language they are.
+func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (Terms, error) {
+	current, err := i.currentTerms(ctx, d)
+	if err != nil {
+		return Terms{}, err
+	}
+	return in(language, current), nil
+}
+
+func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (store.Terms, error) {
+	current, err := i.DB.CurrentTerms(ctx, d.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return builtIn, nil
+	}
+	if err != nil {
+		return current, fmt.Errorf("load the terms of domain %d: %w", d.ID, err)
+	}
+	return current, nil
+}
+
+// in shows terms in a language.
+func in(language string, t store.Terms) Terms {
+	shown := Terms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
+	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
+		if content, there := t.Content[one]; there {
+			shown.Language, shown.Content = one, content
+			break
+		}
+	}
+	return shown
+}
+
+func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Content)) }
+
+// AcceptedTerms are the terms that the payer of a payment accepted, and false
+// when none were.
+func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (Terms, bool, error) {
+	if p.TermsVersion == "" {
+		return Terms{}, false, nil
+	}
+	accepted, err := i.DB.TermsOfVersion(ctx, d.ID, p.TermsVersion)
+	if errors.Is(err, store.ErrNotFound) && p.TermsVersion == builtIn.Version {
+		accepted, err = builtIn, nil
+	}
+	if err != nil {
+		return Terms{}, false, fmt.Errorf("load the terms of payment %d: %w", p.ID, err)
+	}
+	return in(language, accepted), true, nil
+}
+
+// AcceptTerms records with a payment in state created that its payer accepted
+// the terms in force. Other terms are Invalid, and a payment that is past that
+// a Conflict, unless it has accepted them already.
+func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
+	t, err := i.idle(ctx, d, id)
+	if err != nil {
+		return nil, err
+	}
+	current, err := i.currentTerms(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	p := t.payment
+	switch {
+	case terms != current.ID:
+		return nil, passerelle.InvalidField("id_terms", "the terms in force are %d", current.ID)
+	case p.TermsVersion == current.Version:
+		return p, nil
+	case p.State != payment.Created:
+		return nil, passerelle.Conflicting("The payment is %s; terms are accepted before it is validated.", p.State)
+	}
+	p.TermsVersion = current.Version
+	return p, raced(i.commit(ctx, d, p, nil, nil, func(*store.Tx) {}))
+}
