@@ -20,7 +20,7 @@ type Answer = connector.Answer
 // payment, and the bank is told. Without an answer of the bank in time, the
 // payment is returned as it is stored and a loop finishes; Unavailable means that
 // the bank was not told, and that the same may be tried again.
-func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a connector.Answer) (*payment.Payment, error) {
+func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a Answer) (*payment.Payment, error) {
 	t, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (i *Initiation) follow(ctx context.Context, t conversation, next store.Atte
 
 // checkAnswer checks what comes with an answer. Values of fields count as
 // consent.
-func (i *Initiation) checkAnswer(ctx context.Context, t conversation, a connector.Answer) (connector.Answer, error) {
+func (i *Initiation) checkAnswer(ctx context.Context, t conversation, a Answer) (Answer, error) {
 	switch a.Action {
 	case payment.Decoupled:
 		if !a.Yes {
