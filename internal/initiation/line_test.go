@@ -44,6 +44,15 @@ func (l *line) tune(change func(*connector.Profile)) {
 	change(&l.profile)
 }
 
+// replace puts another bank behind the line.
+func (l *line) replace(able connector.Initiator) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	uuid, id := l.profile.UUID, l.profile.ID
+	l.Initiator, l.profile = able, able.Profile()
+	l.profile.UUID, l.profile.ID = uuid, id
+}
+
 // breaks sets what goes wrong from now on; nil is nothing.
 func (l *line) breaks(initiate, status fault) {
 	l.mu.Lock()

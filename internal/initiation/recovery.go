@@ -3,6 +3,7 @@ package initiation
 import (
 	"context"
 	"errors"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -17,7 +18,7 @@ import (
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	t, err := i.conversation(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && t.attempt.Live() {
-		return errors.Join(err, i.doubt(ctx, t))
+		return errors.Join(err, i.doubt(ctx, t, t.patience()))
 	}
 	if err != nil || !t.attempt.Live() {
 		return err
@@ -31,7 +32,7 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 		_, err = i.apply(ctx, t, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.doubt(ctx, t))
+		return errors.Join(err, i.doubt(ctx, t, t.patience()))
 	}
 	return err
 }
@@ -73,9 +74,18 @@ var refusals = map[payment.Action]struct {
 	payment.PSUValidation: {payment.CancelledByUser, payment.ByPayer},
 }
 
-// doubt plans the next question about an attempt, waiting longer each time.
-func (i *Initiation) doubt(ctx context.Context, t conversation) error {
-	wait := min(shortestWait<<min(t.attempt.Asked, 20), longestWait)
+// atOnce is the wait of a question that is due already, by a clock that may
+// count in milliseconds.
+const atOnce = -time.Millisecond
+
+// patience is how long to wait before the next question about an attempt:
+// longer each time.
+func (t conversation) patience() time.Duration {
+	return min(shortestWait<<min(t.attempt.Asked, 20), longestWait)
+}
+
+// doubt plans the next question about an attempt whose outcome is unknown.
+func (i *Initiation) doubt(ctx context.Context, t conversation, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DoubtAttempt(t.attempt, wait)
 		return nil

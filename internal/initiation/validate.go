@@ -227,11 +227,15 @@ func (i *Initiation) send(ctx context.Context, t conversation, put question) (*p
 	return i.undecided(ctx, t, err)
 }
 
-// undecided leaves the outcome to a loop, if it is not another caller's.
+// undecided leaves the outcome to a loop, if it is not another caller's. The
+// loop need not wait for the lease, since nobody is waiting for the bank any more.
 func (i *Initiation) undecided(ctx context.Context, t conversation, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
 			"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
+		if err := i.doubt(ctx, t, atOnce); err != nil {
+			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", t.payment.ID, "error", err)
+		}
 	}
 	return i.load(ctx, t.domain, t.payment.ID)
 }

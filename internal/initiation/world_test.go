@@ -332,7 +332,9 @@ func (w *world) checkInvariants(t *testing.T) {
 		"deliveries that are not one for each event": `SELECT e.id FROM event e LEFT JOIN delivery d ON d.event_id = e.id GROUP BY e.id HAVING count(d.id) <> 1`,
 		"orders sent more than once":                 `SELECT submissions FROM sandbox_order WHERE submissions <> 1`,
 		"orders without an attempt":                  `SELECT version FROM sandbox_order o WHERE NOT EXISTS (SELECT 1 FROM attempt a WHERE a.key = o.key)`,
-		"sent payments with an open attempt":         `SELECT a.id FROM attempt a JOIN payment p ON p.id = a.payment_id WHERE a.state <> 'answered' AND p.state <> 'created'`,
+		"sent payments with an open attempt":         `SELECT a.id FROM attempt a JOIN payment p ON p.id = a.payment_id WHERE a.kind = 'initiation' AND a.state <> 'answered' AND p.state <> 'created'`,
+		"final payments in doubt":                    `SELECT a.id FROM attempt a JOIN payment p ON p.id = a.payment_id WHERE a.state <> 'answered' AND p.next_check IS NULL AND p.state <> 'created'`,
+		"cancellations without an action":            `SELECT id FROM payment WHERE state_detail IS NOT NULL AND action IS NULL`,
 		"final payments to be asked about":           `SELECT id FROM payment WHERE next_check IS NOT NULL AND state NOT IN ('validating', 'pending')`,
 	} {
 		if found := column[int64](w, query); len(found) > 0 {

@@ -353,10 +353,13 @@ func alike(lines []payment.Instruction) bool {
 }
 
 // DuePayments takes over at most limit payments of a domain whose bank is to
-// be asked at the domain's instant, for the length of a lease.
+// be asked at the domain's instant, for the length of a lease. Those with an
+// attempt that is not answered belong to who settles it.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
-			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now} ORDER BY next_check LIMIT $3 {skip locked})
+			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
+				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered')
+			ORDER BY next_check LIMIT $3 {skip locked})
 		UPDATE payment SET check_lease = {now} + $4
 		WHERE id IN (SELECT id FROM due) AND next_check <= $2 AND check_lease < {now}
 		RETURNING id`, int64(domain), micros(now), limit, lease.Microseconds())

@@ -1,0 +1,369 @@
+package initiation_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/internal/settings"
+	"passerelle/payment"
+)
+
+// steered is a payment whose order the bank treats as a script says.
+func (w *world) steered(script string, change ...func(*payment.Draft)) *payment.Payment {
+	w.t.Helper()
+	label := func(d *payment.Draft) { d.Instructions[0].Label = script }
+	p, err := w.Create(w.t.Context(), w.domain, initiation.Creation{By: w.client.ID, Draft: draft(1, append(change, label)...)})
+	must(w.t, err)
+	p, err = w.Validate(w.t.Context(), w.domain, p.ID, validated())
+	must(w.t, err)
+	return p
+}
+
+func (w *world) set(key, value string) {
+	w.t.Helper()
+	must(w.t, settings.Set(w.t.Context(), w.db, w.domain.ID, map[string]string{key: value}, noon))
+}
+
+var (
+	resume = initiation.Answer{Action: payment.Decoupled, Yes: true}
+	code   = func(value string) initiation.Answer {
+		return initiation.Answer{Action: payment.FillFields, Fields: map[string]string{"openapisms": value}}
+	}
+	confirmed = func(yes bool) initiation.Answer { return initiation.Answer{Action: payment.Confirm, Yes: yes} }
+	approved  = func(yes bool) initiation.Answer { return initiation.Answer{Action: payment.PSUValidation, Yes: yes} }
+)
+
+// asked is the event of a payment that begins to wait for an action.
+func asked(action payment.Action) told {
+	return told{Version: 1, State: payment.Validating, Action: string(action), Lines: "null"}
+}
+
+func ended(version int64, state payment.State, code payment.ErrorCode) told {
+	line := string(state)
+	return told{Version: version, State: state, ErrorCode: string(code), Lines: line}
+}
+
+// TestAnswers gives every answer that there is and holds what becomes of the
+// payment, and what is told of it, against what must.
+func TestAnswers(t *testing.T) {
+	underWay := told{Version: 2, State: payment.Pending, Lines: "pending"}
+	for _, test := range []struct {
+		name, script string
+		manual       bool
+		by           payment.Actor
+		answers      []initiation.Answer
+		want         []told
+		cause        payment.Cause
+	}{
+		{
+			name: "resume", script: "actn(decoupled)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
+			want: []told{asked(payment.Decoupled), underWay, ended(3, payment.Done, "")},
+		},
+		{
+			name: "resume, not yet", script: "actn(decoupled,3)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
+			want: []told{asked(payment.Decoupled)},
+		},
+		{
+			name: "resume, refused in the app", script: "actn(decoupled)/canc", by: payment.ByPayer, answers: []initiation.Answer{resume},
+			want:  []told{asked(payment.Decoupled), ended(2, payment.Rejected, payment.CancelledByUser)},
+			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
+		},
+		{
+			name: "right code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("1234")},
+			want: []told{asked(payment.FillFields), underWay, ended(3, payment.Done, "")},
+		},
+		{
+			name: "wrong code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("4321")},
+			want:  []told{asked(payment.FillFields), ended(2, payment.Rejected, payment.AuthenticationFailed)},
+			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByBank, Bank: "refused"},
+		},
+		{
+			name: "code, then the app", script: "actn(otp)/actn(decoupled)/done", by: payment.ByPayer,
+			answers: []initiation.Answer{code("1234"), resume},
+			want:    []told{asked(payment.FillFields), underWay, ended(3, payment.Done, "")},
+		},
+		{
+			name: "validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(true)},
+			want: []told{asked(payment.PSUValidation), underWay, ended(3, payment.Done, "")},
+		},
+		{
+			name: "not validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(false)},
+			want:  []told{asked(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser)},
+			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
+		},
+		{
+			name: "confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(true)},
+			want: []told{asked(payment.Confirm), underWay, ended(3, payment.Done, "")},
+		},
+		{
+			name: "not confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(false)},
+			want:  []told{asked(payment.Confirm), ended(2, payment.Rejected, payment.ConfirmationRefused)},
+			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByClient, Bank: "refused"},
+		},
+		{
+			name: "app, then confirmed", script: "actn(decoupled)/done", manual: true, by: payment.ByPayer,
+			answers: []initiation.Answer{resume, confirmed(true)},
+			want:    []told{asked(payment.Decoupled), underWay, ended(3, payment.Done, "")},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				if test.manual {
+					w.set(settings.AutoConfirmation, "0")
+				}
+				p := w.steered(test.script)
+				for _, a := range test.answers {
+					answered, err := w.Answer(t.Context(), w.domain, p.ID, test.by, a)
+					must(t, err)
+					if diff := unlike(w.stored(p.ID), answered); diff != "" {
+						t.Errorf("what is answered is not what is stored (-stored +answered):\n%s", diff)
+					}
+					w.wantAttempt(t, p.ID, "answered")
+				}
+				w.wantTold(t, p.ID, test.want...)
+				w.wantBankTold(t, len(test.answers), 0)
+				w.wantSubmissions(t, p.ID, 1)
+				if test.cause.Trigger != "" {
+					w.wantCause(t, p.ID, test.cause)
+				}
+			})
+		})
+	}
+}
+
+func (w *world) wantBankTold(t *testing.T, answers, cancels int) {
+	t.Helper()
+	if a, c := w.line.told(); a != answers || c != cancels {
+		t.Errorf("the bank got %d answers and %d cancellations, want %d and %d", a, c, answers, cancels)
+	}
+}
+
+// wantCause compares the cause of the last transition.
+func (w *world) wantCause(t *testing.T, id passerelle.PaymentID, want payment.Cause) {
+	t.Helper()
+	history, err := w.db.Transitions(t.Context(), w.domain.ID, id)
+	must(t, err)
+	if diff := cmp.Diff(want, history[len(history)-1].Cause); diff != "" {
+		t.Errorf("the cause of the end is (-want +got):\n%s", diff)
+	}
+}
+
+// TestWrongAnswers gives each action every answer but its own: each is told
+// what is expected, nothing is written and the bank hears nothing.
+func TestWrongAnswers(t *testing.T) {
+	answers := map[payment.Action]initiation.Answer{
+		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
+	}
+	scripts := map[payment.Action]string{
+		payment.Decoupled: "actn(decoupled)/done", payment.FillFields: "actn(otp)/done", payment.PSUValidation: "actn(psu)/done",
+		payment.Redirect: "actn(redirect)/done", payment.Confirm: "actn(confirm)/done",
+	}
+	onEach(t, func(t *testing.T, w *world) {
+		for action, script := range scripts {
+			p := w.steered(script)
+			for given, answer := range answers {
+				if given == action {
+					continue
+				}
+				rows := w.rows()
+				_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, answer)
+				w.wantRefusal(t, err, rows, passerelle.Conflict, "", string(action))
+			}
+		}
+		id, rows := w.create(1), w.rows()
+		for _, answer := range answers {
+			_, err := w.Answer(t.Context(), w.domain, id+0, payment.ByPayer, answer)
+			rows = w.rows()
+			w.wantRefusal(t, err, rows, passerelle.Conflict, "", "validated")
+			_, err = w.Answer(t.Context(), w.domain, 999, payment.ByPayer, answer)
+			w.wantRefusal(t, err, rows, passerelle.NotFound, "")
+		}
+		w.wantBankTold(t, 0, 0)
+	})
+}
+
+// TestBadFields answers with values that the fields asked for cannot have.
+func TestBadFields(t *testing.T) {
+	fields := func(pairs ...string) initiation.Answer {
+		a := initiation.Answer{Action: payment.FillFields, Fields: map[string]string{}}
+		for n := 0; n < len(pairs); n += 2 {
+			a.Fields[pairs[n]] = pairs[n+1]
+		}
+		return a
+	}
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.steered("actn(fields)/done")
+		for field, answer := range map[string]initiation.Answer{
+			"fields.code":   fields("device", "phone"),
+			"fields.device": fields("code", "1234", "device", "pigeon"),
+			"fields.state":  fields("code", "1234", "device", "phone", "state", strings.Repeat("é", 1001)),
+		} {
+			rows := w.rows()
+			_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, answer)
+			w.wantRefusal(t, err, rows, passerelle.Invalid, field)
+		}
+		rows := w.rows()
+		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, fields("code", "12345", "device", "phone"))
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "fields.code", `(?=\d{4}$)`)
+		q := w.steered("actn(decoupled)/done")
+		rows = w.rows()
+		_, err = w.Answer(t.Context(), w.domain, q.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled})
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "resume")
+		w.wantBankTold(t, 0, 0)
+		_, err = w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, fields("code", "1234", "device", "tablet", "more", "dropped"))
+		must(t, err)
+		w.wantState(t, p.ID, payment.Done)
+	})
+}
+
+// TestNothingElseWhileOneIsUnderWay tries everything while the outcome of an
+// answer is open or in doubt.
+func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.steered("actn(psu)/done")
+		w.line.interrupts(before(fails(errCut)), nil)
+		w.line.breaks(nil, before(fails(errCut)))
+		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
+		must(t, err)
+		for _, state := range []string{"open", "unknown"} {
+			w.wantAttempt(t, p.ID, state)
+			rows := w.rows()
+			for name, try := range map[string]func() error{
+				"answer": func() error {
+					_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(false))
+					return err
+				},
+				"cancel":   func() error { _, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal); return err },
+				"simulate": func() error { _, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.Simulation{State: payment.Pending}); return err },
+			} {
+				err := try()
+				var told *passerelle.Error
+				if !errors.As(err, &told) || told.Kind != passerelle.Conflict || told.RetryAfter < 1 {
+					t.Errorf("%s while an answer is %s: %v", name, state, err)
+				}
+				w.wantRows(t, rows)
+			}
+			w.leasesLapse()
+			w.runDue(t, w.Initiation, w.later(time.Minute), recovered)
+		}
+	})
+}
+
+// answerOutcomes is what each failure of an answer comes to: at once, and after
+// a loop has asked a bank that answers again.
+var answerOutcomes = []struct {
+	name    string
+	broken  fault
+	yes, no payment.State
+	// arrives says whether the bank heard the answer.
+	arrives bool
+}{
+	{"no answer, never arrived", before(hangs), payment.Validating, payment.Rejected, false},
+	{"no answer, arrived", after(hangs), payment.Done, payment.Rejected, true},
+	{"cut before", before(fails(errCut)), payment.Validating, payment.Rejected, false},
+	{"cut after", after(fails(errCut)), payment.Done, payment.Rejected, true},
+	{"panic before", before(panics), payment.Validating, payment.Rejected, false},
+	{"panic after", after(panics), payment.Done, payment.Rejected, true},
+	{"garbage", answers(payment.Report{Status: "%&§", Raw: "\x00"}), payment.Validating, payment.Rejected, false},
+	{"unknown order", before(fails(connector.ErrUnknownOrder)), payment.Validating, payment.Rejected, false},
+	{"deaf", before(deaf), payment.Validating, payment.Rejected, false},
+}
+
+// deaf does not heed its deadline.
+func deaf(context.Context) error {
+	select {}
+}
+
+func TestLostAnswers(t *testing.T) {
+	for _, test := range answerOutcomes {
+		for _, yes := range []bool{true, false} {
+			want := test.no
+			if yes {
+				want = test.yes
+			}
+			t.Run(test.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
+				onEach(t, func(t *testing.T, w *world) {
+					p := w.steered("actn(psu)/done")
+					w.AnswerTime = 100 * time.Millisecond
+					w.line.interrupts(test.broken, nil)
+					stands, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes))
+					must(t, err)
+					if stands.State != payment.Validating {
+						t.Errorf("answered is %s", stands.State)
+					}
+					w.wantAttempt(t, p.ID, "open")
+					w.line.interrupts(nil, nil)
+					w.leasesLapse()
+					w.runDue(t, w.another(), w.domain, recovered)
+					w.wantState(t, p.ID, want)
+					w.wantAttempt(t, p.ID, "answered")
+					w.wantBankTold(t, map[bool]int{true: 1}[test.arrives], 0)
+					if want == payment.Rejected {
+						w.wantTold(t, p.ID, asked(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestAnswerNotSent is about a bank that cannot be reached: a yes may be tried
+// again, a no holds.
+func TestAnswerNotSent(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
+		p := w.steered("actn(psu)/done")
+		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
+		var told *passerelle.Error
+		if !errors.As(err, &told) || told.Kind != passerelle.Unavailable {
+			t.Errorf("the error is %v", err)
+		}
+		w.wantAttempt(t, p.ID, "answered")
+		w.wantState(t, p.ID, payment.Validating)
+		stands, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(false))
+		must(t, err)
+		if stands.State != payment.Rejected || stands.ErrorCode != payment.CancelledByUser {
+			t.Errorf("the payment is %s with %s", stands.State, stands.ErrorCode)
+		}
+		w.wantBankTold(t, 0, 0)
+	})
+}
+
+// TestBankGoesOnAllTheSame says no to a bank that has gone on meanwhile: what
+// the bank did counts.
+func TestBankGoesOnAllTheSame(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)
+		p := w.steered("actn(psu)/done")
+		stands, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(false))
+		must(t, err)
+		if stands.State != payment.Done {
+			t.Errorf("the payment is %s", stands.State)
+		}
+	})
+}
+
+// TestConfirmationNeedsAnswers refuses a bank that could never be told.
+func TestConfirmationNeedsAnswers(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.set(settings.AutoConfirmation, "0")
+		registry, err := connector.NewRegistry(struct{ connector.Initiator }{w.line})
+		must(t, err)
+		w.Connectors = registry
+		id, rows := w.create(1), w.rows()
+		rows = w.rows()
+		_, err = w.Validate(t.Context(), w.domain, id, validated())
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "connector_uuid", "confirmation")
+		w.set(settings.AutoConfirmation, "1")
+		_, err = w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+	})
+}

@@ -1,0 +1,301 @@
+package initiation_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+var withdrawal = initiation.Cancellation{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
+
+// through has all calls go to another of the simulated banks, which answers to
+// the name of the first.
+func (w *world) through(name string) {
+	w.t.Helper()
+	for _, c := range w.bank.Connectors() {
+		if able, ok := c.(connector.Initiator); ok && c.Profile().Name == name {
+			w.line.replace(able)
+			return
+		}
+	}
+	w.t.Fatalf("there is no bank %q", name)
+}
+
+// onItsWay is a payment in state pending whose bank takes an hour.
+func (w *world) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
+	w.t.Helper()
+	p := w.steered("actn(redirect)/pdng:1h/done", change...)
+	_, err := w.Return(w.t.Context(), w.domain, w.decide(p, "approve"))
+	must(w.t, err)
+	w.wantState(w.t, p.ID, payment.Pending)
+	return w.stored(p.ID)
+}
+
+// notes are the kinds of note of a payment with who made them.
+func (w *world) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
+	t.Helper()
+	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id})
+	must(t, err)
+	var got []string
+	for _, row := range timeline[id] {
+		if row.Note != nil {
+			got = append(got, row.Note.Kind+" "+string(row.Note.Actor))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the notes are (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithdrawal(t *testing.T) {
+	for by, code := range map[payment.Actor]payment.ErrorCode{payment.ByClient: payment.CancelledByClient, payment.ByPayer: payment.CancelledByUser} {
+		t.Run(string(by), func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				id := w.create(2)
+				c := withdrawal
+				if c.By = by; by == payment.ByPayer {
+					c.RedirectURI = ""
+				}
+				p, err := w.Cancel(t.Context(), w.domain, id, c)
+				must(t, err)
+				if diff := unlike(w.stored(id), p); diff != "" || p.State != payment.Rejected || p.ErrorCode != code {
+					t.Errorf("the payment is %s with %s\n%s", p.State, p.ErrorCode, diff)
+				}
+				w.wantTold(t, id, told{Version: 1, State: payment.Rejected, ErrorCode: string(code), Lines: "rejected rejected"})
+				w.wantCause(t, id, payment.Cause{Trigger: payment.Refused, Actor: by})
+				w.wantAttempt(t, id, "")
+				rows := w.rows()
+				_, err = w.Cancel(t.Context(), w.domain, id, c)
+				w.wantRefusal(t, err, rows, passerelle.Conflict, "", "rejected")
+			})
+		})
+	}
+}
+
+// TestCancellationApproved goes into cancelling and out of it by the payer's
+// decision at the bank. Neither is an event of its own.
+func TestCancellationApproved(t *testing.T) {
+	for decision, want := range map[string]struct {
+		told  []told
+		notes []string
+	}{
+		"cancel": {[]told{ended(3, payment.Rejected, payment.CancelledByClient)}, []string{"cancelling client", "cancellationGranted client"}},
+		"keep":   {nil, []string{"cancelling client", "cancellationRefused bank"}},
+	} {
+		t.Run(decision, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				p := w.onItsWay()
+				before := w.told(p.ID)
+				cancelling, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				if diff := unlike(w.stored(p.ID), cancelling); diff != "" {
+					t.Errorf("what is answered is not what is stored (-stored +answered):\n%s", diff)
+				}
+				if cancelling.Detail != payment.Cancelling || cancelling.Action != payment.Redirect || cancelling.State != payment.Pending {
+					t.Errorf("the payment is %s, %s with action %q", cancelling.State, cancelling.Detail, cancelling.Action)
+				}
+				w.wantTold(t, p.ID, before...)
+				rows := w.rows()
+				_, err = w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				w.wantRefusal(t, err, rows, passerelle.Conflict, "", "under way")
+				state := w.decide(cancelling, decision)
+				if !initiation.FromCancellation(state) {
+					t.Error("the payer does not come back from a cancellation")
+				}
+				back, err := w.Return(t.Context(), w.domain, state)
+				must(t, err)
+				if back.Detail != "" || back.CancelRedirectURI != withdrawal.RedirectURI || back.CancelState != withdrawal.State {
+					t.Errorf("the payment is %s, %q and leads back to %q", back.State, back.Detail, back.CancelRedirectURI)
+				}
+				w.wantTold(t, p.ID, append(before, want.told...)...)
+				w.wantNotes(t, p.ID, want.notes...)
+				w.wantBankTold(t, 0, 1)
+				w.runDue(t, w.Initiation, w.later(2*time.Hour), map[bool]initiation.Done{true: none, false: one}[decision == "cancel"])
+				w.wantState(t, p.ID, map[string]payment.State{"cancel": payment.Rejected, "keep": payment.Done}[decision])
+			})
+		})
+	}
+}
+
+// TestExecutedMeanwhile lets a payment be executed while its payer thinks about
+// the cancellation.
+func TestExecutedMeanwhile(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.onItsWay()
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		w.runDue(t, w.Initiation, w.later(2*time.Hour), one)
+		if p := w.stored(p.ID); p.State != payment.Done || p.Detail != "" || p.ErrorCode != "" {
+			t.Errorf("the payment is %s, %q with %q", p.State, p.Detail, p.ErrorCode)
+		}
+		w.wantNotes(t, p.ID, "cancelling client", "cancellationOvertaken bank")
+	})
+}
+
+// TestCancellationAnswers is what banks say at once.
+func TestCancellationAnswers(t *testing.T) {
+	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
+	for _, test := range []struct {
+		name, bank string
+		broken     fault
+		state      payment.State
+		code       payment.ErrorCode
+		notes      []string
+	}{
+		{name: "granted", bank: "Sandbox Quick Cancellation", state: payment.Rejected, code: payment.CancelledByClient},
+		{name: "refused", broken: before(fails(refusal)), state: payment.Pending, notes: []string{"cancellationRefused bank"}},
+		{
+			name: "nothing of it", broken: answers(payment.Report{Status: payment.Processing, Raw: "approved"}),
+			state: payment.Pending, notes: []string{"cancellationRefused bank"},
+		},
+		{name: "executed", broken: answers(payment.Report{Status: payment.Settled, Raw: "executed"}), state: payment.Done},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				if test.bank != "" {
+					w.through(test.bank)
+				}
+				p := w.onItsWay()
+				w.line.interrupts(nil, test.broken)
+				stands, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				if stands.State != test.state || stands.ErrorCode != test.code || stands.Detail != "" || stands.Action != "" {
+					t.Errorf("the payment is %s, %q with %q and %q", stands.State, stands.Detail, stands.ErrorCode, stands.Action)
+				}
+				w.wantAttempt(t, p.ID, "answered")
+				if test.notes != nil {
+					w.wantNotes(t, p.ID, test.notes...)
+				}
+			})
+		})
+	}
+}
+
+func TestCancellationRefusals(t *testing.T) {
+	with := func(change func(*initiation.Cancellation)) initiation.Cancellation {
+		c := withdrawal
+		change(&c)
+		return c
+	}
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.onItsWay()
+		for _, test := range []struct {
+			wish  initiation.Cancellation
+			field string
+		}{
+			{with(func(c *initiation.Cancellation) { c.RedirectURI = "" }), "client_redirect_uri"},
+			{with(func(c *initiation.Cancellation) { c.RedirectURI = "https://shop.test/?a=b" }), "client_redirect_uri"},
+			{with(func(c *initiation.Cancellation) { c.RedirectURI = "javascript:alert(1)" }), "client_redirect_uri"},
+			{with(func(c *initiation.Cancellation) { c.State = strings.Repeat("s", 2001) }), "client_state"},
+		} {
+			rows := w.rows()
+			_, err := w.Cancel(t.Context(), w.domain, p.ID, test.wish)
+			w.wantRefusal(t, err, rows, passerelle.Invalid, test.field)
+		}
+		rows := w.rows()
+		_, err := w.Cancel(t.Context(), w.domain, 999, withdrawal)
+		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
+		w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable = false })
+		_, err = w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "")
+		var told *passerelle.Error
+		if errors.As(err, &told) && told.Code != "notSupported" {
+			t.Errorf("the code is %s", told.Code)
+		}
+		w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable = true })
+		instant := w.steered("pdng:1h/done", func(d *payment.Draft) { d.Instructions[0].DateType = payment.Instant })
+		rows = w.rows()
+		_, err = w.Cancel(t.Context(), w.domain, instant.ID, withdrawal)
+		w.wantRefusal(t, err, rows, passerelle.Conflict, "", "instant")
+		w.wantBankTold(t, 0, 0)
+	})
+}
+
+// TestLostCancellations is what failures of the call come to, after a loop has
+// asked a bank that answers again.
+func TestLostCancellations(t *testing.T) {
+	cancelling, forgotten := []string{"cancelling client"}, []string{"cancellationRefused bank"}
+	for _, test := range []struct {
+		name   string
+		broken fault
+		notes  []string
+		told   int
+	}{
+		{"no answer, never arrived", before(hangs), forgotten, 0},
+		{"no answer, arrived", after(hangs), cancelling, 1},
+		{"cut before", before(fails(errCut)), forgotten, 0},
+		{"cut after", after(fails(errCut)), cancelling, 1},
+		{"panic after", after(panics), cancelling, 1},
+		{"deaf", before(deaf), forgotten, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				w.AnswerTime = 100 * time.Millisecond
+				p := w.onItsWay()
+				w.line.interrupts(nil, test.broken)
+				stands, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				if stands.State != payment.Pending || stands.Detail != "" {
+					t.Errorf("the payment is %s, %s", stands.State, stands.Detail)
+				}
+				w.line.interrupts(nil, nil)
+				w.leasesLapse()
+				w.runDue(t, w.another(), w.domain, recovered)
+				w.wantNotes(t, p.ID, test.notes...)
+				w.wantBankTold(t, 0, test.told)
+				w.wantAttempt(t, p.ID, "answered")
+				w.runDue(t, w.Initiation, w.later(2*time.Hour), one)
+				w.wantState(t, p.ID, payment.Done)
+			})
+		})
+	}
+}
+
+// TestCancellationNotSent may be tried again.
+func TestCancellationNotSent(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.onItsWay()
+		w.line.interrupts(nil, before(fails(connector.ErrNotSent)))
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		var told *passerelle.Error
+		if !errors.As(err, &told) || told.Kind != passerelle.Unavailable {
+			t.Errorf("the error is %v", err)
+		}
+		if p := w.stored(p.ID); p.CancelCode != "" || p.Detail != "" {
+			t.Errorf("the payment is %q", p.Detail)
+		}
+		w.line.interrupts(nil, nil)
+		stands, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		if stands.Detail != payment.Cancelling {
+			t.Errorf("the payment is %q", stands.Detail)
+		}
+	})
+}
+
+// TestStatesOfCancellation keeps the links back from a cancellation apart.
+func TestStatesOfCancellation(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.onItsWay()
+		cancelling, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		state := w.decide(cancelling, "keep")
+		for name, altered := range map[string]string{"longer": state + "AA", "other payment": "B" + state[1:], "other MAC": state[:len(state)-2] + "AA"} {
+			if _, err := w.Return(t.Context(), w.domain, altered); !errors.Is(err, passerelle.NotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if initiation.FromCancellation(url.QueryEscape("")) {
+			t.Error("nothing is a cancellation")
+		}
+	})
+}
