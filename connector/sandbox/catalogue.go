@@ -126,7 +126,8 @@ var (
 	resumes  = Move{Do: Resume}
 	checks   = Move{Do: Check}
 	cancels  = Move{Do: CancelOrder}
-	monthOn  = days(31)
+	// longOn outlasts the usual 30 days, counted from the next open day.
+	longOn = days(40)
 )
 
 func days(n int64) Move { return Move{Do: Advance, Seconds: n * int64(24*time.Hour/time.Second)} }
@@ -143,8 +144,8 @@ func journeys() []Scenario {
 		scenario("plain", "A payment that the payer approves at the bank and the bank executes.", "done", "", approved),
 		scenario("refused-at-bank", "The payer refuses at the bank.", "refused", payment.CancelledByUser, moves(validate, refuses), actions(payment.Redirect)),
 		scenario("abandoned-by-client", "The client cancels before anybody validated.", "abandoned", payment.CancelledByClient, moves(cancels)),
-		scenario("never-validated", "Nobody ever validates, and the payment expires.", "forgotten", "", moves(monthOn)),
-		scenario("never-approved", "The payer never opens the bank’s page, and the payment expires.", "lapsed", "", moves(validate, monthOn), actions(payment.Redirect)),
+		scenario("never-validated", "Nobody ever validates, and the payment expires.", "forgotten", "", moves(longOn)),
+		scenario("never-approved", "The payer never opens the bank’s page, and the payment expires.", "lapsed", "", moves(validate, longOn), actions(payment.Redirect)),
 		scenario("british", "Pounds to a British account at a bank that knows nothing else.", "done", "", approved, at(41), ofType(payment.Instant, 0), func(s *Scenario) {
 			s.Lines[0].Currency, s.Lines[0].Beneficiary = "GBP", ScenarioAccount{passerelle.SortCode, "00000055779912", "Sandbox Shop"}
 		}),
@@ -166,9 +167,9 @@ func scripted() []Scenario {
 		scenario("label-bug", "The bank fails while the order arrives.", "abandoned", payment.Bug, moves(validate), label("bug - Order 42")),
 		scenario("label-accepted", "The bank accepts and says no more.", "accepted", "", approved, label("pdng/accp - Order 42")),
 		scenario("label-hold", "The bank is silent after the approval, and the payment expires.", "lapsed", "",
-			moves(validate, approves, monthOn), actions(payment.Redirect), label("hold - Order 42")),
+			moves(validate, approves, longOn), actions(payment.Redirect), label("hold - Order 42")),
 		scenario("label-pending-hold", "The bank takes the order and is never heard of again.", "expired", "",
-			moves(validate, approves, monthOn), actions(payment.Redirect), label("pdng/hold - Order 42")),
+			moves(validate, approves, longOn), actions(payment.Redirect), label("pdng/hold - Order 42")),
 		scenario("label-pending-an-hour", "A step that says how long it takes.", "done", "",
 			moves(validate, approves, checks, Move{Do: Advance, Seconds: 3600}), actions(payment.Redirect), label("pdng:1h/done - Order 42")),
 		scenario("label-unknown-word", "What is not understood is passed over, and said in the timeline.", "done", "", approved, label("pdng/what/done - Order 42")),
@@ -191,7 +192,7 @@ func byAmount() []Scenario {
 		return scenario("amount-"+units, shows, path, "", append(change, func(s *Scenario) { s.Lines[0].Amount = units + ".00" })...)
 	}
 	return append(list,
-		amount("7120", "The bank never answers, and the payment expires.", "forgotten", moves(validate, monthOn)),
+		amount("7120", "The bank never answers, and the payment expires.", "forgotten", moves(validate, longOn)),
 		amount("7121", "The bank accepts and says no more.", "accepted", approved),
 		amount("7122", "The payer approves in the bank’s app.", "done", moves(validate, resumes), actions(payment.Decoupled)),
 		amount("7123", "The payer fills in fields.", "done", moves(validate, submits(rightFields)), actions(payment.FillFields)),
@@ -277,10 +278,10 @@ func byUseCase() []Scenario {
 // answered are all pairs of actions in a row, and the other ways to answer.
 func answered() []Scenario {
 	return append(pairs(),
-		scenario("decoupled-refused", "The payer refuses on the phone.", "refused", payment.CancelledByUser, label("actn(decoupled) - x"), moves(validate, refuses), actions(payment.Decoupled)),
-		scenario("decoupled-approved", "The payer approves on the phone before anybody resumes.", "done", "", label("actn(decoupled)/done - x"), moves(validate, approves), actions(payment.Decoupled)),
+		scenario("decoupled-refused", "The payer refuses on the phone.", "refused", payment.CancelledByUser, label("actn(decoupled) - x"), moves(validate, refuses, checks), actions(payment.Decoupled)),
+		scenario("decoupled-approved", "The payer approves on the phone before anybody resumes.", "done", "", label("actn(decoupled)/done - x"), moves(validate, approves, checks), actions(payment.Decoupled)),
 		scenario("decoupled-slow", "The payer has approved when the bank is asked the second time.", "done", "", label("actn(decoupled,2)/done - x"), moves(validate, resumes, resumes), actions(payment.Decoupled)),
-		scenario("decoupled-never", "The payer never answers, and the payment expires.", "lapsed", "", label("actn(decoupled)/hold - x"), moves(validate, resumes, monthOn), actions(payment.Decoupled)),
+		scenario("decoupled-never", "The payer never answers, and the payment expires.", "lapsed", "", label("actn(decoupled)/hold - x"), moves(validate, resumes, longOn), actions(payment.Decoupled)),
 		scenario("fields-at-last", "Two wrong values and then the right ones.", "done", "", label("actn(fields)/done - x"),
 			moves(validate, submits(wrongFields), submits(wrongFields), submits(rightFields)), actions(payment.FillFields)),
 		scenario("fields-wrong", "Three wrong values.", "refused", payment.InvalidValue, label("actn(fields)/done - x"),
@@ -326,7 +327,7 @@ func bulks() []Scenario {
 		})
 	}
 	hold := bulk("hold", "One line of a bulk never ends.", "expired", "", []payment.InstructionState{done, pending}, "done - a", "hold - b")
-	hold.Moves = append(hold.Moves, monthOn)
+	hold.Moves = append(hold.Moves, longOn)
 	mixed := scenario("bulk-amounts", "Lines of a bulk are steered by their amounts too.", "partial", "", approved, states(done, rejected, accepted),
 		lines(euros("5.00", "a"), euros("7102.00", "b"), euros("7121.00", "c")))
 	return []Scenario{
@@ -451,6 +452,6 @@ func odd() []Scenario {
 		scenario("odd-markup", "A message full of markup.", "refused", payment.BankMessage, label("html - x"), approved),
 		scenario("odd-megabyte", "A message of a megabyte.", "refused", payment.BankMessage, label("mega - x"), approved),
 		scenario("odd-late", "The bank answers after the payment expired.", "expired", "", label("pdng/late(insufficientFunds) - x"), redirect,
-			moves(validate, approves, checks, monthOn, days(90), checks)),
+			moves(validate, approves, checks, longOn, days(90), checks)),
 	}
 }
