@@ -229,10 +229,10 @@ func TestBadFields(t *testing.T) {
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.steered("actn(psu)/done")
-		w.line.interrupts(before(fails(errCut)), nil)
+		doomed := w.another()
+		w.line.interrupts(before(dies), nil)
+		survives(func() { _, _ = doomed.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true)) })
 		w.line.breaks(nil, before(fails(errCut)))
-		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
-		must(t, err)
 		for _, state := range []string{"open", "unknown"} {
 			w.wantAttempt(t, p.ID, state)
 			rows := w.rows()
@@ -241,8 +241,11 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 					_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(false))
 					return err
 				},
-				"cancel":   func() error { _, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal); return err },
-				"simulate": func() error { _, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.Simulation{State: payment.Pending}); return err },
+				"cancel": func() error { _, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal); return err },
+				"simulate": func() error {
+					_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.Simulation{State: payment.Pending})
+					return err
+				},
 			} {
 				err := try()
 				var told *passerelle.Error
@@ -299,7 +302,7 @@ func TestLostAnswers(t *testing.T) {
 					if stands.State != payment.Validating {
 						t.Errorf("answered is %s", stands.State)
 					}
-					w.wantAttempt(t, p.ID, "open")
+					w.wantAttempt(t, p.ID, "unknown")
 					w.line.interrupts(nil, nil)
 					w.leasesLapse()
 					w.runDue(t, w.another(), w.domain, recovered)

@@ -97,7 +97,7 @@ func TestDeathInALoop(t *testing.T) {
 				must(t, err)
 				for range 2 {
 					w.runDue(t, w.Initiation, w.domain, recovered)
-					w.wantAttempt(t, id, "open")
+					w.wantAttempt(t, id, "unknown")
 				}
 				w.line.breaks(nil, nil)
 				w.rescue(t, id, "open")
@@ -221,15 +221,15 @@ func TestOutcomes(t *testing.T) {
 		sent    int64
 		cause   payment.Cause
 	}{
-		{name: "no answer, never arrived", broken: before(hangs), state: payment.Created, attempt: "open"},
-		{name: "no answer, arrived", broken: after(hangs), state: payment.Created, attempt: "open", sent: 1},
-		{name: "cut before", broken: before(fails(errCut)), state: payment.Created, attempt: "open"},
-		{name: "cut after", broken: after(fails(errCut)), state: payment.Created, attempt: "open", sent: 1},
-		{name: "panic before", broken: before(panics), state: payment.Created, attempt: "open"},
-		{name: "panic after", broken: after(panics), state: payment.Created, attempt: "open", sent: 1},
-		{name: "no report at all", broken: after(fails(nil)), state: payment.Created, attempt: "open", sent: 1},
-		{name: "garbage", broken: answers(payment.Report{Status: "%&§", Raw: "\x00"}), state: payment.Created, attempt: "open"},
-		{name: "unknown order", broken: before(fails(connector.ErrUnknownOrder)), state: payment.Created, attempt: "open"},
+		{name: "no answer, never arrived", broken: before(hangs), state: payment.Created, attempt: "unknown"},
+		{name: "no answer, arrived", broken: after(hangs), state: payment.Created, attempt: "unknown", sent: 1},
+		{name: "cut before", broken: before(fails(errCut)), state: payment.Created, attempt: "unknown"},
+		{name: "cut after", broken: after(fails(errCut)), state: payment.Created, attempt: "unknown", sent: 1},
+		{name: "panic before", broken: before(panics), state: payment.Created, attempt: "unknown"},
+		{name: "panic after", broken: after(panics), state: payment.Created, attempt: "unknown", sent: 1},
+		{name: "no report at all", broken: after(fails(nil)), state: payment.Created, attempt: "unknown", sent: 1},
+		{name: "garbage", broken: answers(payment.Report{Status: "%&§", Raw: "\x00"}), state: payment.Created, attempt: "unknown"},
+		{name: "unknown order", broken: before(fails(connector.ErrUnknownOrder)), state: payment.Created, attempt: "unknown"},
 		{
 			name: "refused", broken: before(fails(errors.Join(errors.New("bank"), refusal))),
 			state: payment.Rejected, code: payment.InsufficientFunds, attempt: "answered",

@@ -78,6 +78,15 @@ var refusals = map[payment.Action]struct {
 // count in milliseconds.
 const atOnce = -time.Millisecond
 
+// hurry is how soon the bank may be asked after a call that failed: at once,
+// but for a call that may still be under way.
+func (t conversation) hurry(why error) time.Duration {
+	if errors.Is(why, errDeaf) {
+		return t.patience()
+	}
+	return atOnce
+}
+
 // patience is how long to wait before the next question about an attempt:
 // longer each time.
 func (t conversation) patience() time.Duration {

@@ -228,12 +228,13 @@ func (i *Initiation) send(ctx context.Context, t conversation, put question) (*p
 }
 
 // undecided leaves the outcome to a loop, if it is not another caller's. The
-// loop need not wait for the lease, since nobody is waiting for the bank any more.
+// loop need not wait for the lease, since nobody is waiting for the bank any
+// more, unless the call goes on nobody knows how long.
 func (i *Initiation) undecided(ctx context.Context, t conversation, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
 			"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
-		if err := i.doubt(ctx, t, atOnce); err != nil {
+		if err := i.doubt(ctx, t, t.hurry(why)); err != nil {
 			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", t.payment.ID, "error", err)
 		}
 	}

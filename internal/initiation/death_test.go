@@ -1,0 +1,181 @@
+package initiation_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+// deaths are the places at which a process can die when the bank is to be told
+// more about an order it has, with what it leaves: whether the attempt is there
+// and answered, and how often the bank was told.
+var deaths = []struct {
+	name    string
+	dies    func(w *world, i *initiation.Initiation)
+	attempt string
+	told    int
+}{
+	{"before the bank", func(w *world, _ *initiation.Initiation) { w.line.interrupts(before(dies), before(dies)) }, "open", 0},
+	{"after the bank", func(w *world, _ *initiation.Initiation) { w.line.interrupts(after(dies), after(dies)) }, "open", 1},
+	{"after the second write", func(_ *world, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
+}
+
+// doomed is a process that is going to die in such a place, under leases that
+// lapse at once.
+func (w *world) doomed(dies func(*world, *initiation.Initiation)) *initiation.Initiation {
+	w.t.Helper()
+	i := w.another()
+	i.Lease = lapsed
+	dies(w, i)
+	return i
+}
+
+// TestDeathInAnAnswer kills a process in the middle of an answer, yes or no. A
+// second process finds out, and the bank is never told twice by the service; the
+// payer whose answer was lost may give it again.
+func TestDeathInAnAnswer(t *testing.T) {
+	for _, death := range deaths {
+		for _, yes := range []bool{true, false} {
+			t.Run(death.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
+				onEach(t, func(t *testing.T, w *world) {
+					p := w.steered("actn(psu)/done")
+					doomed := w.doomed(death.dies)
+					if survives(func() { _, _ = doomed.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes)) }) {
+						t.Fatal("the process lives")
+					}
+					w.wantAttempt(t, p.ID, death.attempt)
+					w.wantBankTold(t, death.told, 0)
+					w.line.interrupts(nil, nil)
+					w.afterDeath(t, p, death.attempt)
+					w.wantBankTold(t, death.told, 0)
+					if yes && death.told == 0 {
+						_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes))
+						must(t, err)
+						w.wantBankTold(t, 1, 0)
+					}
+					want := map[bool]payment.State{true: payment.Done, false: payment.Rejected}[yes]
+					w.wantState(t, p.ID, want)
+					w.wantSubmissions(t, p.ID, 1)
+				})
+			})
+		}
+	}
+}
+
+// afterDeath has another process do what a death left.
+func (w *world) afterDeath(t *testing.T, p *payment.Payment, attempt string) {
+	t.Helper()
+	want := none
+	if attempt == "open" {
+		want = recovered
+	}
+	next := w.another()
+	w.runDue(t, next, w.domain, want)
+	w.runDue(t, next, w.domain, none)
+	w.wantAttempt(t, p.ID, "answered")
+}
+
+// TestDeathInACancellation does the same to a cancellation. One that the bank
+// never heard of is forgotten and may be asked for again.
+func TestDeathInACancellation(t *testing.T) {
+	for _, death := range deaths {
+		if death.name == "after the second write" {
+			death.dies = nil // asking for it is no event, and wakes nobody
+		}
+		for _, bank := range []string{"", "Sandbox Quick Cancellation"} {
+			t.Run(death.name+bank, func(t *testing.T) {
+				onEach(t, func(t *testing.T, w *world) {
+					if bank != "" {
+						w.through(bank)
+					}
+					p := w.onItsWay()
+					if death.dies != nil {
+						doomed := w.doomed(death.dies)
+						if survives(func() { _, _ = doomed.Cancel(t.Context(), w.domain, p.ID, withdrawal) }) {
+							t.Fatal("the process lives")
+						}
+						w.wantAttempt(t, p.ID, death.attempt)
+						w.wantBankTold(t, 0, death.told)
+						w.line.interrupts(nil, nil)
+						w.afterDeath(t, p, death.attempt)
+						w.wantBankTold(t, 0, death.told)
+					}
+					w.cancelToTheEnd(t, p)
+				})
+			})
+		}
+	}
+}
+
+// cancelToTheEnd asks for a cancellation if there is none, and approves it.
+func (w *world) cancelToTheEnd(t *testing.T, p *payment.Payment) {
+	t.Helper()
+	if now := w.stored(p.ID); now.State == payment.Pending && now.Detail == "" {
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+	}
+	if now := w.stored(p.ID); now.Detail == payment.Cancelling {
+		_, err := w.Return(t.Context(), w.domain, w.decide(now, "cancel"))
+		must(t, err)
+	}
+	if now := w.stored(p.ID); now.State != payment.Rejected || now.ErrorCode != payment.CancelledByClient {
+		t.Errorf("the payment is %s with %q", now.State, now.ErrorCode)
+	}
+	w.wantBankTold(t, 0, 1)
+	w.wantSubmissions(t, p.ID, 1)
+}
+
+// TestDeathWhileAnAnswerIsRecovered kills the process that recovers an answer,
+// and then the one after it.
+func TestDeathWhileAnAnswerIsRecovered(t *testing.T) {
+	for name, death := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				p := w.steered("actn(psu)/done")
+				w.line.interrupts(after(fails(errCut)), nil)
+				w.Lease = lapsed
+				_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
+				must(t, err)
+				w.line.breaks(nil, death)
+				for range 2 {
+					w.runDue(t, w.Initiation, w.domain, recovered)
+					w.wantAttempt(t, p.ID, "unknown")
+				}
+				w.line.breaks(nil, nil)
+				w.runDue(t, w.another(), w.domain, recovered)
+				w.wantState(t, p.ID, payment.Done)
+				w.wantBankTold(t, 1, 0)
+			})
+		})
+	}
+}
+
+// TestSealedFieldsAreDoubted spoils what an order was sent with: nobody can
+// speak with the bank, and nobody tries again and again.
+func TestSealedFieldsAreDoubted(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.line.breaks(before(fails(errCut)), nil)
+		id := w.create(1)
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.line.breaks(nil, nil)
+		followed := w.sent(1)
+		w.execute(`UPDATE attempt SET fields = (SELECT secret_hash FROM client LIMIT 1)`)
+		w.leasesLapse()
+		w.line.used()
+		w.runDue(t, w.Initiation, w.later(time.Minute), initiation.Done{Checked: 1, Recovered: 1})
+		w.wantLogged(t, "does not open")
+		w.wantState(t, followed.ID, payment.Validating)
+		for range 3 {
+			w.runDue(t, w.Initiation, w.later(time.Minute), none)
+		}
+		until := column[int64](w, `SELECT lease_until FROM attempt WHERE payment_id = $1`, int64(id))[0]
+		state := column[string](w, `SELECT state FROM attempt WHERE payment_id = $1`, int64(id))[0]
+		if wait := time.Until(time.UnixMicro(until)); wait < 10*time.Second || state != "unknown" || w.line.used() != 0 {
+			t.Errorf("the attempt is %s and looked at again in %v", state, wait)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package initiation_test
+
+import (
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/internal/settings"
+	"passerelle/payment"
+)
+
+const day = 24 * time.Hour
+
+var lapse = initiation.Done{Expired: 1}
+
+// TestExpiry lets each kind of payment wait for as long as it may, a moment
+// longer, and twice that.
+func TestExpiry(t *testing.T) {
+	deferred := func(d *payment.Draft) {
+		in := &d.Instructions[0]
+		in.DateType = payment.Deferred
+		in.ExecutionDate, _ = passerelle.ParseDate("execution_date", "2026-12-24")
+	}
+	instant := func(d *payment.Draft) { d.Instructions[0].DateType = payment.Instant }
+	midnight := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name, days string
+		validated  bool
+		kind       func(*payment.Draft)
+		after      time.Duration
+	}{
+		{name: "created", days: "30", after: 30 * day},
+		{name: "created, in a domain that waits less", days: "2", after: 2 * day},
+		{name: "validated", days: "30", validated: true, kind: instant, after: 30 * day},
+		{name: "deferred", days: "30", validated: true, kind: deferred, after: midnight.Sub(noon) + 30*day},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				w.set(settings.ExpireDays, test.days)
+				w.line.breaks(nil, before(fails(errCut)))
+				id := w.expiring(test.validated, test.kind)
+				w.quiet()
+				w.runDue(t, w.Initiation, w.later(test.after-time.Microsecond), none)
+				w.runDue(t, w.Initiation, w.later(test.after), lapse)
+				w.wantState(t, id, payment.Expired)
+				w.wantCause(t, id, payment.Cause{Trigger: payment.Lapsed, Actor: payment.ByService})
+				w.runDue(t, w.Initiation, w.later(2*test.after), none)
+				events := w.told(id)
+				if last := events[len(events)-1]; last.State != payment.Expired || last.Action != "" {
+					t.Errorf("receivers are told %+v", last)
+				}
+			})
+		})
+	}
+}
+
+func (w *world) expiring(validated bool, kind func(*payment.Draft)) passerelle.PaymentID {
+	if kind == nil {
+		kind = func(*payment.Draft) {}
+	}
+	if validated {
+		return w.steered("actn(redirect)/done", kind).ID
+	}
+	p, err := w.Create(w.t.Context(), w.domain, initiation.Creation{By: w.client.ID, Draft: draft(1, kind)})
+	must(w.t, err)
+	return p.ID
+}
+
+// quiet keeps the loop from asking banks.
+func (w *world) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
+
+// TestNothingExpires in a domain that says so.
+func TestNothingExpires(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.set(settings.ExpireDays, "0")
+		id := w.create(1)
+		w.runDue(t, w.Initiation, w.later(10000*day), none)
+		w.wantState(t, id, payment.Created)
+	})
+}
+
+// TestExpirySkipsOpenAttempts waits for a bank that may just be answering, and
+// no longer for one of which nobody knows.
+func TestExpirySkipsOpenAttempts(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.create(1)
+		w.line.breaks(before(dies), before(fails(errCut)))
+		survives(func() { _, _ = w.Validate(t.Context(), w.domain, id, validated()) })
+		w.wantAttempt(t, id, "open")
+		w.runDue(t, w.Initiation, w.later(31*day), none)
+		w.wantState(t, id, payment.Created)
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, w.domain, recovered)
+		w.wantAttempt(t, id, "unknown")
+		w.runDue(t, w.Initiation, w.later(31*day), lapse)
+		w.wantState(t, id, payment.Expired)
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, w.later(31*day), recovered)
+		w.wantAttempt(t, id, "answered")
+	})
+}
+
+// TestManyExpire needs more than one pass.
+func TestManyExpire(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for range 40 {
+			w.create(1)
+		}
+		w.runDue(t, w.Initiation, w.later(31*day), initiation.Done{Expired: 32})
+		w.runDue(t, w.Initiation, w.later(31*day), initiation.Done{Expired: 8})
+		w.runDue(t, w.Initiation, w.later(31*day), none)
+	})
+}
