@@ -38,10 +38,15 @@ type Page struct {
 	// Refresh reloads the page after a while, or goes to RefreshTo.
 	Refresh   time.Duration
 	RefreshTo string
+	// Fallback reloads the page after a while where Module is not run.
+	Fallback time.Duration
 }
 
 // Say is the text of a key in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
+
+// FallbackSeconds is Fallback as a template writes it.
+func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 
 // Pages are templates ready to be sent.
 type Pages struct {

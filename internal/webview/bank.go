@@ -83,6 +83,20 @@ func find(all []bank, uuid string) (bank, bool) {
 // bankName is the name of the bank that was chosen, empty when it is one that
 // this program no longer has.
 func (w *Webview) bankName(v *visit, p *payment.Payment) string {
-	profile, _ := w.Initiation.Chosen(v.domain, p)
-	return profile.Name
+	for _, profile := range w.Initiation.Initiators(v.domain) {
+		if profile.UUID == p.Connector {
+			return profile.Name
+		}
+	}
+	return ""
+}
+
+// settings are what the bank that was chosen can do, or nil.
+func (w *Webview) settings(v *visit, p *payment.Payment) *payment.Settings {
+	for _, profile := range w.Initiation.Initiators(v.domain) {
+		if profile.UUID == p.Connector {
+			return profile.Payments
+		}
+	}
+	return nil
 }

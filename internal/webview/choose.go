@@ -1,21 +1,14 @@
 package webview
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"net/url"
-	"strings"
+	"strconv"
 
 	"passerelle"
 	"passerelle/internal/initiation"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
-
-// maxForm is far more than all that a form of ours can hold.
-const maxForm = 64 << 10
 
 // manyBanks is from how many banks on a list is easier to search than to read.
 const manyBanks = 9
@@ -26,8 +19,11 @@ type draft struct {
 	Fields map[string]string
 	// Holder and Number are the payer's account.
 	Holder, Number string
-	// Problem is the key of the text that says what is wrong with it.
-	Problem string
+	// Terms is the number of the terms that were shown.
+	Terms int64
+	// Problem is the key of the text that says what is wrong with it, and Wrong
+	// the field at fault, if it is one.
+	Problem, Wrong string
 }
 
 // chooseBody is what the page shows on which a payment is ordered.
@@ -37,14 +33,18 @@ type chooseBody struct {
 	draft
 	Title, Action string
 	Banks         []bank
-	// Only is the one bank that is left to choose, with what it asks for.
-	Only *bank
+	// Only is the one bank that is left to choose, and Questions what it asks.
+	Only      *bank
+	Questions []question
+	// InForce are the terms that are accepted by going on.
+	InForce initiation.Terms
 	// Others leads to the list again, when there is more on it.
 	Others string
 	// Search is set when the list is too long to be read.
 	Search bool
-	// Leave is the way back to the site that asked.
-	Leave string
+	// Leave is the way back to the site that asked, and Cancel the way to say
+	// that the payment is not to be made at all.
+	Leave, Cancel string
 }
 
 // choose shows what is to be paid, and the banks it can be paid with.
@@ -53,10 +53,15 @@ func (w *Webview) choose(v *visit, s *visitor, d draft) error {
 	if err != nil {
 		return err
 	}
+	terms, err := w.Initiation.Terms(v.context(), v.domain, v.words.Lang)
+	if err != nil {
+		return err
+	}
 	all, chosen := w.banks(v, s.payment)
 	body := chooseBody{
-		frame: f, summary: newSummary(v, s.payment), draft: d, Title: v.words.Say("choose.title"),
-		Action: v.address(s.payment.ID), Banks: all, Search: len(all) >= manyBanks, Leave: s.giveUp(),
+		frame: f, summary: newSummary(v, s.payment), draft: d, Title: v.words.Say("choose.title"), InForce: terms,
+		Action: v.address(s.payment.ID), Banks: all, Search: len(all) >= manyBanks,
+		Leave: s.giveUp(), Cancel: w.cancelAddress(v, s.payment),
 	}
 	body.narrow(chosen)
 	return w.sendChoice(v, s, body)
@@ -78,54 +83,25 @@ func (b *chooseBody) narrow(chosen string) {
 	if !found {
 		return
 	}
-	b.Only, b.Search = &only, false
+	b.Only, b.Search, b.Questions = &only, false, questions(only.Fields, b.Fields, b.Wrong)
 	if len(b.Banks) > 1 {
 		b.Others = b.Action + "&bank=" + listed
 	}
 }
 
 func (w *Webview) sendChoice(v *visit, s *visitor, body chooseBody) error {
-	page := web.Page{
-		Name: "choose", Words: v.words, Title: body.Title, Body: body, Simulated: v.domain.Kind == passerelle.Sandbox,
-		FormTargets: w.formTargets(v, s),
-	}
+	page := w.page(v, s, "choose", body.Title, body, body.Problem)
 	if len(body.Banks) == 0 {
 		page.Name, page.Title = "nobank", v.words.Say("nobank.title")
 	}
 	if body.Search {
 		page.Module = "filter.mjs"
 	}
-	if body.Problem != "" {
-		page.Status = http.StatusUnprocessableEntity
-	}
 	return pages.Send(v.writer, page)
 }
 
-// formTargets are where ordering the payment may lead at once: to the client,
-// when the bank refuses or needs nothing more. The bank's own site is not among
-// them, because nobody knows it yet; a page of ours leads there.
-func (w *Webview) formTargets(v *visit, s *visitor) []string {
-	client := web.Origin(s.payment.ClientRedirectURI)
-	if client == web.Origin(v.domain.BaseURL) {
-		return nil
-	}
-	return []string{client}
-}
-
-// submit orders the payment with the bank that was chosen. Whatever comes of
-// it, the payment's page shows it.
-func (w *Webview) submit(v *visit) error {
-	if web.Forged(v.request) {
-		return errForeign
-	}
-	s, err := w.resume(v)
-	if err != nil {
-		return err
-	}
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+// pay orders the payment with the bank that was chosen.
+func (w *Webview) pay(v *visit, s *visitor, form url.Values) error {
 	all, _ := w.banks(v, s.payment)
 	d := readDraft(form)
 	chosen, found := find(all, d.Bank)
@@ -140,19 +116,6 @@ func (w *Webview) submit(v *visit) error {
 	return w.order(v, s, d.choice(chosen, v.returnURL(s.payment.ID)), d)
 }
 
-// form reads the body of a request, and nothing from its address.
-func (v *visit) form() (url.Values, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(v.writer, v.request.Body, maxForm))
-	if err != nil {
-		return nil, errForm
-	}
-	form, err := url.ParseQuery(string(raw))
-	if err != nil {
-		return nil, errForm
-	}
-	return form, nil
-}
-
 // retry shows the form again, unless there is nothing left to choose.
 func (w *Webview) retry(v *visit, s *visitor, d draft) error {
 	if s.payment.State != payment.Created {
@@ -162,13 +125,10 @@ func (w *Webview) retry(v *visit, s *visitor, d draft) error {
 }
 
 func readDraft(form url.Values) draft {
-	d := draft{Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: map[string]string{}}
-	for name := range form {
-		if field, ok := strings.CutPrefix(name, "field."); ok {
-			d.Fields[field] = form.Get(name)
-		}
+	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // no number is no terms
+	return draft{
+		Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: fieldValues(form), Terms: terms,
 	}
-	return d
 }
 
 // choice is a draft in the words of the use case. Without own fields to ask
@@ -176,12 +136,7 @@ func readDraft(form url.Values) draft {
 func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	choice := initiation.Choice{Connector: chosen.UUID, WebviewURL: webviewURL, Validated: true}
 	if len(chosen.Fields) > 0 {
-		choice.Fields = map[string]string{}
-		for _, field := range chosen.Fields {
-			if value := strings.TrimSpace(d.Fields[field.Name]); value != "" {
-				choice.Fields[field.Name] = value
-			}
-		}
+		choice.Fields = d.Fields
 	}
 	if chosen.Account != "" {
 		choice.Payer = &passerelle.Account{Scheme: chosen.Account, Identification: d.Number, Label: d.Holder}
@@ -189,39 +144,16 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	return choice
 }
 
-// order sends the order and then the browser to where the payment stands. When
-// somebody else ordered it meanwhile, that is where it stands.
+// order sends the order, for which the payer has accepted the terms, and then
+// the browser to where the payment stands.
 func (w *Webview) order(v *visit, s *visitor, choice initiation.Choice, d draft) error {
-	_, err := w.Initiation.Validate(v.context(), v.domain, s.payment.ID, choice)
-	if d.Problem = problem(err); d.Problem != "" {
+	_, err := w.Initiation.AcceptTerms(v.context(), v.domain, s.payment.ID, d.Terms)
+	if err == nil {
+		_, err = w.Initiation.Validate(v.context(), v.domain, s.payment.ID, choice)
+	}
+	if told := problemOf(err); told.key != "" {
+		d.Problem, d.Wrong = told.key, told.field
 		return w.retry(v, s, d)
 	}
-	if err != nil && !errors.Is(err, passerelle.Conflict) {
-		return fmt.Errorf("order payment %d: %w", s.payment.ID, err)
-	}
-	web.Redirect(v.writer, v.address(s.payment.ID)+"&step="+stepOnward)
-	return nil
-}
-
-// problems say, for the beginning of the name of a field at fault, which text
-// tells the payer about it.
-var problems = []struct{ field, key string }{
-	{"connector_uuid", "problem.bank"},
-	{"fields.", "problem.field"},
-	{"payer", "problem.account"},
-}
-
-// problem is the key of the text for an error that the payer can mend, or
-// nothing.
-func problem(err error) string {
-	var told *passerelle.Error
-	if !errors.As(err, &told) || told.Kind != passerelle.Invalid {
-		return ""
-	}
-	for _, p := range problems {
-		if strings.HasPrefix(told.Field, p.field) {
-			return p.key
-		}
-	}
-	return ""
+	return w.proceed(v, s, err, stepOnward)
 }

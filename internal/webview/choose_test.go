@@ -44,7 +44,7 @@ func TestBanksAreChosenFromAList(t *testing.T) {
 		if strings.Contains(got.body, "<script") || strings.Contains(got.header.Get("Content-Security-Policy"), "script-src") {
 			t.Error("a short list needs no script")
 		}
-		if got := s.post(t, page, "same-origin", url.Values{"bank": {"bank-1"}}); got.location != page+"&step=onward" {
+		if got := s.post(t, page, "same-origin", url.Values{"bank": {"bank-1"}, "terms": {"1"}}); got.location != page+"&step=onward" {
 			t.Errorf("choosing a bank was answered with %d to %q", got.status, got.location)
 		}
 	})
@@ -78,7 +78,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 			t.Error("the page asks for what is not required")
 		}
 		complete := url.Values{
-			"bank": {"bank-0"}, "complete": {"1"}, "holder": {"Anne <Martin>"}, "number": {"FR76 3000 6000 0112 3456 7890 189"},
+			"bank": {"bank-0"}, "complete": {"1"}, "terms": {"1"}, "holder": {"Anne <Martin>"}, "number": {"FR76 3000 6000 0112 3456 7890 189"},
 			"field.login": {"12345"}, "field.kind": {"private"},
 		}
 		for missing, problem := range map[string]string{

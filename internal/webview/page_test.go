@@ -127,20 +127,20 @@ func TestEveryStateHasItsPage(t *testing.T) {
 		name    string
 		reports []payment.Report
 		// page is a text of the page shown; without one the payer is sent back
-		// with state and code.
-		page        string
-		state, code string
+		// to an address, with state and code.
+		page            string
+		at, state, code string
 	}{
 		{name: "created", page: "Pay by bank transfer"},
 		{name: "redirect", reports: ask(payment.Redirect), page: "Go to the bank"},
 		{name: "decoupled", reports: ask(payment.Decoupled), page: "Approve in your banking app"},
-		{name: "fields", reports: ask(payment.FillFields), page: "Waiting for your bank"},
-		{name: "psu validation", reports: ask(payment.PSUValidation), page: "Waiting for your bank"},
-		{name: "confirm", reports: ask(payment.Confirm), state: "validating"},
-		{name: "pending", reports: []payment.Report{{Status: payment.Processing}}, state: "pending"},
-		{name: "done", reports: []payment.Report{{Status: payment.Settled}}, state: "done"},
-		{name: "accepted", reports: []payment.Report{{Status: payment.Settled, Lines: line(payment.InstructionAccepted)}}, state: "accepted"},
-		{name: "rejected", reports: []payment.Report{refused}, state: "rejected", code: "insufficientFunds"},
+		{name: "fields", reports: ask(payment.FillFields), page: "Your bank asks for more"},
+		{name: "psu validation", reports: ask(payment.PSUValidation), page: "Yes, pay"},
+		{name: "confirm", reports: ask(payment.Confirm), at: "/back", state: "validating"},
+		{name: "pending", reports: []payment.Report{{Status: payment.Processing}}, at: "/back", state: "pending"},
+		{name: "done", reports: []payment.Report{{Status: payment.Settled}}, at: "/back", state: "done"},
+		{name: "accepted", reports: []payment.Report{{Status: payment.Settled, Lines: line(payment.InstructionAccepted)}}, at: "/back", state: "accepted"},
+		{name: "rejected", reports: []payment.Report{refused}, at: "/sorry", state: "rejected", code: "insufficientFunds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, nil, func(t *testing.T, s *stack) {
@@ -153,7 +153,7 @@ func TestEveryStateHasItsPage(t *testing.T) {
 						t.Errorf("answered %d, want a page with %q: %s", got.status, c.page, got.body)
 					}
 					if c.page == "" {
-						checkBack(t, got, p.ID, c.state, c.code)
+						checkBack(t, got, c.at, p.ID, url.Values{"payment_state": {c.state}, "error_code": {c.code}})
 					}
 				}
 			})
@@ -172,31 +172,38 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 		s.report(t, bulk, payment.Report{Status: payment.Settled, Lines: []payment.Line{
 			{Position: 0, State: payment.InstructionDone}, {Position: 1, State: payment.InstructionRejected, Code: payment.InvalidBeneficiary},
 		}})
-		checkBack(t, s.get(t, s.open(t, bulk.ID, nil)), bulk.ID, "partial", "")
+		checkBack(t, s.get(t, s.open(t, bulk.ID, nil)), "/back", bulk.ID, url.Values{"payment_state": {"partial"}})
 		late := s.create(t, nil)
 		steps, err := late.Expire(time.Now())
 		must(t, err)
 		s.keep(t, late, steps)
-		checkBack(t, s.get(t, s.open(t, late.ID, nil)), late.ID, "expired", "")
+		page := s.open(t, late.ID, url.Values{"redirect_uri": {"https://shop.example/sorry"}})
+		checkBack(t, s.get(t, page), "/sorry", late.ID, url.Values{"payment_state": {"expired"}})
 	})
 }
 
-// checkBack holds an answer to the way back to the client.
-func checkBack(t *testing.T, got answer, id passerelle.PaymentID, state, code string) {
+// checkBack holds an answer to the way back to the client: the path there, and
+// what travels along. Empty values do not.
+func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, told url.Values) {
 	t.Helper()
-	want := url.Values{"id_payment": {number(id)}, "payment_state": {state}, "state": {"a&b=ü"}}
-	if code != "" {
-		want.Set("error_code", code)
+	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
+	for name := range told {
+		if value := told.Get(name); value != "" {
+			want.Set(name, value)
+		}
 	}
-	if location := "https://shop.example/back?" + want.Encode(); got.status != http.StatusSeeOther || got.location != location {
-		t.Errorf("answered %d to %q, want 303 to %q", got.status, got.location, location)
+	if location := "https://shop.example" + path + "?" + want.Encode(); got.status != http.StatusSeeOther || got.location != location {
+		t.Errorf("answered %d to %q, want 303 to %q: %s", got.status, got.location, location, got.body)
 	}
 }
 
 func TestTheWholeWayThroughTheBank(t *testing.T) {
-	for decision, end := range map[string]struct{ state, code string }{
-		"approve": {"done", ""},
-		"refuse":  {"rejected", "CancelledByUser"},
+	for decision, end := range map[string]url.Values{
+		"approve": {"payment_state": {"done"}},
+		"refuse": {
+			"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"},
+			"bank_message": {"The payer refused the payment at the bank."},
+		},
 	} {
 		t.Run(decision, func(t *testing.T) {
 			each(t, nil, func(t *testing.T, s *stack) {
@@ -216,7 +223,7 @@ func TestTheWholeWayThroughTheBank(t *testing.T) {
 					t.Fatalf("the callback sent the payer with %d to %q, want %q", callback.status, callback.location, s.origin+page)
 				}
 				must(t, s.settle(t))
-				checkBack(t, s.get(t, callback.location), p.ID, end.state, end.code)
+				checkBack(t, s.get(t, callback.location), "/back", p.ID, end)
 			})
 		})
 	}
@@ -249,7 +256,7 @@ func (s *stack) form(t *testing.T, page string) url.Values {
 	if found == nil {
 		t.Fatal("the page has no bank to choose")
 	}
-	return url.Values{"bank": {found[1]}, "complete": {"1"}}
+	return url.Values{"bank": {found[1]}, "complete": {"1"}, "terms": {"1"}}
 }
 
 func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
@@ -278,9 +285,7 @@ func (silent) Initiate(context.Context, connector.Order) (payment.Report, error)
 func TestABankWithoutAnAnswerIsWaitedFor(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		able := s.Connectors.Initiators()[0]
-		registry, err := connector.NewRegistry(silent{bank{able, able.Profile()}})
-		must(t, err)
-		s.Connectors = registry
+		s.offer(t, silent{bank{able, able.Profile()}})
 		page := s.open(t, s.create(t, nil).ID, nil)
 		form := s.form(t, page)
 		for range 2 {

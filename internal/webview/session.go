@@ -156,25 +156,3 @@ func (v *visit) inLanguage(lang string, id passerelle.PaymentID) string {
 func (v *visit) returnURL(id passerelle.PaymentID) string {
 	return web.Origin(v.domain.BaseURL) + v.address(id)
 }
-
-// leave is the address at which the client receives the payer of a payment as
-// it now stands.
-func (s *visitor) leave() string { return s.leaveTo(s.payment.ClientRedirectURI) }
-
-// giveUp is where a payer goes who cannot pay here.
-func (s *visitor) giveUp() string {
-	return s.leaveTo(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI))
-}
-
-func (s *visitor) leaveTo(uri string) string {
-	query := url.Values{"id_payment": {paymentText(s.payment.ID)}, "payment_state": {string(s.payment.State)}}
-	for name, value := range map[string]string{
-		"state":      cmp.Or(s.payment.ClientState, s.State),
-		"error_code": string(s.payment.ErrorCode),
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return uri + "?" + query.Encode()
-}

@@ -43,6 +43,8 @@ type stack struct {
 	client  store.Client
 	origin  string
 	browser *http.Client
+	// simulated is the bank behind all connectors.
+	simulated *sandbox.Bank
 }
 
 // each runs a subtest on each kind of database, with a stack of its own.
@@ -63,12 +65,12 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	server := httptest.NewUnstartedServer(nil)
 	s := &stack{origin: "http://" + server.Listener.Addr().String(), access: &access.Access{DB: db, Now: time.Now}}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	simulated := &sandbox.Bank{
+	s.simulated = &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: db}, Base: func(passerelle.DomainID) string { return s.origin },
 		MAC: ring.MAC, Timing: sandbox.CI, Log: log,
 	}
 	s.Initiation = &initiation.Initiation{
-		DB: db, Connectors: connectors(t, simulated, tune), Random: rand.Reader, Now: time.Now, MAC: ring.MAC, Wake: func() {}, Log: log,
+		DB: db, Connectors: connectors(t, s.simulated, tune), Random: rand.Reader, Now: time.Now, MAC: ring.MAC, Wake: func() {}, Log: log,
 	}
 	s.populate(t)
 	pages := webview.New(webview.Config{
@@ -77,7 +79,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	})
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/sandbox/bank/") {
-			simulated.Pages().ServeHTTP(w, r)
+			s.simulated.Pages().ServeHTTP(w, r)
 			return
 		}
 		pages.ServeHTTP(w, r)
@@ -111,6 +113,14 @@ func connectors(t *testing.T, simulated *sandbox.Bank, tune func(connector.Profi
 	registry, err := connector.NewRegistry(all...)
 	must(t, err)
 	return registry
+}
+
+// offer replaces the banks.
+func (s *stack) offer(t *testing.T, all ...connector.Connector) {
+	t.Helper()
+	registry, err := connector.NewRegistry(all...)
+	must(t, err)
+	s.Connectors = registry
 }
 
 func (s *stack) domainOf(ctx context.Context, host string) (passerelle.Domain, error) {

@@ -1,6 +1,6 @@
 // Package webview is the payer's side of a payment: the pages on which a person
-// sees what is to be paid, chooses a bank, waits, and is sent on to the bank or
-// back to the site that asked.
+// sees what is to be paid, chooses a bank, gives it what it asks for, waits,
+// cancels, and is sent on to the bank or back to the site that asked.
 //
 // It owns the addresses of these pages, the cookie that stands for the right to
 // see one payment, and which page a payment in a given state is shown on. That
@@ -114,9 +114,17 @@ type visit struct {
 	// lang is the language of the address; Words are the texts shown.
 	lang  string
 	words web.Words
+	// problem is what is wrong with the form that was sent, and given what was
+	// filled in, for the page on which it is shown again.
+	problem problem
+	given   map[string]string
 }
 
 func (v *visit) context() context.Context { return v.request.Context() }
+
+// step is the step that the address asks for, for which the payment may not be
+// the time any more.
+func (v *visit) step() string { return v.request.URL.Query().Get("step") }
 
 func (v *visit) reading() bool {
 	return v.request.Method == http.MethodGet || v.request.Method == http.MethodHead
@@ -192,15 +200,21 @@ func (w *Webview) payment(v *visit) error {
 }
 
 // callback receives payers from their banks. The bank is asked what became of
-// the payment, and the page that the payer left decides how it goes on.
+// the payment, and the page that the payer left decides how it goes on, unless
+// a client that asked for a cancellation said where the payer goes after it.
 func (w *Webview) callback(v *visit) error {
 	if !v.reading() {
 		return errMethod
 	}
-	p, err := w.Initiation.Return(v.context(), v.domain, v.request.URL.Query().Get("state"))
+	state := v.request.URL.Query().Get("state")
+	p, err := w.Initiation.Return(v.context(), v.domain, state)
 	if err != nil {
 		return fmt.Errorf("receive a payer from a bank: %w", err)
 	}
-	web.Redirect(v.writer, p.WebviewURL)
+	next := p.WebviewURL
+	if initiation.FromCancellation(state) && p.CancelRedirectURI != "" {
+		next = outcome(p, p.CancelState).at(p.CancelRedirectURI)
+	}
+	web.Redirect(v.writer, next)
 	return nil
 }

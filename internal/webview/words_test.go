@@ -61,6 +61,10 @@ func TestEveryTextIsThere(t *testing.T) {
 	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug"} {
 		used = append(used, "fault."+name+".title", "fault."+name+".text")
 	}
+	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve"} {
+		used = append(used, step+".title", step+".text")
+	}
+	used = append(used, "cancel.created.text", "cancel.bank.text")
 	for _, frequency := range payment.Frequencies() {
 		used = append(used, "frequency."+string(frequency))
 	}

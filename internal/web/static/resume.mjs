@@ -1,0 +1,16 @@
+// Sends the form of a waiting page after a while, or when the person comes back
+// to the page from elsewhere, such as the app of a bank. It presses no button, so
+// that the service can tell the two apart. Without it, the button is there.
+const form = document.querySelector("form[data-after]");
+let sent = false;
+const send = () => {
+  if (document.hidden || sent) return;
+  sent = true;
+  form.requestSubmit();
+};
+
+setTimeout(send, 1000 * form.dataset.after);
+document.addEventListener("visibilitychange", send);
+form.addEventListener("submit", () => { sent = true; });
+// A page that the browser kept and shows again has to begin anew.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -1,0 +1,166 @@
+package webview
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// maxForm is far more than all that a form of ours can hold.
+const maxForm = 64 << 10
+
+// replies are what forms can be about, by their field "step".
+var replies = map[string]func(*Webview, *visit, *visitor, url.Values) error{
+	"":       (*Webview).pay,
+	"fields": (*Webview).fill,
+	"resume": (*Webview).approved,
+	"psu":    (*Webview).decide,
+	"cancel": (*Webview).cancel,
+}
+
+// submit takes a form that was sent. Whatever comes of it, the payment's page
+// shows it.
+func (w *Webview) submit(v *visit) error {
+	if web.Forged(v.request) {
+		return errForeign
+	}
+	s, err := w.resume(v)
+	if err != nil {
+		return err
+	}
+	form, err := v.form()
+	if err != nil {
+		return err
+	}
+	reply, known := replies[form.Get("step")]
+	if !known {
+		return errForm
+	}
+	return reply(w, v, s, form)
+}
+
+// form reads the body of a request, and nothing from its address.
+func (v *visit) form() (url.Values, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(v.writer, v.request.Body, maxForm))
+	if err != nil {
+		return nil, errForm
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return nil, errForm
+	}
+	return form, nil
+}
+
+// fieldValues are the values of payment fields in a form, without spaces around
+// them; what was left empty is not there.
+func fieldValues(form url.Values) map[string]string {
+	values := map[string]string{}
+	for name := range form {
+		field, ok := strings.CutPrefix(name, fieldPrefix)
+		if value := strings.TrimSpace(form.Get(name)); ok && value != "" {
+			values[field] = value
+		}
+	}
+	return values
+}
+
+// fill gives the bank what it asked for. When it asks for the same again, what
+// it got was wrong.
+func (w *Webview) fill(v *visit, s *visitor, form url.Values) error {
+	v.given = fieldValues(form)
+	before := s.payment
+	after, err := w.answer(v, s, initiation.Answer{Action: payment.FillFields, Fields: v.given})
+	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
+		return w.proceed(v, s, err, stepOnward)
+	}
+	v.problem, s.payment = problem{key: "problem.refused"}, after
+	return w.show(v, s)
+}
+
+func sameFields(a, b []payment.Field) bool {
+	return slices.EqualFunc(a, b, func(a, b payment.Field) bool { return a.Name == b.Name })
+}
+
+// approved asks the bank whether it has seen the payer's approval. The page
+// sends the form by itself, too; then it does not say what is still missing.
+func (w *Webview) approved(v *visit, s *visitor, form url.Values) error {
+	p, err := w.answer(v, s, initiation.Answer{Action: payment.Decoupled, Yes: true})
+	next := stepOnward
+	if err == nil && p.Action == payment.Decoupled && form.Has("approved") {
+		next = stepAgain
+	}
+	return w.proceed(v, s, err, next)
+}
+
+// decide tells the bank the payer's last word.
+func (w *Webview) decide(v *visit, s *visitor, form url.Values) error {
+	word := form.Get("word")
+	if word != "yes" && word != "no" {
+		return errForm
+	}
+	_, err := w.answer(v, s, initiation.Answer{Action: payment.PSUValidation, Yes: word == "yes"})
+	return w.proceed(v, s, err, stepOnward)
+}
+
+func (w *Webview) answer(v *visit, s *visitor, a initiation.Answer) (*payment.Payment, error) {
+	return w.Initiation.Answer(v.context(), v.domain, s.payment.ID, payment.ByPayer, a)
+}
+
+// proceed sends the browser to where the payment stands after a form. When the
+// payment has changed meanwhile, that is where it stands; what the payer can
+// mend is shown at once.
+func (w *Webview) proceed(v *visit, s *visitor, err error, step string) error {
+	if v.problem = problemOf(err); v.problem.key != "" {
+		return w.show(v, s)
+	}
+	if err != nil && !errors.Is(err, passerelle.Conflict) {
+		return fmt.Errorf("pass on the payer's word about payment %d: %w", s.payment.ID, err)
+	}
+	web.Redirect(v.writer, v.address(s.payment.ID)+"&step="+step)
+	return nil
+}
+
+// problem is something that the payer can mend.
+type problem struct {
+	// key is that of the text that tells the payer about it.
+	key string
+	// field is the payment field at fault, if it is one.
+	field string
+}
+
+// problems say, for the beginning of the name of a field at fault, which text
+// tells the payer about it.
+var problems = []struct{ field, key string }{
+	{"connector_uuid", "problem.bank"},
+	{"fields.", "problem.field"},
+	{"payer", "problem.account"},
+	{"id_terms", "problem.terms"},
+}
+
+// problemOf is what the payer can mend of an error; without a key there is
+// nothing.
+func problemOf(err error) problem {
+	var told *passerelle.Error
+	if !errors.As(err, &told) {
+		return problem{}
+	}
+	if told.Kind == passerelle.Unavailable {
+		return problem{key: "problem.unreached"}
+	}
+	for _, p := range problems {
+		if rest, at := strings.CutPrefix(told.Field, p.field); at && told.Kind == passerelle.Invalid {
+			return problem{key: p.key, field: rest}
+		}
+	}
+	return problem{}
+}

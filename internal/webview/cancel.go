@@ -1,0 +1,53 @@
+package webview
+
+import (
+	"errors"
+	"net/url"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+// cancellable reports whether the payer can still cancel the payment.
+func (w *Webview) cancellable(v *visit, p *payment.Payment) bool {
+	settings := w.settings(v, p)
+	return p.MayCancel(settings != nil && settings.Cancellable) == nil
+}
+
+// cancelAddress leads to the question whether to cancel, or is empty.
+func (w *Webview) cancelAddress(v *visit, p *payment.Payment) string {
+	if !w.cancellable(v, p) {
+		return ""
+	}
+	return v.address(p.ID) + "&step=" + stepCancel
+}
+
+// confirmCancellation asks whether to cancel, before anything is done.
+func (w *Webview) confirmCancellation(v *visit, s *visitor) error {
+	key := "cancel.bank"
+	if s.payment.State == payment.Created {
+		key = "cancel.created"
+	}
+	body, err := w.step(v, s, key)
+	if err != nil {
+		return err
+	}
+	body.Title, body.Message = v.words.Say("cancel.title"), ""
+	return w.send(v, s, "cancel", body)
+}
+
+// cancel ends a payment that no bank has, or asks the bank to. It may have the
+// payer approve that; then the payment's page leads there.
+func (w *Webview) cancel(v *visit, s *visitor, _ url.Values) error {
+	p, err := w.Initiation.Cancel(v.context(), v.domain, s.payment.ID, initiation.Cancellation{By: payment.ByPayer})
+	refused := err == nil && !p.State.Final() && p.Detail != payment.Cancelling
+	if !refused && !errors.Is(err, passerelle.Invalid) {
+		return w.proceed(v, s, err, stepOnward)
+	}
+	if refused {
+		s.payment = p
+	}
+	v.problem = problem{key: "problem.kept"}
+	return w.show(v, s)
+}

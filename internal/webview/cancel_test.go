@@ -1,0 +1,175 @@
+package webview_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+var cancel = url.Values{"step": {"cancel"}}
+
+// byPayer is what the client is told of a payment that its payer cancelled.
+var byPayer = url.Values{"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"}}
+
+// question opens the question whether to cancel from the link on the page.
+func (s *stack) question(t *testing.T, page string) {
+	t.Helper()
+	if body := s.get(t, page).body; !strings.Contains(body, `href="`+strings.ReplaceAll(page, "&", "&amp;")+`&amp;step=cancel"`) {
+		t.Fatalf("the page does not lead to a cancellation: %s", body)
+	}
+	if body := s.get(t, page+"&step=cancel").body; !strings.Contains(body, "Cancel this payment?") || !strings.Contains(body, "No, go on with it") {
+		t.Fatalf("the page does not ask first: %s", body)
+	}
+}
+
+func TestAPaymentThatNoBankHasIsCancelledAtOnce(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		for _, c := range []struct {
+			given url.Values
+			path  string
+		}{{sorry, "/sorry"}, {nil, "/back"}} {
+			p := s.create(t, nil)
+			page := s.open(t, p.ID, c.given)
+			s.question(t, page)
+			got := s.post(t, page, "same-origin", cancel)
+			if got.location != page+"&step=onward" {
+				t.Fatalf("cancelling was answered with %d to %q: %s", got.status, got.location, got.body)
+			}
+			checkBack(t, s.get(t, got.location), c.path, p.ID, byPayer)
+			checkBack(t, s.get(t, s.post(t, page, "same-origin", cancel).location), c.path, p.ID, byPayer)
+		}
+	})
+}
+
+func TestThePayerApprovesTheCancellationAtTheBank(t *testing.T) {
+	for _, c := range []struct {
+		name, label string
+		// pending is set when the payment was approved before.
+		pending bool
+	}{
+		{"while validating", "actn(redirect)/done", false},
+		{"while the bank wants a code", "actn(otp)/done", false},
+		{"while pending", "pdng:2d/done", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, s *stack) {
+				p, page := s.ordered(t, "", labelled(c.label))
+				if c.pending {
+					s.get(t, s.post(t, s.onward(t, page+"&step=onward"), "same-origin", url.Values{"decision": {"approve"}}).location)
+					checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"pending"}})
+				} else {
+					s.question(t, page)
+				}
+				s.cancelAtBank(t, page)
+				checkBack(t, s.get(t, page), "/sorry", p.ID, withMessage(byPayer, "The payment was cancelled on the client's demand."))
+			})
+		})
+	}
+}
+
+func withMessage(told url.Values, message string) url.Values {
+	more := url.Values{"bank_message": {message}}
+	for name, values := range told {
+		more[name] = values
+	}
+	return more
+}
+
+// cancelAtBank cancels on the page and approves that on the bank's.
+func (s *stack) cancelAtBank(t *testing.T, page string) {
+	t.Helper()
+	got := s.post(t, page, "same-origin", cancel)
+	body := s.get(t, page).body
+	if !strings.Contains(body, "Approve the cancellation at Connecteur de test") || strings.Contains(body, "step=cancel") {
+		t.Fatalf("the page does not lead to the bank, or offers to cancel once more: %s", body)
+	}
+	back := s.post(t, s.onward(t, got.location), "same-origin", url.Values{"decision": {"cancel"}})
+	if callback := s.get(t, back.location); callback.location != s.origin+page {
+		t.Fatalf("the callback sent the payer to %q", callback.location)
+	}
+}
+
+func TestAPaymentThatIsKeptGoesOn(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		_, page := s.ordered(t, "", labelled("actn(redirect)/done"))
+		got := s.post(t, page, "same-origin", cancel)
+		back := s.post(t, s.onward(t, got.location), "same-origin", url.Values{"decision": {"keep"}})
+		if body := s.get(t, s.get(t, back.location).location).body; !strings.Contains(body, "Continue at Connecteur de test") {
+			t.Errorf("the payment does not go on: %s", body)
+		}
+	})
+}
+
+func TestBanksCancelTheirOwnWay(t *testing.T) {
+	const quick, never = 60, 58
+	for _, c := range []struct {
+		name  string
+		bank  int64
+		draft func(*payment.Draft)
+		link  bool
+		says  string
+	}{
+		{"at once", quick, labelled("actn(redirect)/done"), true, ""},
+		{"not this one", quick, labelled("kept/actn(redirect)/done"), true, "does not cancel this payment"},
+		{"none", never, labelled("actn(redirect)/done"), false, "does not cancel this payment"},
+		{"nothing that is instant", quick, nil, false, "Go to the bank"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, s *stack) {
+				s.offer(t, s.numbered(t, c.bank))
+				p := s.create(t, c.draft)
+				page := s.open(t, p.ID, sorry)
+				s.post(t, page, "same-origin", s.form(t, page))
+				if link := strings.Contains(s.get(t, page).body, "step=cancel"); link != c.link {
+					t.Errorf("the page leads to a cancellation: %t", link)
+				}
+				got := s.post(t, page, "same-origin", cancel)
+				if c.says == "" {
+					checkBack(t, s.get(t, got.location), "/sorry", p.ID, withMessage(byPayer, "The payment was cancelled on the client's demand."))
+					return
+				}
+				if got.status == http.StatusSeeOther {
+					got = s.get(t, got.location)
+				}
+				if !strings.Contains(got.body, c.says) {
+					t.Errorf("answered %d, want a page with %q: %s", got.status, c.says, got.body)
+				}
+			})
+		})
+	}
+}
+
+// numbered is the connector of a number.
+func (s *stack) numbered(t *testing.T, id int64) connector.Connector {
+	t.Helper()
+	for _, c := range s.simulated.Connectors() {
+		if c.Profile().ID == id {
+			return c
+		}
+	}
+	t.Fatalf("there is no connector %d", id)
+	return nil
+}
+
+func TestAClientsCancellationLeadsWhereItSaid(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		for decision, told := range map[string]url.Values{
+			"cancel": {"payment_state": {"rejected"}, "error_code": {"CancelledByClient"}, "bank_message": {"The payment was cancelled on the client's demand."}},
+			"keep":   {"payment_state": {"validating"}},
+		} {
+			p, page := s.ordered(t, "", labelled("actn(redirect)/done"))
+			_, err := s.Cancel(t.Context(), s.domain, p.ID, initiation.Cancellation{
+				By: payment.ByClient, RedirectURI: "https://shop.example/sorry", State: "other & more",
+			})
+			must(t, err)
+			back := s.post(t, s.onward(t, page+"&step=onward"), "same-origin", url.Values{"decision": {decision}})
+			told.Set("state", "other & more")
+			checkBack(t, s.get(t, back.location), "/sorry", p.ID, told)
+		}
+	})
+}

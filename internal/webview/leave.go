@@ -1,0 +1,66 @@
+package webview
+
+import (
+	"cmp"
+	"net/url"
+
+	"passerelle/payment"
+)
+
+// maxBankMessage is how much of what a bank said travels in an address, in
+// characters: addresses of more than some thousand bytes do not arrive
+// everywhere, and one character can become twelve bytes.
+const maxBankMessage = 120
+
+// leave is where the payer of a payment goes as it now stands: to where the
+// client receives payers or, of a payment that will not be made, to where it
+// receives those.
+func (s *visitor) leave() string {
+	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
+		return s.giveUp()
+	}
+	return s.outcome().at(s.payment.ClientRedirectURI)
+}
+
+// giveUp is where a payer goes who cannot pay here.
+func (s *visitor) giveUp() string {
+	return s.outcome().at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI))
+}
+
+func (s *visitor) outcome() result { return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State)) }
+
+// result is what the client is told in the address with which a payer arrives.
+type result url.Values
+
+// outcome tells where a payment stands and, of a rejected one, why. Clients
+// take error for the payer's own decision, whoever heard of it first.
+func outcome(p *payment.Payment, state string) result {
+	told := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
+	add := func(name, value string) {
+		if value != "" {
+			told.Set(name, value)
+		}
+	}
+	add("state", state)
+	if p.State == payment.Rejected {
+		add("error_code", string(p.ErrorCode))
+		add("bank_message", excerpt(p.ErrorDescription, maxBankMessage))
+	}
+	if p.ErrorCode == payment.CancelledByUser {
+		add("error", "cancelled")
+	}
+	return result(told)
+}
+
+// at is the address of a client, which has no query of its own, with the
+// result.
+func (r result) at(uri string) string { return uri + "?" + url.Values(r).Encode() }
+
+// excerpt is the beginning of a text, of at most so many characters.
+func excerpt(text string, length int) string {
+	letters := []rune(text)
+	if len(letters) <= length {
+		return text
+	}
+	return string(letters[:length-1]) + "…"
+}

@@ -1,0 +1,69 @@
+package webview
+
+import (
+	"regexp"
+
+	"passerelle/payment"
+)
+
+// fieldPrefix is how the names of payment fields begin in forms.
+const fieldPrefix = "field."
+
+// fewChoices is up to how many choices are read faster side by side than from
+// a list that has to be opened.
+const fewChoices = 5
+
+// question is a payment field as a payer sees it.
+type question struct {
+	payment.Field
+	// Input is the name of the field in the form.
+	Input string
+	// Value is what was filled in before, and Wrong that it was not right.
+	Value string
+	Wrong bool
+	// Pattern is what browsers hold a text against, and Digits how many digits
+	// to type, as people write it, when nothing but digits is wanted.
+	Pattern, Digits string
+	// Open is set for lists that are shown as they are.
+	Open bool
+	// Alone is set for the only field of a form.
+	Alone bool
+}
+
+// questions are fields with what was filled in before; wrong names the one that
+// was at fault.
+func questions(fields []payment.Field, given map[string]string, wrong string) []question {
+	all := make([]question, len(fields))
+	for i, field := range fields {
+		all[i] = question{
+			Field: field, Input: fieldPrefix + field.Name, Value: given[field.Name], Wrong: field.Name == wrong && wrong != "",
+			Pattern: pattern(field.Regex), Digits: digits(field.Regex),
+			Open: field.Type == "list" && len(field.Values) <= fewChoices, Alone: len(fields) == 1,
+		}
+	}
+	return all
+}
+
+// pattern is a pattern as browsers want it. Theirs has to match the whole text,
+// and Perl's any part of it; one that they cannot read they leave out.
+func pattern(perl string) string {
+	if perl == "" {
+		return ""
+	}
+	return `[\s\S]*(?:` + perl + `)[\s\S]*`
+}
+
+// onlyDigits recognises the patterns of codes, the commonest there are.
+var onlyDigits = regexp.MustCompile(`^\^(?:\\d|\[0-9\])\{(\d+)(?:,(\d+))?\}\$$`)
+
+// digits is how many digits a pattern wants, or empty for other patterns.
+func digits(perl string) string {
+	found := onlyDigits.FindStringSubmatch(perl)
+	switch {
+	case found == nil:
+		return ""
+	case found[2] == "":
+		return found[1]
+	}
+	return found[1] + "–" + found[2]
+}

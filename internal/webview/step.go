@@ -1,0 +1,217 @@
+package webview
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// The steps that an address may name. Stored state decides whether there is
+// anything to them.
+const (
+	// stepOnward: the payer has just done something and is taken to the bank
+	// without another click, if that is what comes next. Who comes back from the
+	// bank undecided is not, or two redirects would chase each other.
+	stepOnward = "onward"
+	// stepAgain: the payer has approved, but the bank has not seen it yet.
+	stepAgain = "again"
+	// stepCancel: the payer wants to cancel, and is asked whether that is so.
+	stepCancel = "cancel"
+)
+
+// actions says where a payment that waits for its payer is shown. Confirmation
+// is up to the client.
+var actions = map[payment.Action]func(*Webview, *visit, *visitor) error{
+	payment.Redirect:      (*Webview).onward,
+	payment.Decoupled:     (*Webview).approve,
+	payment.FillFields:    (*Webview).ask,
+	payment.PSUValidation: (*Webview).consent,
+}
+
+// show answers with the page on which the payment is at this moment. Where the
+// payer has nothing to do, the payment is left to the client.
+func (w *Webview) show(v *visit, s *visitor) error {
+	p := s.payment
+	if p.State.Final() {
+		return w.goBack(v, s)
+	}
+	last, err := w.lastAttempt(v, p.ID)
+	if err != nil {
+		return err
+	}
+	action, ours := actions[p.Action]
+	switch {
+	case awaited(last, p):
+		return w.wait(v, s, last.Created)
+	case v.reading() && v.step() == stepCancel && w.cancellable(v, p):
+		return w.confirmCancellation(v, s)
+	case p.State == payment.Created:
+		return w.choose(v, s, draft{Bank: v.request.URL.Query().Get("bank")})
+	case ours:
+		return action(w, v, s)
+	}
+	return w.goBack(v, s)
+}
+
+func (w *Webview) goBack(v *visit, s *visitor) error {
+	web.Redirect(v.writer, s.leave())
+	return nil
+}
+
+// lastAttempt is what a bank was last told about a payment, if anything.
+func (w *Webview) lastAttempt(v *visit, id passerelle.PaymentID) (store.Attempt, error) {
+	last, err := w.DB.Attempt(v.context(), v.domain.ID, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return last, fmt.Errorf("look for an attempt of payment %d: %w", id, err)
+	}
+	return last, nil
+}
+
+// awaited reports whether the bank has not answered yet what the payer told it.
+func awaited(last store.Attempt, p *payment.Payment) bool {
+	return last.Live() && last.By != payment.ByClient || p.State == payment.Created && last.Number > 0
+}
+
+// stepBody is what a page shows on which a payment waits.
+type stepBody struct {
+	frame
+	summary
+	Title, Text string
+	// Bank is the name of the bank, and Message what it says to the payer.
+	Bank, Message string
+	// Problem is the key of the text that says why the page is shown again.
+	Problem string
+	// Action is where forms go.
+	Action string
+	// Address is where the payer goes on.
+	Address string
+	// Questions are what the bank asks.
+	Questions []question
+	// After is in how many seconds the bank is asked again, 0 for never.
+	After int
+	// Unseen is set when the bank has not seen the payer's approval.
+	Unseen bool
+	// Leave is the way out when the wait has been long enough to offer one.
+	Leave string
+	// Cancel leads to where the payment can be cancelled, while it can.
+	Cancel string
+}
+
+// step is the body of a page whose texts are under a key.
+func (w *Webview) step(v *visit, s *visitor, key string) (stepBody, error) {
+	f, err := w.frame(v, s)
+	body := stepBody{
+		frame: f, summary: newSummary(v, s.payment), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"),
+		Bank: cmp.Or(w.bankName(v, s.payment), v.words.Say("bank")), Message: s.payment.ErrorDescription,
+		Problem: v.problem.key, Action: v.address(s.payment.ID), Cancel: w.cancelAddress(v, s.payment),
+	}
+	return body, err
+}
+
+// send answers with the page of a step.
+func (w *Webview) send(v *visit, s *visitor, name string, body stepBody) error {
+	return pages.Send(v.writer, w.page(v, s, name, body.Title, body, body.Problem))
+}
+
+// The pages that wait look again after a quarter of the wait so far, so that
+// quick banks are quick and slow ones cost little.
+const (
+	shortestLook = 2 * time.Second
+	longestLook  = time.Minute
+	longWait     = 20 * time.Second
+)
+
+// wait shows that the bank is at work since an instant of the domain.
+func (w *Webview) wait(v *visit, s *visitor, since time.Time) error {
+	body, err := w.step(v, s, "wait")
+	if err != nil {
+		return err
+	}
+	waited := v.domain.Clock.Now(w.Now()).Sub(since)
+	if waited > longWait {
+		body.Leave = s.giveUp()
+	}
+	page := w.page(v, s, "wait", body.Title, body, "")
+	page.Refresh = min(max(waited/4, shortestLook), longestLook)
+	return pages.Send(v.writer, page)
+}
+
+// onward leads to the bank, to approve the payment or its cancellation.
+func (w *Webview) onward(v *visit, s *visitor) error {
+	if web.Origin(s.payment.ValidateURI) == "" {
+		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)
+	}
+	key := during(s.payment, "onward")
+	body, err := w.step(v, s, key)
+	if err != nil {
+		return err
+	}
+	body.Title, body.Address = v.words.Say(key+".title", body.Bank), s.payment.ValidateURI
+	page := w.page(v, s, "onward", body.Title, body, body.Problem)
+	if v.step() == stepOnward {
+		page.RefreshTo = s.payment.ValidateURI
+	}
+	return pages.Send(v.writer, page)
+}
+
+// during is the key of a step's texts, which during a cancellation are others.
+func during(p *payment.Payment, key string) string {
+	if p.Detail == payment.Cancelling {
+		return "cancelling." + key
+	}
+	return key
+}
+
+// While a payer approves elsewhere the bank is asked every few seconds, by the
+// page itself or, in browsers without scripts, by the payer's pressing a
+// button; then the page is only read again. After a while nobody is there.
+const (
+	askAgain      = 7 * time.Second
+	readAgain     = 10 * time.Second
+	payerPatience = 15 * time.Minute
+)
+
+// approve asks the payer to approve in the bank's app.
+func (w *Webview) approve(v *visit, s *visitor) error {
+	body, err := w.step(v, s, during(s.payment, "approve"))
+	if err != nil {
+		return err
+	}
+	waited := v.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
+	if waited > longWait {
+		body.Leave = s.giveUp()
+	}
+	body.Unseen = v.step() == stepAgain
+	page := w.page(v, s, "approve", body.Title, nil, body.Problem)
+	if waited < payerPatience && body.Problem == "" {
+		page.Module, page.Fallback = "resume.mjs", readAgain
+		body.After = int(askAgain.Seconds())
+	}
+	page.Body = body
+	return pages.Send(v.writer, page)
+}
+
+// ask asks the payer what the bank wants to know.
+func (w *Webview) ask(v *visit, s *visitor) error {
+	body, err := w.step(v, s, "fields")
+	if err != nil {
+		return err
+	}
+	body.Questions = questions(s.payment.Fields, v.given, v.problem.field)
+	return w.send(v, s, "fields", body)
+}
+
+// consent asks the payer for a yes or a no.
+func (w *Webview) consent(v *visit, s *visitor) error {
+	body, err := w.step(v, s, "psu")
+	if err != nil {
+		return err
+	}
+	return w.send(v, s, "psu", body)
+}
