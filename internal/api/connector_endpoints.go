@@ -7,38 +7,37 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
 
 // banks are the connectors that initiate payments in the caller's domain, in
-// the order they are shown. Simulated ones are not of live domains.
-func (s *Service) banks(c *Caller) []wire.Bank {
-	var all []wire.Bank
-	for _, one := range s.Initiation.Connectors.Initiators() {
-		p := one.Profile()
-		if c.Domain.Kind == passerelle.Sandbox || !p.Sandbox {
-			all = append(all, wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields})
-		}
+// the order they are shown.
+func (s *Service) banks(c *protocol.Caller) []wire.Bank {
+	profiles := s.Initiation.Initiators(c.Domain)
+	all := make([]wire.Bank, len(profiles))
+	for i, p := range profiles {
+		all[i] = wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}
 	}
 	return all
 }
 
 // connectorView shows in a connector what was asked for.
-func connectorView(asked Expansion) wire.ConnectorView {
+func connectorView(asked protocol.Expansion) wire.ConnectorView {
 	return wire.ConnectorView{PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries")}
 }
 
 type listConnectorsInput struct {
-	Page
-	Expand       `names:"payment_fields,countries"`
-	CountryCodes string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
-	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
+	protocol.Page
+	protocol.Expand `names:"payment_fields,countries"`
+	CountryCodes    string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
+	IDPayment       *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
 }
 
 type listConnectorsOutput struct {
 	Connectors []wire.Connector `json:"connectors"`
-	Listing
+	protocol.Listing
 }
 
 // placedBank is a connector with its place in the order.
@@ -47,15 +46,15 @@ type placedBank struct {
 	place int64
 }
 
-func (s *Service) listConnectors(ctx context.Context, c *Caller, in listConnectorsInput) (listConnectorsOutput, error) {
+func (s *Service) listConnectors(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listConnectorsOutput, error) {
 	able, err := s.able(ctx, c, in)
 	if err != nil {
 		return listConnectorsOutput{}, err
 	}
-	fetch := func(_ context.Context, w Window) ([]placedBank, error) { return windowOf(able, w), nil }
-	position := func(b placedBank) Position { return Position{b.place} }
+	fetch := func(_ context.Context, w protocol.Window) ([]placedBank, error) { return windowOf(able, w), nil }
+	position := func(b placedBank) protocol.Position { return protocol.Position{b.place} }
 	count := func(context.Context) (int64, error) { return int64(len(able)), nil }
-	rows, listing, err := Turn(ctx, in.Page, fetch, position, count)
+	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
 	out := listConnectorsOutput{Connectors: make([]wire.Connector, len(rows)), Listing: listing}
 	for i, row := range rows {
 		out.Connectors[i] = wire.NewConnector(row.Bank, connectorView(in.Expansion()))
@@ -64,24 +63,38 @@ func (s *Service) listConnectors(ctx context.Context, c *Caller, in listConnecto
 }
 
 // able are the connectors that the filters leave.
-func (s *Service) able(ctx context.Context, c *Caller, in listConnectorsInput) ([]placedBank, error) {
+func (s *Service) able(ctx context.Context, c *protocol.Caller, in listConnectorsInput) ([]placedBank, error) {
 	countries, err := parseCountries("country_codes", in.CountryCodes)
 	if err != nil {
 		return nil, err
 	}
-	var p *payment.Payment
-	if in.IDPayment != nil {
-		if p, err = s.reach(ctx, c, *in.IDPayment, false); err != nil {
-			return nil, err
-		}
+	excluded, err := s.excluded(ctx, c, in.IDPayment)
+	if err != nil {
+		return nil, err
 	}
 	var able []placedBank
 	for i, b := range s.banks(c) {
-		if ofCountries(b, countries) && (p == nil || payment.Eligible(p.Incompatibilities(*b.Payments, c.Now))) {
+		if ofCountries(b, countries) && !excluded[b.UUID] {
 			able = append(able, placedBank{Bank: b, place: int64(i)})
 		}
 	}
 	return able, nil
+}
+
+// excluded are the connectors that cannot carry a payment; none for no payment.
+func (s *Service) excluded(ctx context.Context, c *protocol.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
+	if id == nil {
+		return nil, nil
+	}
+	p, err := s.reach(ctx, c, *id, false)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, one := range s.Initiation.Compatibility(c.Domain, p, true) {
+		out[one.Profile.UUID] = !payment.Eligible(one.Reasons)
+	}
+	return out, nil
 }
 
 // parseCountries reads country codes separated by commas; none is nil.
@@ -108,7 +121,7 @@ func ofCountries(b wire.Bank, codes []string) bool {
 }
 
 // windowOf reads a window of a list that is in memory.
-func windowOf(all []placedBank, w Window) []placedBank {
+func windowOf(all []placedBank, w protocol.Window) []placedBank {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)
@@ -122,11 +135,11 @@ func windowOf(all []placedBank, w Window) []placedBank {
 }
 
 type oneConnectorInput struct {
-	Expand `names:"payment_fields,countries"`
-	ID     string `path:"connectorId"`
+	protocol.Expand `names:"payment_fields,countries"`
+	ID              string `path:"connectorId"`
 }
 
-func (s *Service) oneConnector(_ context.Context, c *Caller, in oneConnectorInput) (wire.Connector, error) {
+func (s *Service) oneConnector(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
 	for _, b := range s.banks(c) {
 		if b.UUID == in.ID || strconv.FormatInt(b.ID, 10) == in.ID {
 			return wire.NewConnector(b, connectorView(in.Expansion())), nil
@@ -142,17 +155,15 @@ type incompatibilitiesInput struct {
 
 // incompatibilities lists the connectors that have a reason, hidden ones only
 // if all are asked for.
-func (s *Service) incompatibilities(ctx context.Context, c *Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
+func (s *Service) incompatibilities(ctx context.Context, c *protocol.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {
 		return nil, err
 	}
-	out := []wire.Incompatibility{}
-	for _, b := range s.banks(c) {
-		reasons := p.Incompatibilities(*b.Payments, c.Now)
-		if len(reasons) > 0 && (in.WithHidden || !b.Hidden) {
-			out = append(out, wire.NewIncompatibility(b.UUID, b.ID, reasons))
-		}
+	list := s.Initiation.Compatibility(c.Domain, p, in.WithHidden)
+	out := make([]wire.Incompatibility, len(list))
+	for i, one := range list {
+		out[i] = wire.NewIncompatibility(one.Profile.UUID, one.Profile.ID, one.Reasons)
 	}
 	return out, nil
 }

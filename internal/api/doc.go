@@ -1,15 +1,10 @@
-// Package api is the JSON interface: it turns requests into calls of typed
-// functions and their results into answers.
+// Package api is the JSON interface: every endpoint as a row that says where it
+// answers and who may call it, and as a typed function that calls the use cases
+// or reads the database.
 //
-// An endpoint is a function of a context, a Caller and an input struct that
-// returns an output or an error; a Route is a row of data that says where it
-// answers and who may call it. Every convention of the interface specification
-// is written once, in the file of its name: body formats, value-less flags,
-// paging, periods, expansions, idempotency, errors, and the OpenAPI document
-// that is derived from the same rows.
-//
-// The package owns no rule of the business, no SQL and no listener. It fails
-// by answering with the error body of the specification; an error it does not
-// know becomes a plain 500 without detail, and its cause goes to the log. A
-// route that is declared wrongly panics when the service starts.
+// It owns the names and types of what requests carry, and the form of answers
+// that show no resource of package wire. It does not own the conventions that all
+// calls share (package protocol has them) nor any rule of the business. It fails
+// with *passerelle.Error where the caller is at fault, on the field at fault;
+// whatever else fails is passed on as it is.
 package api

@@ -9,7 +9,9 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/delivery"
 	"passerelle/internal/initiation"
+	"passerelle/internal/protocol"
 	"passerelle/internal/store"
+	"passerelle/internal/wire"
 )
 
 // Service is what the endpoints call: reads go to the database, everything
@@ -19,128 +21,168 @@ type Service struct {
 	Access     *access.Access
 	Initiation *initiation.Initiation
 	Delivery   *delivery.Delivery
+	// Scenarios are what the simulated banks can be made to do.
+	Scenarios []wire.Scenario
 	// Now is real time.
 	Now func() time.Time
 }
 
-var (
-	public = Needs{Public: true}
-	config = Needs{Kinds: []access.TokenKind{access.ConfigToken}}
+const changeDoc = `The body is one of six; its keys tell which, and keys of two are refused. What a payment takes follows from its state and action; another body is a conflict that says what is expected.
 
-	seePayments = Needs{AnyScope: []passerelle.Scope{
+- PaymentValidateRequest, in state created: keeps the payer's choice of a connector; with validated the order is sent to the bank, and the answer says what the payer has to do next.
+- PaymentResumeRequest, PaymentSubmitFieldValuesRequest, PaymentSubmitPSUValidationRequest and PaymentConfirmRequest answer the actions decoupled, additionalInformationNeeded, psuValidation and confirm. Confirming needs payments:admin.
+- PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which is good for nothing else here. A payment that no bank has is rejected at once; otherwise the bank is asked, and state_detail is cancelling while the payer has to approve.`
+
+var (
+	public = protocol.Needs{Public: true}
+	config = protocol.Needs{Kinds: []access.TokenKind{access.ConfigToken}}
+
+	seePayments = protocol.Needs{AnyScope: []passerelle.Scope{
 		passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsValidate,
 		passerelle.ScopePaymentsCancel, passerelle.ScopePaymentsSensitive,
 	}}
-	offered          = Needs{Public: true, Guarded: "id_payment", AnyScope: seePayments.AnyScope}
-	createPayments   = Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin}, Kinds: []access.TokenKind{access.ServiceToken}}
-	validatePayments = Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}}
+	offered          = protocol.Needs{Public: true, Guarded: "id_payment", AnyScope: seePayments.AnyScope}
+	createPayments   = protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin}, Kinds: []access.TokenKind{access.ServiceToken}}
+	changePayments   = protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel}}
+	validatePayments = protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}}
 )
 
 // Routes is the whole interface: what answers where, and to whom.
-func (s *Service) Routes() []Route {
-	return slices.Concat(s.paymentRoutes(), s.connectorRoutes(), s.webhookRoutes(), s.sandboxRoutes())
+func (s *Service) Routes() []protocol.Route {
+	return slices.Concat(s.paymentRoutes(), s.connectorRoutes(), s.termsRoutes(), s.webhookRoutes(), s.sandboxRoutes())
 }
 
-func (s *Service) paymentRoutes() []Route {
-	return []Route{
+func (s *Service) paymentRoutes() []protocol.Route {
+	return []protocol.Route{
 		{
-			Method: http.MethodPost, Pattern: "/auth/token", Needs: public, Endpoint: Handle(s.serviceToken),
+			Method: http.MethodPost, Pattern: "/auth/token", Needs: public, Endpoint: protocol.Handle(s.serviceToken),
 			Summary: "Get a service token", Errors: []string{"invalidToken"},
 			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: Handle(s.listPayments),
+			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: protocol.Handle(s.listPayments),
 			Summary: "List payments", Doc: "In the order of their creation unless order_by says otherwise. A token bound to one payment sees that one.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: Handle(s.createPayment),
+			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: protocol.Handle(s.createPayment),
 			Summary: "Create a payment", Doc: "Registers a payment in state created. A webview, or the next call, validates it with the payer.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: Handle(s.onePayment),
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: protocol.Handle(s.onePayment),
 			Summary: "Read a payment", Doc: "To be read when the payer comes back; webhooks tell of every later change.",
 		},
 		{
-			Method: Update, Pattern: "/payments/{paymentId}", Needs: validatePayments, Endpoint: Handle(s.validatePayment),
-			Summary: "Validate a payment", Errors: []string{"conflict"},
-			Doc: "Keeps the payer's choice of a connector; with validated the order is sent to the bank, and the answer says what the payer has to do next.",
+			Method: protocol.Update, Pattern: "/payments/{paymentId}", Needs: changePayments, Endpoint: protocol.Handle(s.changePayment),
+			Summary: "Validate a payment, answer its action or cancel it", Errors: []string{"conflict", "notSupported", "unavailable"},
+			Doc: changeDoc,
 		},
 		{
-			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: Handle(s.paymentToken),
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: protocol.Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Doc: "A token that reaches this payment and nothing else, for 7 days: the code that the payment webview is opened with.",
 		},
 	}
 }
 
-func (s *Service) connectorRoutes() []Route {
-	return []Route{
+func (s *Service) connectorRoutes() []protocol.Route {
+	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: Handle(s.listConnectors),
+			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: protocol.Handle(s.listConnectors),
 			Summary: "List connectors", Doc: "All banks that payments can be initiated with; hidden ones are marked as such.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/connectors/{connectorId}", Needs: public, Endpoint: Handle(s.oneConnector),
+			Method: http.MethodGet, Pattern: "/connectors/{connectorId}", Needs: public, Endpoint: protocol.Handle(s.oneConnector),
 			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: Handle(s.incompatibilities),
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: protocol.Handle(s.incompatibilities),
 			Summary: "See what speaks against connectors",
 			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
 		},
 	}
 }
 
-func (s *Service) webhookRoutes() []Route {
-	return []Route{
+func (s *Service) termsRoutes() []protocol.Route {
+	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: Handle(s.listProviders),
+			Method: http.MethodGet, Pattern: "/publickey", Needs: public, Endpoint: protocol.Handle(s.publicKey),
+			Summary: "Get the key for field values",
+			Doc:     "A JSON Web Key with which a page encrypts what the payer types, as compact JWE with RSA-OAEP-256 and A256GCM and the key's kid in the header, so that nobody on the way reads it.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/terms", Needs: public, Endpoint: protocol.Handle(s.terms),
+			Summary: "Read the terms of service",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: protocol.Handle(s.paymentTerms),
+			Summary: "See whether the payer accepted the terms", Doc: "The version that was accepted; or, with to_sign, the one that is to be.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/terms", Needs: validatePayments, Endpoint: protocol.Handle(s.acceptTerms),
+			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "The version is kept with the payment. Terms are accepted before the payment is validated.",
+		},
+	}
+}
+
+func (s *Service) webhookRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.listProviders),
 			Summary: "List webhook authentication providers",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: Handle(s.createProvider),
+			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.createProvider),
 			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
 			Doc: "The secret key of an HMAC provider is in this answer and never shown again.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: Handle(s.listWebhooks),
+			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.listWebhooks),
 			Summary: "List webhooks",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: Handle(s.createWebhook),
+			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.createWebhook),
 			Summary: "Register a webhook", Doc: "From now on every event of that name is sent to the URL, signed if a provider is associated.",
 		},
 		{
-			Method: Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: Handle(s.updateWebhook),
+			Method: protocol.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.updateWebhook),
 			Summary: "Change a webhook",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: Handle(s.deleteWebhook),
+			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.deleteWebhook),
 			Summary: "Delete a webhook", Doc: "What it was still to be sent is given up.",
 		},
 	}
 }
 
-func (s *Service) sandboxRoutes() []Route {
-	return []Route{
+func (s *Service) sandboxRoutes() []protocol.Route {
+	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: Handle(s.readClock),
+			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: protocol.Handle(s.readClock),
 			Summary: "Read the sandbox's clock", Errors: []string{"notFound"},
 		},
 		{
-			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: Handle(s.setClock),
+			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: protocol.Handle(s.setClock),
 			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
 			Doc: "One of advance, set and freeze. Answers when everything that fell due has been done.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: Handle(s.runSandbox),
+			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: protocol.Handle(s.runSandbox),
 			Summary: "Do all that is due", Errors: []string{"notFound"}, Doc: "Answers when nothing is left to do at the sandbox's present instant.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: Handle(s.received),
+			Method: http.MethodPost, Pattern: "/sandbox/payments/{paymentId}/simulate", Needs: config, Endpoint: protocol.Handle(s.simulate),
+			Summary: "Take a payment one step on", Errors: []string{"conflict"}, Doc: "One change of the state table, or of one instruction, as if the bank had reported it. One that the table does not have is a conflict.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: protocol.Handle(s.listScenarios),
+			Summary: "See what the simulated banks can do", Errors: []string{"notFound"},
+			Doc: "Every state, action, error code, incompatibility, type of execution and frequency is in one scenario at least: what to create, what to do then, what becomes of it.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: protocol.Handle(s.received),
 			Summary: "See what the built-in receiver got", Errors: []string{"notFound"}, Doc: "The last 1000 requests to /sandbox/receiver/{name}, oldest first, each with the verdict on its signature.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: Handle(s.forgetReceived),
+			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: protocol.Handle(s.forgetReceived),
 			Summary: "Empty the built-in receiver", Errors: []string{"notFound"},
 		},
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/initiation"
+	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/payment"
@@ -20,20 +22,55 @@ type onePaymentInput struct {
 
 type readPaymentInput struct {
 	onePaymentInput
-	Sensitive
+	protocol.Sensitive
+	protocol.Expand `names:"transitions"`
 }
 
-func (s *Service) onePayment(ctx context.Context, c *Caller, in readPaymentInput) (wire.Payment, error) {
+func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPaymentInput) (wire.Payment, error) {
 	p, err := s.reach(ctx, c, in.ID, in.ShowSensitive)
 	if err != nil {
 		return wire.Payment{}, err
 	}
-	return wire.NewPayment(p, s.view(c, in.Sensitive)), nil
+	shown := []wire.Payment{wire.NewPayment(p, s.view(c, in.Sensitive))}
+	return shown[0], s.expand(ctx, c, shown, in.Expansion())
+}
+
+// expand embeds what was asked for in payments, with one query for each kind
+// of thing, whatever the number of payments.
+func (s *Service) expand(ctx context.Context, c *protocol.Caller, shown []wire.Payment, asked protocol.Expansion) error {
+	if !asked.Has("transitions") {
+		return nil
+	}
+	ids := make([]passerelle.PaymentID, len(shown))
+	for i := range shown {
+		ids[i] = passerelle.PaymentID(shown[i].ID)
+	}
+	timelines, err := s.DB.Timeline(ctx, c.Domain.ID, ids)
+	if err != nil {
+		return fmt.Errorf("load the timelines of %d payments: %w", len(ids), err)
+	}
+	for i, id := range ids {
+		rows := timeline(timelines[id], c.Location)
+		shown[i].Transitions = &rows
+	}
+	return nil
+}
+
+func timeline(happened []store.TimelineRow, zone *time.Location) []wire.TimelineRow {
+	rows := make([]wire.TimelineRow, len(happened))
+	for i, one := range happened {
+		if one.Transition != nil {
+			rows[i] = wire.NewTransition(*one.Transition, zone)
+		} else {
+			rows[i] = wire.NewNote(*one.Note, zone)
+		}
+	}
+	return rows
 }
 
 // reach loads a payment that the caller's token reaches. A token bound to
 // another payment sees no difference to one that does not exist.
-func (s *Service) reach(ctx context.Context, c *Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
+func (s *Service) reach(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	if c.Payment != 0 && c.Payment != id {
 		return nil, passerelle.Missing()
 	}
@@ -47,43 +84,8 @@ func (s *Service) reach(ctx context.Context, c *Caller, id passerelle.PaymentID,
 	return p, nil
 }
 
-func (s *Service) view(c *Caller, sensitive Sensitive) wire.View {
+func (s *Service) view(c *protocol.Caller, sensitive protocol.Sensitive) wire.View {
 	return wire.View{Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID}
-}
-
-type listPaymentsInput struct {
-	Page
-	DateRange `max:"exclusive"`
-	Sensitive
-	Filter  string        `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
-	State   payment.State `query:"state" doc:"only payments in this state"`
-	OrderBy string        `query:"order_by" enum:"id,register_date,state,amount" default:"register_date"`
-	Reverse bool          `query:"reverse" doc:"turn the order"`
-}
-
-type listPaymentsOutput struct {
-	Payments []wire.Payment `json:"payments"`
-	Listing
-}
-
-func (s *Service) listPayments(ctx context.Context, c *Caller, in listPaymentsInput) (listPaymentsOutput, error) {
-	filter := store.PaymentFilter{
-		Domain: c.Domain.ID, Only: c.Payment, State: string(in.State),
-		DateField: in.Filter, From: in.From(), Until: in.Until(),
-	}
-	fetch := func(ctx context.Context, w Window) ([]store.Listed, error) {
-		return s.DB.Payments(ctx, filter, store.Window{
-			Order: in.OrderBy, Descending: in.Reverse, Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward,
-		}, in.ShowSensitive)
-	}
-	position := func(p store.Listed) Position { return p.Place }
-	count := func(ctx context.Context) (int64, error) { return s.DB.CountPayments(ctx, filter) }
-	rows, listing, err := Turn(ctx, in.Page, fetch, position, count)
-	out := listPaymentsOutput{Payments: make([]wire.Payment, len(rows)), Listing: listing}
-	for i, row := range rows {
-		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.Sensitive))
-	}
-	return out, err
 }
 
 type accountInput struct {
@@ -102,7 +104,7 @@ func (in *accountInput) account() *passerelle.Account {
 
 type instructionInput struct {
 	ReferenceID         string            `body:"reference_id" doc:"end-to-end identifier, at most 31 characters; better left out, so that one of the right length is made"`
-	Amount              Number            `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
+	Amount              protocol.Number   `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
 	Currency            string            `body:"currency,required" doc:"ISO 4217 code" example:"EUR"`
 	Label               string            `body:"label,required" example:"Invoice 42"`
 	ExecutionDateType   payment.DateType  `body:"execution_date_type,required"`
@@ -171,7 +173,7 @@ func (in connectorInput) blame(err error) error {
 }
 
 type createPaymentInput struct {
-	Sensitive
+	protocol.Sensitive
 	connectorInput
 	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to" example:"https://shop.example/back"`
 	ClientState       string             `body:"client_state" doc:"comes back as state, at most 2000 characters"`
@@ -181,9 +183,9 @@ type createPaymentInput struct {
 	OperatorIdentity  *identityInput     `body:"operator_identity" doc:"who initiates the payment; never shown"`
 }
 
-func (s *Service) createPayment(ctx context.Context, c *Caller, in createPaymentInput) (wire.Payment, error) {
+func (s *Service) createPayment(ctx context.Context, c *protocol.Caller, in createPaymentInput) (wire.Payment, error) {
 	if c.Made != 0 {
-		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput{passerelle.PaymentID(c.Made)}, in.Sensitive})
+		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: onePaymentInput{passerelle.PaymentID(c.Made)}, Sensitive: in.Sensitive})
 	}
 	draft, err := in.draft()
 	if err != nil {
@@ -214,41 +216,4 @@ func (in createPaymentInput) draft() (payment.Draft, error) {
 	}
 	d.OperatorIdentity, err = in.OperatorIdentity.identity("operator_identity")
 	return d, err
-}
-
-type validatePaymentInput struct {
-	onePaymentInput
-	Sensitive
-	connectorInput
-	ValidateMechanism string            `body:"validate_mechanism" doc:"webauth when omitted"`
-	Fields            map[string]string `body:"fields" doc:"values of the connector's payment fields"`
-	Website           *string           `body:"website" doc:"deprecated: the field website"`
-	Payer             *accountInput     `body:"payer" doc:"for connectors that need the payer's account"`
-	WebviewURL        string            `body:"webview_url,required" doc:"where the payer returns after an action; may have a query"`
-	Validated         bool              `body:"validated" doc:"send the order now"`
-}
-
-func (s *Service) validatePayment(ctx context.Context, c *Caller, in validatePaymentInput) (wire.Payment, error) {
-	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
-		return wire.Payment{}, err
-	}
-	_, err := s.Initiation.Validate(ctx, c.Domain, in.ID, initiation.Choice{
-		Connector: in.connector(), Mechanism: in.ValidateMechanism, Fields: in.fields(),
-		Payer: in.Payer.account(), WebviewURL: in.WebviewURL, Validated: in.Validated,
-	})
-	if err != nil {
-		return wire.Payment{}, in.blame(err)
-	}
-	return s.onePayment(ctx, c, readPaymentInput{in.onePaymentInput, in.Sensitive})
-}
-
-func (in validatePaymentInput) fields() map[string]string {
-	if in.Website == nil {
-		return in.Fields
-	}
-	fields := map[string]string{"website": *in.Website}
-	for name, value := range in.Fields {
-		fields[name] = value
-	}
-	return fields
 }

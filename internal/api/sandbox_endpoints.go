@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 )
 
@@ -36,23 +37,23 @@ type ranOutput struct {
 }
 
 type firedOutput struct {
-	Payments   int `json:"payments" doc:"payments a bank was asked about"`
+	Payments   int `json:"payments" doc:"payments a bank was asked about, or that expired"`
 	Deliveries int `json:"deliveries" doc:"webhook requests sent"`
 }
 
 // sandbox refuses live domains, where nothing of a sandbox exists.
-func sandbox(c *Caller) error {
+func sandbox(c *protocol.Caller) error {
 	if c.Domain.Kind != passerelle.Sandbox {
 		return passerelle.Missing()
 	}
 	return nil
 }
 
-func (s *Service) readClock(_ context.Context, c *Caller, _ Nothing) (clockOutput, error) {
-	return c.clock(), sandbox(c)
+func (s *Service) readClock(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (clockOutput, error) {
+	return shownClock(c), sandbox(c)
 }
 
-func (c *Caller) clock() clockOutput {
+func shownClock(c *protocol.Caller) clockOutput {
 	return clockOutput{Now: passerelle.FormatDateTime(c.Now, c.Location), Frozen: c.Domain.Clock.Frozen != nil}
 }
 
@@ -62,7 +63,7 @@ type clockInput struct {
 	Freeze  *bool  `body:"freeze" doc:"true stops the clock, false lets it run on"`
 }
 
-func (s *Service) setClock(ctx context.Context, c *Caller, in clockInput) (movedClockOutput, error) {
+func (s *Service) setClock(ctx context.Context, c *protocol.Caller, in clockInput) (movedClockOutput, error) {
 	if err := sandbox(c); err != nil {
 		return movedClockOutput{}, err
 	}
@@ -83,11 +84,11 @@ func (s *Service) setClock(ctx context.Context, c *Caller, in clockInput) (moved
 	}
 	c.Domain.Clock, c.Now = moved, moved.Now(real)
 	ran, err := s.rest(ctx, c.Domain)
-	return movedClockOutput{clockOutput: c.clock(), ranOutput: ran}, err
+	return movedClockOutput{clockOutput: shownClock(c), ranOutput: ran}, err
 }
 
 // apply is the clock after the call, which asks for exactly one thing.
-func (in clockInput) apply(c *Caller, real time.Time) (passerelle.Clock, error) {
+func (in clockInput) apply(c *protocol.Caller, real time.Time) (passerelle.Clock, error) {
 	asked := 0
 	for _, given := range []bool{in.Advance != "", in.Set != "", in.Freeze != nil} {
 		if given {
@@ -119,7 +120,7 @@ func frozen(now, real time.Time, still bool) passerelle.Clock {
 
 // target is the instant that advance or set asks for: never in the past, and
 // not so far away that catching up would take for ever.
-func (in clockInput) target(c *Caller) (time.Time, error) {
+func (in clockInput) target(c *protocol.Caller) (time.Time, error) {
 	field, to := "advance", c.Now
 	if in.Set != "" {
 		field = "set"
@@ -174,7 +175,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return total + length, nil
 }
 
-func (s *Service) runSandbox(ctx context.Context, c *Caller, _ Nothing) (ranOutput, error) {
+func (s *Service) runSandbox(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (ranOutput, error) {
 	if err := sandbox(c); err != nil {
 		return ranOutput{}, err
 	}
@@ -194,7 +195,7 @@ func (s *Service) rest(ctx context.Context, d passerelle.Domain) (ranOutput, err
 		if err != nil {
 			return out, err
 		}
-		did := followed.Checked + followed.Recovered
+		did := followed.Checked + followed.Recovered + followed.Expired
 		out.Fired.Payments += did
 		out.Fired.Deliveries += sent.Delivered + sent.Failed
 		if did+sent.Delivered+sent.Failed == 0 {
@@ -219,7 +220,7 @@ type listReceivedOutput struct {
 	Total    int              `json:"total"`
 }
 
-func (s *Service) received(ctx context.Context, c *Caller, _ Nothing) (listReceivedOutput, error) {
+func (s *Service) received(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listReceivedOutput, error) {
 	if err := sandbox(c); err != nil {
 		return listReceivedOutput{}, err
 	}
@@ -234,11 +235,11 @@ func (s *Service) received(ctx context.Context, c *Caller, _ Nothing) (listRecei
 	return out, err
 }
 
-func (s *Service) forgetReceived(ctx context.Context, c *Caller, _ Nothing) (Nothing, error) {
+func (s *Service) forgetReceived(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
 	if err := sandbox(c); err != nil {
-		return Nothing{}, err
+		return protocol.Nothing{}, err
 	}
-	return Nothing{}, s.DB.Write(ctx, func(tx *store.Tx) error {
+	return protocol.Nothing{}, s.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.ForgetReceived(c.Domain.ID)
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"passerelle/internal/api"
+	"passerelle/internal/protocol"
 )
 
 // grants is who may do what, as the table of tokens and scopes of the service
@@ -25,6 +26,8 @@ GET    /payments/{paymentId}             200 200 200 200 200 | 200 200 200 200 |
 POST   /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 PUT    /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 GET    /payments/{paymentId}/incompatibilities 200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
+GET    /payments/{paymentId}/terms       200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
+POST   /payments/{paymentId}/terms       200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 POST   /payments/{paymentId}/scopedtoken 200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 GET    /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -38,6 +41,8 @@ POST   /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 |
 POST   /sandbox/run                      403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+GET    /sandbox/scenarios                403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /sandbox/payments/{paymentId}/simulate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 `
 
 // open are the calls that need no token; whatever comes is ignored.
@@ -46,6 +51,8 @@ POST   /auth/token   200
 GET    /openapi.json 200
 GET    /connectors 200
 GET    /connectors/{connectorId} 200
+GET    /publickey    200
+GET    /terms        200
 `
 
 var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
@@ -58,16 +65,18 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
-	"POST /auth/token":                       `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
-	"POST /payments":                         minimalDraft,
-	"POST /payments/{paymentId}":             `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
-	"PUT /payments/{paymentId}":              `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`,
-	"POST /payments/{paymentId}/scopedtoken": `{"scope":"payments:validate"}`,
-	"POST /webhooks/auth":                    `{"type":"hmac_signature","name":"%d"}`,
-	"POST /webhooks":                         `{"event":"USER_SYNCED","url":"https://client.example/"}`,
-	"POST /webhooks/{webhookId}":             `{"event":"ACCOUNT_FOUND"}`,
-	"PUT /webhooks/{webhookId}":              `{"event":"ACCOUNT_FOUND"}`,
-	"POST /sandbox/clock":                    `{"freeze":false}`,
+	"POST /auth/token":                            `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
+	"POST /payments":                              minimalDraft,
+	"POST /payments/{paymentId}":                  `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
+	"PUT /payments/{paymentId}":                   `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`,
+	"POST /payments/{paymentId}/scopedtoken":      `{"scope":"payments:validate"}`,
+	"POST /payments/{paymentId}/terms":            `{"id_terms":1}`,
+	"POST /sandbox/payments/{paymentId}/simulate": `{"state":"expired"}`,
+	"POST /webhooks/auth":                         `{"type":"hmac_signature","name":"%d"}`,
+	"POST /webhooks":                              `{"event":"USER_SYNCED","url":"https://client.example/"}`,
+	"POST /webhooks/{webhookId}":                  `{"event":"ACCOUNT_FOUND"}`,
+	"PUT /webhooks/{webhookId}":                   `{"event":"ACCOUNT_FOUND"}`,
+	"POST /sandbox/clock":                         `{"freeze":false}`,
 }
 
 // expectations reads the tables into status by call and token.
@@ -110,7 +119,7 @@ func number(t *testing.T, word string) (n int) {
 // calls are all routes with the methods of the wire, and with every path they
 // answer at.
 func calls() map[string]string {
-	wire := map[string][]string{api.Update: {"POST", "PUT"}}
+	wire := map[string][]string{protocol.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
 	for _, route := range (&api.Service{}).Routes() {
 		methods := wire[route.Method]

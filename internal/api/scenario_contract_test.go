@@ -204,3 +204,31 @@ func TestDocumentPromisesNothingMore(t *testing.T) {
 		}
 	})
 }
+
+// at follows a path of keys separated by spaces.
+func at(t testing.TB, value any, path string) any {
+	t.Helper()
+	for key := range strings.FieldsSeq(path) {
+		members, ok := value.(map[string]any)
+		if !ok || members[key] == nil {
+			t.Fatalf("no %q on the way %q", key, path)
+		}
+		value = members[key]
+	}
+	return value
+}
+
+// walk visits every object of a document.
+func walk(value any, visit func(map[string]any)) {
+	switch value := value.(type) {
+	case map[string]any:
+		visit(value)
+		for _, member := range value {
+			walk(member, visit)
+		}
+	case []any:
+		for _, item := range value {
+			walk(item, visit)
+		}
+	}
+}

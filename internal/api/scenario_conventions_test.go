@@ -77,6 +77,15 @@ func TestFormsOfABody(t *testing.T) {
 	})
 }
 
+// multipart is a body of fields, names and values in turn, bounded by b.
+func multipart(fields ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(fields); i += 2 {
+		fmt.Fprintf(&b, "--b\r\nContent-Disposition: form-data; name=%q\r\n\r\n%s\r\n", fields[i], fields[i+1])
+	}
+	return b.String() + "--b--\r\n"
+}
+
 func pairs(values url.Values) []string {
 	var list []string
 	for name := range values {
@@ -284,6 +293,16 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 			if r := s.do(t, ask{method: "GET", path: path + query, token: "admin"}); r.status != status {
 				t.Errorf("%s: %d, want %d: %s", query, r.status, status, r.body)
 			}
+		}
+	})
+}
+
+// The access log of the whole service has patterns and not identifiers.
+func TestAccessLogHasPatterns(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})
+		if log := s.Logs.String(); !strings.Contains(log, `"route":"/2.0/payments/{paymentId}"`) || strings.Contains(log, noID) {
+			t.Errorf("the log has no route, or an identifier:\n%s", log)
 		}
 	})
 }

@@ -410,8 +410,8 @@ type record struct {
 
 func (s *stage) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// bookkeeping are tables whose rows come once and then count.
-var bookkeeping = map[string]bool{"sequence": true, "counter": true}
+// bookkeeping are tables whose rows come once and then count, or stay.
+var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
 
 // since is what came: rows by table, and events as "NAME subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {

@@ -129,18 +129,26 @@ var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xf
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
 
-// complete are bodies in which every object of the document may be placed.
+// complete are bodies in which every object of the document may be placed. A
+// call that takes one of several has a body for each.
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
-		"POST /auth/token":                       `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
-		"POST /payments":                         strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
-		"POST /payments/{paymentId}":             `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
-		"POST /payments/{paymentId}/scopedtoken": `{"scope":"payments:validate"}`,
-		"POST /webhooks/auth":                    `{"type":"hmac_signature","name":"n"}`,
-		"POST /webhooks":                         `{"event":"USER_SYNCED","url":"https://client.example/"}`,
-		"POST /webhooks/{webhookId}":             `{}`,
-		"POST /sandbox/clock":                    `{}`,
+		"POST /auth/token": `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
+		"POST /payments":   strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
+		"POST /payments/{paymentId} PaymentValidateRequest":            `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
+		"POST /payments/{paymentId} PaymentResumeRequest":              `{"resume":true}`,
+		"POST /payments/{paymentId} PaymentSubmitFieldValuesRequest":   `{"fields":{"a":"b"}}`,
+		"POST /payments/{paymentId} PaymentSubmitPSUValidationRequest": `{"psu_validate":true}`,
+		"POST /payments/{paymentId} PaymentConfirmRequest":             `{"confirm":true}`,
+		"POST /payments/{paymentId} PaymentCancelRequest":              `{"cancel":true,"client_redirect_uri":"https://shop.example/back"}`,
+		"POST /payments/{paymentId}/terms":                             `{"id_terms":1}`,
+		"POST /sandbox/payments/{paymentId}/simulate":                  `{"state":"expired"}`,
+		"POST /payments/{paymentId}/scopedtoken":                       `{"scope":"payments:validate"}`,
+		"POST /webhooks/auth":                                          `{"type":"hmac_signature","name":"n"}`,
+		"POST /webhooks":                                               `{"event":"USER_SYNCED","url":"https://client.example/"}`,
+		"POST /webhooks/{webhookId}":                                   `{}`,
+		"POST /sandbox/clock":                                          `{}`,
 	}[strings.Replace(call, "PUT", "POST", 1)]
 	if raw == "" {
 		t.Fatalf("no body for %s", call)
@@ -148,16 +156,37 @@ func complete(t *testing.T, call string) any {
 	return exactly(t, []byte(raw))
 }
 
-// bodied are the calls that take a body, with the schema of it.
+// bodied are the calls that take a body, with the schema of it. Of several
+// bodies of a call, each is a call of its own, with the name of the body behind
+// the path.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
 		for verb, operation := range operations.(map[string]any) {
-			if request, has := operation.(map[string]any)["requestBody"].(map[string]any); has {
-				media := request["content"].(map[string]any)["application/json"].(map[string]any)
-				all[strings.ToUpper(verb)+" "+path] = media["schema"].(map[string]any)
+			request, has := operation.(map[string]any)["requestBody"].(map[string]any)
+			if !has {
+				continue
+			}
+			media := request["content"].(map[string]any)["application/json"].(map[string]any)
+			for name, schema := range alternatives(media["schema"].(map[string]any)) {
+				all[strings.ToUpper(verb)+" "+path+name] = schema
 			}
 		}
+	}
+	return all
+}
+
+// alternatives are the schemas of which any will do, by name; a schema that is
+// the only one has no name.
+func alternatives(schema map[string]any) map[string]map[string]any {
+	several, _ := schema["anyOf"].([]any)
+	if several == nil {
+		return map[string]map[string]any{"": schema}
+	}
+	all := map[string]map[string]any{}
+	for _, one := range several {
+		name := strings.TrimPrefix(one.(map[string]any)["$ref"].(string), "#/components/schemas/")
+		all[" "+name] = one.(map[string]any)
 	}
 	return all
 }
@@ -186,8 +215,8 @@ func (r *refuser) field(t *testing.T, call string, body any, field documented) {
 		r.refused(t, call, ask{body: encoded(t, put(body, field.at, value))}, "invalidValue", name)
 	}
 	if field.required {
-		r.refused(t, call, ask{body: without(t, body, field.at)}, "missingParameter", name+": is required")
-		r.refused(t, call, ask{body: encoded(t, put(body, field.at, nil))}, "missingParameter", name)
+		r.refused(t, call, ask{body: without(t, body, field.at)}, "missingParameter", missed(call, name))
+		r.refused(t, call, ask{body: encoded(t, put(body, field.at, nil))}, "missingParameter", missed(call, name))
 	}
 	if slices.Contains(field.types, "string") {
 		for _, text := range noText {
@@ -198,6 +227,15 @@ func (r *refuser) field(t *testing.T, call string, body any, field documented) {
 		}
 	}
 	r.spelt(t, call, body, field.at)
+}
+
+// missed is what is said of a required field that did not come. Without the
+// last field of one of several bodies, it could have been any of them.
+func missed(call, name string) string {
+	if strings.Count(call, " ") > 1 {
+		return name
+	}
+	return name + ": "
 }
 
 // spelt sends a key twice, and in capitals.
@@ -271,7 +309,8 @@ func (r *refuser) done(t *testing.T) {
 // message that begins with the field, or at least names it.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
-	method, path, _ := strings.Cut(call, " ")
+	words := strings.Fields(call)
+	method, path := words[0], words[1]
 	for spelling, id := range r.paths {
 		path = strings.ReplaceAll(path, spelling, id)
 	}

@@ -7,14 +7,15 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/protocol"
 )
 
 type serviceTokenInput struct {
-	GrantType     string `body:"grant_type" doc:"client_credentials"`
-	ClientID      Number `body:"client_id" doc:"may also come as HTTP Basic"`
-	ClientSecret  string `body:"client_secret" max:"255"`
-	Scope         Words  `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
-	Authorization string `header:"Authorization" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
+	GrantType     string          `body:"grant_type" doc:"client_credentials"`
+	ClientID      protocol.Number `body:"client_id" doc:"may also come as HTTP Basic"`
+	ClientSecret  string          `body:"client_secret" max:"255"`
+	Scope         protocol.Words  `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
+	Authorization string          `header:"Authorization" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
 type tokenOutput struct {
@@ -22,7 +23,7 @@ type tokenOutput struct {
 	Scope string `json:"scope"`
 }
 
-func (s *Service) serviceToken(ctx context.Context, c *Caller, in serviceTokenInput) (tokenOutput, error) {
+func (s *Service) serviceToken(ctx context.Context, c *protocol.Caller, in serviceTokenInput) (tokenOutput, error) {
 	if in.GrantType != "" && in.GrantType != "client_credentials" {
 		return tokenOutput{}, passerelle.InvalidField("grant_type", "must be client_credentials")
 	}
@@ -55,7 +56,7 @@ func (in serviceTokenInput) credentials() access.Credentials {
 
 type paymentTokenInput struct {
 	onePaymentInput
-	Scope Words `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
+	Scope protocol.Words `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
 }
 
 type paymentTokenOutput struct {
@@ -65,7 +66,7 @@ type paymentTokenOutput struct {
 	ExpiresIn int64  `json:"expires_in" doc:"seconds"`
 }
 
-func (s *Service) paymentToken(ctx context.Context, c *Caller, in paymentTokenInput) (paymentTokenOutput, error) {
+func (s *Service) paymentToken(ctx context.Context, c *protocol.Caller, in paymentTokenInput) (paymentTokenOutput, error) {
 	scopes, err := passerelle.ParseScopes(in.Scope...)
 	if err != nil {
 		return paymentTokenOutput{}, err

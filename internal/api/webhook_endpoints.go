@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -26,7 +27,7 @@ type providerConfig struct {
 	SecretKey string `json:"secret_key" doc:"shown in this answer alone"`
 }
 
-func (s *Service) createProvider(ctx context.Context, c *Caller, in providerInput) (providerOutput, error) {
+func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in providerInput) (providerOutput, error) {
 	provider, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name)
 	if err != nil {
 		return providerOutput{}, err
@@ -45,7 +46,7 @@ type listProvidersOutput struct {
 	Total     int              `json:"total"`
 }
 
-func (s *Service) listProviders(ctx context.Context, c *Caller, _ Nothing) (listProvidersOutput, error) {
+func (s *Service) listProviders(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listProvidersOutput, error) {
 	providers, err := s.DB.AuthProviders(ctx, c.Domain.ID)
 	out := listProvidersOutput{Providers: make([]providerOutput, len(providers)), Total: len(providers)}
 	for i, p := range providers {
@@ -55,29 +56,9 @@ func (s *Service) listProviders(ctx context.Context, c *Caller, _ Nothing) (list
 }
 
 type webhookInput struct {
-	IDAuth *reference `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
-	URL    *string    `body:"url" doc:"absolute http(s) URL; https only in live domains"`
-	Event  *string    `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
-}
-
-// reference names something by its id, as a number or in digits, or by its
-// name. Null, like the empty string, names nothing.
-type reference string
-
-func (r *reference) readNode(at *path, n *node) error {
-	switch n.shape {
-	case null:
-		*r = ""
-	case number, text, loose:
-		*r = reference(n.text)
-	default:
-		return at.wrong("an id or a name", n)
-	}
-	return nil
-}
-
-func (*reference) schema() *schema {
-	return &schema{Type: []string{"integer", "string", "null"}}
+	IDAuth *protocol.Reference `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
+	URL    *string             `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	Event  *string             `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
 }
 
 type createWebhookInput struct {
@@ -107,15 +88,15 @@ type webhookOutput struct {
 	URL       string        `json:"url"`
 }
 
-func (s *Service) webhook(c *Caller, w store.Webhook) webhookOutput {
+func (s *Service) webhook(c *protocol.Caller, w store.Webhook) webhookOutput {
 	entry, _ := webhook.Lookup(string(w.Event))
 	return webhookOutput{
-		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: c.optionalTime(w.Updated), Deleted: c.optionalTime(w.Deleted),
+		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: optionalTime(c, w.Updated), Deleted: optionalTime(c, w.Deleted),
 		IDService: optionalInt(int64(w.Client)), IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL,
 	}
 }
 
-func (c *Caller) optionalTime(t *time.Time) *string {
+func optionalTime(c *protocol.Caller, t *time.Time) *string {
 	if t == nil {
 		return nil
 	}
@@ -135,7 +116,7 @@ type listWebhooksOutput struct {
 	Total    int             `json:"total"`
 }
 
-func (s *Service) listWebhooks(ctx context.Context, c *Caller, _ Nothing) (listWebhooksOutput, error) {
+func (s *Service) listWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listWebhooksOutput, error) {
 	all, err := s.DB.Webhooks(ctx, c.Domain.ID)
 	out := listWebhooksOutput{Webhooks: make([]webhookOutput, len(all)), Total: len(all)}
 	for i, w := range all {
@@ -144,7 +125,7 @@ func (s *Service) listWebhooks(ctx context.Context, c *Caller, _ Nothing) (listW
 	return out, err
 }
 
-func (s *Service) createWebhook(ctx context.Context, c *Caller, in createWebhookInput) (webhookOutput, error) {
+func (s *Service) createWebhook(ctx context.Context, c *protocol.Caller, in createWebhookInput) (webhookOutput, error) {
 	r := delivery.Registration{Event: value(in.Event), URL: value(in.URL), Auth: string(value(in.IDAuth))}
 	if in.IDService != nil {
 		r.Client = passerelle.ClientID(*in.IDService)
@@ -153,13 +134,13 @@ func (s *Service) createWebhook(ctx context.Context, c *Caller, in createWebhook
 	return s.webhook(c, w), err
 }
 
-func (s *Service) updateWebhook(ctx context.Context, c *Caller, in updateWebhookInput) (webhookOutput, error) {
+func (s *Service) updateWebhook(ctx context.Context, c *protocol.Caller, in updateWebhookInput) (webhookOutput, error) {
 	w, err := s.Delivery.Update(ctx, c.Domain, in.ID, delivery.Change{Event: in.Event, URL: in.URL, Auth: (*string)(in.IDAuth)})
 	return s.webhook(c, w), err
 }
 
-func (s *Service) deleteWebhook(ctx context.Context, c *Caller, in oneWebhookInput) (Nothing, error) {
-	return Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID)
+func (s *Service) deleteWebhook(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
+	return protocol.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID)
 }
 
 func value[T any](p *T) T {

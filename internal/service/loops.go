@@ -9,12 +9,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// followPayments asks banks about what is due in a domain, until a pass finds
-// nothing more.
+// followPayments asks banks about what is due in a domain and lets payments
+// expire, until a pass finds nothing more.
 func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error {
 	for {
 		done, err := s.Initiation.RunDue(ctx, d)
-		if err != nil || done.Checked+done.Recovered == 0 {
+		if err != nil || done.Checked+done.Recovered+done.Expired == 0 {
 			return err
 		}
 	}

@@ -29,7 +29,9 @@ import (
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
+	"passerelle/internal/protocol"
 	"passerelle/internal/store"
+	"passerelle/internal/wire"
 )
 
 // Config is what a program is assembled from.
@@ -70,6 +72,8 @@ type Service struct {
 	metrics *httpd.Metrics
 	loops   background.Group
 	sender  *delivery.Sender
+	// scenarios are told to whoever asks the interface for them.
+	scenarios []wire.Scenario
 }
 
 // Open opens the database, assembles the parts and binds the listeners, but
@@ -122,6 +126,9 @@ func (s *Service) assemble() error {
 	registry, err := connector.NewRegistry(s.connectors()...)
 	if err != nil {
 		return fmt.Errorf("list the connectors: %w", err)
+	}
+	if s.scenarios, err = scenarios(); err != nil {
+		return err
 	}
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Delivery = &delivery.Delivery{
@@ -205,10 +212,10 @@ func (s *Service) Handler() http.Handler {
 }
 
 // API is the JSON interface alone.
-func (s *Service) API() *api.API {
+func (s *Service) API() *protocol.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Now: c.Now}
-	return api.New(api.Config{
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Scenarios: s.scenarios, Now: c.Now}
+	return protocol.New(protocol.Config{
 		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
 		MAC: c.Keys.MAC, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())

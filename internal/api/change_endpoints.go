@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+// changePaymentInput is one of the six requests that change a payment. Which
+// of them a payment takes follows from its present action.
+type changePaymentInput struct {
+	onePaymentInput
+	protocol.Sensitive
+	Validate *validateBody `variant:"PaymentValidateRequest"`
+	Resume   *resumeBody   `variant:"PaymentResumeRequest"`
+	Submit   *submitBody   `variant:"PaymentSubmitFieldValuesRequest"`
+	PSU      *psuBody      `variant:"PaymentSubmitPSUValidationRequest"`
+	Confirm  *confirmBody  `variant:"PaymentConfirmRequest"`
+	Cancel   *cancelBody   `variant:"PaymentCancelRequest"`
+}
+
+type validateBody struct {
+	connectorInput
+	ValidateMechanism string            `body:"validate_mechanism" doc:"webauth when omitted"`
+	Fields            map[string]string `body:"fields" doc:"values of the connector's payment fields, in plain text or encrypted as compact JWE"`
+	Website           *string           `body:"website" doc:"deprecated: the field website"`
+	Payer             *accountInput     `body:"payer" doc:"for connectors that need the payer's account"`
+	WebviewURL        string            `body:"webview_url,required" doc:"where the payer returns after an action; may have a query"`
+	Validated         bool              `body:"validated" doc:"send the order now"`
+}
+
+func (in validateBody) fields() map[string]string {
+	if in.Website == nil {
+		return in.Fields
+	}
+	fields := map[string]string{"website": *in.Website}
+	for name, value := range in.Fields {
+		fields[name] = value
+	}
+	return fields
+}
+
+type resumeBody struct {
+	Resume bool `body:"resume,required" doc:"true: the payer may have answered; for the action decoupled"`
+}
+
+type submitBody struct {
+	Fields map[string]string `body:"fields,required" doc:"values for the fields of the payment, in plain text or encrypted as compact JWE; for the action additionalInformationNeeded"`
+}
+
+type psuBody struct {
+	Validate bool `body:"psu_validate,required" doc:"whether the payer validated; for the action psuValidation"`
+}
+
+type confirmBody struct {
+	Confirm bool `body:"confirm,required" doc:"whether the payment is to be executed; for the action confirm"`
+}
+
+type cancelBody struct {
+	Cancel            bool   `body:"cancel,required" doc:"true"`
+	ClientRedirectURI string `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to after the bank's page"`
+	ClientState       string `body:"client_state" doc:"comes back as state, at most 2000 characters"`
+}
+
+// needs are the scopes of which the token has to have one.
+func (in changePaymentInput) needs() []passerelle.Scope {
+	switch {
+	case in.Cancel != nil:
+		return []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsCancel}
+	case in.Confirm != nil:
+		return []passerelle.Scope{passerelle.ScopePaymentsAdmin}
+	}
+	return validatePayments.AnyScope
+}
+
+func (s *Service) changePayment(ctx context.Context, c *protocol.Caller, in changePaymentInput) (wire.Payment, error) {
+	if needed := in.needs(); !c.Scopes.Has(needed...) {
+		return wire.Payment{}, protocol.Lacking(needed...)
+	}
+	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
+		return wire.Payment{}, err
+	}
+	if err := s.change(ctx, c, in); err != nil {
+		return wire.Payment{}, err
+	}
+	return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: in.onePaymentInput, Sensitive: in.Sensitive})
+}
+
+func (s *Service) change(ctx context.Context, c *protocol.Caller, in changePaymentInput) error {
+	switch {
+	case in.Validate != nil:
+		return s.validatePayment(ctx, c, in.ID, *in.Validate)
+	case in.Cancel != nil:
+		return s.cancelPayment(ctx, c, in.ID, *in.Cancel)
+	}
+	by, answer, err := in.answer()
+	if err != nil {
+		return err
+	}
+	_, err = s.Initiation.Answer(ctx, c.Domain, in.ID, by, answer)
+	return err
+}
+
+func (s *Service) validatePayment(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID, in validateBody) error {
+	_, err := s.Initiation.Validate(ctx, c.Domain, id, initiation.Choice{
+		Connector: in.connector(), Mechanism: in.ValidateMechanism, Fields: in.fields(),
+		Payer: in.Payer.account(), WebviewURL: in.WebviewURL, Validated: in.Validated,
+	})
+	if err != nil {
+		return in.blame(err)
+	}
+	return nil
+}
+
+func (s *Service) cancelPayment(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID, in cancelBody) error {
+	if !in.Cancel {
+		return passerelle.InvalidField("cancel", "must be true")
+	}
+	_, err := s.Initiation.Cancel(ctx, c.Domain, id, initiation.Cancellation{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
+	return err
+}
+
+// answer is what a request says about the present action, and who says it: the
+// client confirms, the payer does the rest.
+func (in changePaymentInput) answer() (payment.Actor, initiation.Answer, error) {
+	switch {
+	case in.Resume != nil:
+		if !in.Resume.Resume {
+			return "", initiation.Answer{}, passerelle.InvalidField("resume", "must be true")
+		}
+		return payment.ByPayer, initiation.Answer{Action: payment.Decoupled, Yes: true}, nil
+	case in.Submit != nil:
+		return payment.ByPayer, initiation.Answer{Action: payment.FillFields, Fields: in.Submit.Fields}, nil
+	case in.PSU != nil:
+		return payment.ByPayer, initiation.Answer{Action: payment.PSUValidation, Yes: in.PSU.Validate}, nil
+	case in.Confirm != nil:
+		return payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: in.Confirm.Confirm}, nil
+	}
+	return "", initiation.Answer{}, fmt.Errorf("change payment %d: a request without a body", in.ID)
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+type listPaymentsInput struct {
+	protocol.Page
+	protocol.DateRange `max:"exclusive"`
+	protocol.Sensitive
+	protocol.Expand           `names:"transitions"`
+	Filter                    string                    `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
+	ConnectorUUID             protocol.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
+	IDConnector               protocol.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
+	IDConnectorSource         *int64                    `query:"id_connector_source" doc:"only payments by this source of a connector; connectors that initiate payments have none"`
+	State                     payment.State             `query:"state" doc:"only payments in this state"`
+	ErrorCode                 payment.ErrorCode         `query:"error_code" doc:"only payments rejected with this code"`
+	BankPaymentID             string                    `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
+	Website                   string                    `query:"website" doc:"only payments validated with this value of the field website"`
+	PayerIdentification       string                    `query:"payer_identification" doc:"only payments from this account"`
+	BeneficiaryIdentification string                    `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
+	ReferenceID               string                    `query:"reference_id" doc:"only payments with an instruction of this reference"`
+	ExecutionDateType         payment.DateType          `query:"execution_date_type" doc:"only payments of this type"`
+	Country                   string                    `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
+	OrderBy                   string                    `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
+	Reverse                   bool                      `query:"reverse" doc:"turn the order"`
+}
+
+type listPaymentsOutput struct {
+	Payments []wire.Payment `json:"payments"`
+	protocol.Listing
+}
+
+func (s *Service) listPayments(ctx context.Context, c *protocol.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
+	filter, err := s.paymentFilter(c, in)
+	if err != nil {
+		return listPaymentsOutput{}, err
+	}
+	fetch := func(ctx context.Context, w protocol.Window) ([]store.Listed, error) {
+		return s.DB.Payments(ctx, filter, store.Window{
+			Order: in.OrderBy, Descending: in.Reverse, Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward,
+		}, in.ShowSensitive)
+	}
+	position := func(p store.Listed) protocol.Position { return p.Place }
+	count := func(ctx context.Context) (int64, error) { return s.DB.CountPayments(ctx, filter) }
+	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	if err != nil {
+		return listPaymentsOutput{}, err
+	}
+	out := listPaymentsOutput{Payments: make([]wire.Payment, len(rows)), Listing: listing}
+	for i, row := range rows {
+		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.Sensitive))
+	}
+	return out, s.expand(ctx, c, out.Payments, in.Expansion())
+}
+
+// paymentFilter selects what all of the parameters select.
+func (s *Service) paymentFilter(c *protocol.Caller, in listPaymentsInput) (store.PaymentFilter, error) {
+	filter := store.PaymentFilter{
+		Domain: c.Domain.ID, Only: c.Payment, State: string(in.State), ErrorCode: string(in.ErrorCode), BankPaymentID: in.BankPaymentID,
+		Website: in.Website, DateType: string(in.ExecutionDateType), Payer: in.PayerIdentification, Beneficiary: in.BeneficiaryIdentification,
+		Reference: in.ReferenceID, DateField: in.Filter, From: in.From(), Until: in.Until(),
+		NoConnector: in.ConnectorUUID.Null || in.IDConnector.Null,
+	}
+	var err error
+	filter.Connectors, err = s.filteredConnectors(in)
+	return filter, err
+}
+
+// filteredConnectors are the connectors that all parameters about connectors
+// leave; nil when no parameter names any.
+func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
+	countries, err := parseCountries("country", in.Country)
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	if in.ConnectorUUID.Value != "" {
+		left = narrowed(left, []string{in.ConnectorUUID.Value})
+	}
+	if in.IDConnector.Given && !in.IDConnector.Null {
+		left = narrowed(left, s.numbered(in.IDConnector.Value))
+	}
+	if in.IDConnectorSource != nil {
+		left = narrowed(left, []string{})
+	}
+	if countries != nil {
+		left = narrowed(left, s.Initiation.ConnectorUUIDs(countries))
+	}
+	return left, nil
+}
+
+// numbered is the connector of a deprecated number, or none.
+func (s *Service) numbered(id int64) []string {
+	for _, one := range s.Initiation.Connectors.Initiators() {
+		if p := one.Profile(); p.ID == id {
+			return []string{p.UUID}
+		}
+	}
+	return []string{}
+}
+
+// narrowed leaves of a set what is in another one; nil is the set of all.
+func narrowed(set, to []string) []string {
+	if set == nil {
+		return to
+	}
+	return slices.DeleteFunc(set, func(one string) bool { return !slices.Contains(to, one) })
+}

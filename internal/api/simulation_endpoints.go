@@ -1,0 +1,38 @@
+package api
+
+import (
+	"context"
+
+	"passerelle/internal/initiation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+type simulateInput struct {
+	onePaymentInput
+	State       payment.State     `body:"state,required" doc:"the next state of the payment or, with instruction, of that one"`
+	ErrorCode   payment.ErrorCode `body:"error_code" doc:"why it is rejected; noSpecifiedReason when omitted"`
+	Instruction *int              `body:"instruction" doc:"position of one instruction, from 0; the whole payment when omitted"`
+}
+
+// simulate makes a change happen as if the bank had reported it.
+func (s *Service) simulate(ctx context.Context, c *protocol.Caller, in simulateInput) (wire.Payment, error) {
+	if err := sandbox(c); err != nil {
+		return wire.Payment{}, err
+	}
+	p, err := s.Initiation.Simulate(ctx, c.Domain, in.ID, initiation.Simulation{State: in.State, Code: in.ErrorCode, Instruction: in.Instruction})
+	if err != nil {
+		return wire.Payment{}, err
+	}
+	return wire.NewPayment(p, s.view(c, protocol.Sensitive{})), nil
+}
+
+type listScenariosOutput struct {
+	Scenarios []wire.Scenario `json:"scenarios"`
+	Total     int             `json:"total"`
+}
+
+func (s *Service) listScenarios(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (listScenariosOutput, error) {
+	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios)}, sandbox(c)
+}

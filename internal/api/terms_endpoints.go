@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/internal/protocol"
+)
+
+type publicKeyOutput struct {
+	KeyType   string `json:"kty"`
+	Use       string `json:"use"`
+	Algorithm string `json:"alg"`
+	ID        string `json:"kid" doc:"to be named in the header of every value"`
+	Modulus   string `json:"n"`
+	Exponent  string `json:"e"`
+}
+
+func (s *Service) publicKey(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (publicKeyOutput, error) {
+	key, err := s.Initiation.PublicKey(ctx, c.Domain)
+	return publicKeyOutput(key), err
+}
+
+// language is embedded by what shows terms.
+type language struct {
+	Language string `query:"language" max:"35" doc:"en, fr and so on; terms that are not there in it come in English" example:"fr"`
+}
+
+type termsVersion struct {
+	ID      int64   `json:"id"`
+	Version string  `json:"version"`
+	Created string  `json:"created" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
+	Deleted *string `json:"deleted" doc:"when another version took its place"`
+	IDFile  *int64  `json:"id_file"`
+}
+
+func shownTerms(c *protocol.Caller, t initiation.Terms) termsVersion {
+	return termsVersion{ID: t.ID, Version: t.Version, Created: passerelle.FormatDateTime(t.Created, c.Location), Deleted: optionalTime(c, t.Deleted)}
+}
+
+type termsOutput struct {
+	Terms    termsVersion `json:"terms"`
+	Content  string       `json:"content"`
+	Language string       `json:"language"`
+}
+
+func (s *Service) terms(ctx context.Context, c *protocol.Caller, in language) (termsOutput, error) {
+	t, err := s.Initiation.Terms(ctx, c.Domain, in.Language)
+	return termsOutput{Terms: shownTerms(c, t), Content: t.Content, Language: t.Language}, err
+}
+
+type paymentTermsOutput struct {
+	termsVersion
+	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are to be accepted; absent for those that were"`
+}
+
+// paymentTerms are the terms that the payer accepted, or is to accept.
+func (s *Service) paymentTerms(ctx context.Context, c *protocol.Caller, in onePaymentInput) (paymentTermsOutput, error) {
+	p, err := s.reach(ctx, c, in.ID, false)
+	if err != nil {
+		return paymentTermsOutput{}, err
+	}
+	accepted, signed, err := s.Initiation.AcceptedTerms(ctx, c.Domain, p, "")
+	if err != nil || signed {
+		return paymentTermsOutput{termsVersion: shownTerms(c, accepted)}, err
+	}
+	current, err := s.Initiation.Terms(ctx, c.Domain, "")
+	return paymentTermsOutput{termsVersion: shownTerms(c, current), ToSign: "true"}, err
+}
+
+type acceptTermsInput struct {
+	onePaymentInput
+	IDTerms int64 `body:"id_terms,required" min:"1" doc:"the terms that the payer was shown"`
+}
+
+type acceptTermsOutput struct {
+	Success string `json:"success" doc:"ok"`
+}
+
+func (s *Service) acceptTerms(ctx context.Context, c *protocol.Caller, in acceptTermsInput) (acceptTermsOutput, error) {
+	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
+		return acceptTermsOutput{}, err
+	}
+	_, err := s.Initiation.AcceptTerms(ctx, c.Domain, in.ID, in.IDTerms)
+	return acceptTermsOutput{Success: "ok"}, err
+}

@@ -1,0 +1,408 @@
+package protocol_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/keys"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// The sample is a small API of items that uses every convention. Its items
+// are the numbers from 1 to 25.
+
+type itemID int64
+
+type colour string
+
+func (colour) Values() []string { return []string{"red", "green", "blue"} }
+
+type line struct {
+	Amount protocol.Number `body:"amount,required"`
+	Label  string          `body:"label" max:"5"`
+	Tags   []string        `body:"tags"`
+}
+
+type createItem struct {
+	protocol.Sensitive
+	Name   string                    `body:"name,required" doc:"what it is called" example:"a chair" max:"10"`
+	Colour *colour                   `body:"colour"`
+	Count  *int64                    `body:"count" min:"1" max:"9"`
+	Ready  *bool                     `body:"ready"`
+	Amount protocol.Number           `body:"amount"`
+	Lines  []line                    `body:"lines"`
+	First  *line                     `body:"first"`
+	Fields map[string]string         `body:"fields"`
+	Scope  protocol.Words            `body:"scope"`
+	Owner  protocol.Nullable[string] `body:"owner"`
+}
+
+type listItems struct {
+	protocol.Page
+	protocol.All
+	protocol.DateRange
+	protocol.Expand `names:"parts,maker[country,city]"`
+	Country         []string                   `query:"country"`
+	Parity          string                     `query:"parity" enum:"odd,even"`
+	Maker           protocol.Nullable[makerID] `query:"id_maker"`
+}
+
+type makerID int64
+
+type oneItem struct {
+	ID itemID `path:"itemId"`
+}
+
+type updateItem struct {
+	oneItem
+	Name *string `body:"name"`
+}
+
+type ofUser struct {
+	User passerelle.UserID `path:"userId"`
+}
+
+type item struct {
+	ID int64 `json:"id"`
+}
+
+type echo struct {
+	Got any `json:"got"`
+}
+
+type itemList struct {
+	Items []item `json:"items"`
+	protocol.Listing
+}
+
+type accepted struct{}
+
+func (accepted) HTTPStatus() int { return http.StatusAccepted }
+
+// sample holds what the endpoints do besides answering.
+type sample struct {
+	mu      sync.Mutex
+	created int
+	counted int
+	// hold, when set, keeps the creation waiting until it is closed; entered
+	// is told when it begins to wait.
+	hold, entered chan struct{}
+	fail          error
+}
+
+func (s *sample) create(_ context.Context, c *protocol.Caller, in createItem) (echo, error) {
+	if s.hold != nil {
+		s.entered <- struct{}{}
+		<-s.hold
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return echo{}, s.fail
+	}
+	s.created++
+	return echo{Got: in}, nil
+}
+
+func (s *sample) list(ctx context.Context, _ *protocol.Caller, in listItems) (itemList, error) {
+	keep := func(n int64) bool { return in.Parity == "" || (in.Parity == "odd") == (n%2 == 1) }
+	fetch := func(_ context.Context, w protocol.Window) ([]item, error) { return window(w, keep), nil }
+	position := func(i item) protocol.Position { return protocol.Position{nil, "x", i.ID} }
+	count := func(context.Context) (int64, error) {
+		s.counted++
+		return int64(len(window(protocol.Window{Limit: 1000}, keep))), nil
+	}
+	items, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	return itemList{Items: items, Listing: listing}, err
+}
+
+const lastItem = 25
+
+func window(w protocol.Window, keep func(int64) bool) []item {
+	step, at := int64(1), int64(0)
+	if w.From != nil {
+		at = w.From[2].(int64)
+	}
+	if w.Backward {
+		step = -1
+	}
+	items := []item{}
+	for n := at + step; n >= 1 && n <= lastItem && len(items) < w.Limit; n += step {
+		if !keep(n) {
+			continue
+		}
+		if w.Offset > 0 {
+			w.Offset--
+			continue
+		}
+		items = append(items, item{ID: n})
+	}
+	return items
+}
+
+func (s *sample) read(_ context.Context, _ *protocol.Caller, in oneItem) (item, error) {
+	if in.ID > lastItem {
+		return item{}, passerelle.Missing()
+	}
+	return item{ID: int64(in.ID)}, nil
+}
+
+func (s *sample) update(_ context.Context, _ *protocol.Caller, in updateItem) (item, error) {
+	return item{ID: int64(in.ID)}, nil
+}
+
+func (s *sample) user(_ context.Context, c *protocol.Caller, in ofUser) (echo, error) {
+	return echo{Got: in.User}, nil
+}
+
+type rangeAndExpand struct {
+	protocol.DateRange `max:"exclusive"`
+	protocol.Expand    `names:"parts,maker[country,city]"`
+}
+
+func (s *sample) resolved(_ context.Context, c *protocol.Caller, in rangeAndExpand) (echo, error) {
+	return echo{Got: []string{instant(in.From()), instant(in.Until()), in.Expansion().String()}}, nil
+}
+
+func (s *sample) inclusive(_ context.Context, c *protocol.Caller, in struct{ protocol.DateRange }) (echo, error) {
+	return echo{Got: []string{instant(in.From()), instant(in.Until())}}, nil
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func (s *sample) flag(_ context.Context, _ *protocol.Caller, in struct{ protocol.All }) (echo, error) {
+	return echo{Got: in.WithDisabled}, nil
+}
+
+func (s *sample) caller(_ context.Context, c *protocol.Caller, in struct {
+	Agent string `header:"User-Agent"`
+},
+) (echo, error) {
+	return echo{Got: []any{c.Base, c.Now.Format(time.RFC3339), c.Location.String(), c.Strict, c.Request, in.Agent}}, nil
+}
+
+// moods is an input whose body is one of three.
+type moods struct {
+	oneItem
+	Happy *struct {
+		Song string `body:"song,required" max:"5"`
+		Loud bool   `body:"loud"`
+	} `variant:"HappyMood"`
+	Sad *struct {
+		Song  string            `body:"song,required"`
+		Tears map[string]string `body:"tears,required"`
+	} `variant:"SadMood"`
+	Calm *struct {
+		Calm *bool `body:"calm,required"`
+	} `variant:"CalmMood"`
+}
+
+func mood(_ context.Context, _ *protocol.Caller, in moods) (echo, error) {
+	return echo{Got: []any{in.ID, in.Happy, in.Sad, in.Calm}}, nil
+}
+
+func failing[Out any](err error) protocol.Endpoint {
+	return protocol.Handle(func(context.Context, *protocol.Caller, protocol.Nothing) (Out, error) {
+		var out Out
+		return out, err
+	})
+}
+
+// nothing is an endpoint that does nothing with its input.
+func nothing[In any]() protocol.Endpoint {
+	return protocol.Handle(func(context.Context, *protocol.Caller, In) (protocol.Nothing, error) { return protocol.Nothing{}, nil })
+}
+
+func panicking(context.Context, *protocol.Caller, protocol.Nothing) (item, error) {
+	panic("secret detail")
+}
+
+func (s *sample) routes() []protocol.Route {
+	reader := protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsAdmin}}
+	admin := protocol.Needs{Kinds: []access.TokenKind{access.ServiceToken}, AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin}}
+	user := protocol.Needs{Kinds: []access.TokenKind{access.UserToken}}
+	public := protocol.Needs{Public: true}
+	return []protocol.Route{
+		{Method: "GET", Pattern: "/items", Needs: reader, Summary: "List items", Endpoint: protocol.Handle(s.list)},
+		{Method: "POST", Pattern: "/items", Needs: admin, Summary: "Create an item", Errors: []string{"noAccount"}, Endpoint: protocol.Handle(s.create)},
+		{Method: "GET", Pattern: "/items/{itemId}", Needs: reader, Summary: "Read an item", Endpoint: protocol.Handle(s.read)},
+		{Method: protocol.Update, Pattern: "/items/{itemId}", Needs: admin, Summary: "Change an item", Endpoint: protocol.Handle(s.update)},
+		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: protocol.Handle(mood)},
+		{Method: "GET", Pattern: "/guarded", Needs: protocol.Needs{Public: true, Guarded: "secret", AnyScope: reader.AnyScope}, Summary: "Partly public", Endpoint: protocol.Handle(s.caller)},
+		{Method: "DELETE", Pattern: "/items/{itemId}", Needs: admin, Summary: "Delete an item", Endpoint: nothing[oneItem]()},
+		{Method: "GET", Pattern: "/users/{userId}/things", Aliases: []string{"/things"}, Needs: user, Summary: "Of a user", Endpoint: protocol.Handle(s.user)},
+		{Method: "GET", Pattern: "/resolved", Needs: public, Summary: "Ranges", Endpoint: protocol.Handle(s.resolved)},
+		{Method: "GET", Pattern: "/inclusive", Needs: public, Summary: "Ranges", Endpoint: protocol.Handle(s.inclusive)},
+		{Method: "GET", Pattern: "/flag", Needs: public, Summary: "A flag", Endpoint: protocol.Handle(s.flag)},
+		{Method: "GET", Pattern: "/caller", Needs: public, Summary: "Who calls", Endpoint: protocol.Handle(s.caller)},
+		{Method: "POST", Pattern: "/auth/token", Needs: public, Summary: "A token", Endpoint: protocol.Handle(s.create)},
+		{Method: "POST", Pattern: "/webhooks/auth", Unversioned: true, Needs: public, Summary: "A provider", Endpoint: failing[accepted](nil)},
+		{Method: "GET", Pattern: "/webhooks/{itemId}/logs", Needs: public, Summary: "Logs", Endpoint: protocol.Handle(s.read)},
+		{Method: "GET", Pattern: "/fail/panic", Needs: public, Summary: "Panics", Endpoint: protocol.Handle(panicking)},
+		{Method: "GET", Pattern: "/fail/unknown", Needs: public, Summary: "Fails", Endpoint: failing[item](errors.New("secret detail"))},
+		{Method: "GET", Pattern: "/fail/slow", Needs: public, Summary: "Fails", Endpoint: failing[item](context.DeadlineExceeded)},
+		{Method: "GET", Pattern: "/fail/render", Needs: public, Summary: "Fails", Endpoint: protocol.Handle(func(context.Context, *protocol.Caller, protocol.Nothing) (map[string]any, error) {
+			return map[string]any{"a": make(chan int)}, nil
+		})},
+		{Method: "GET", Pattern: "/fail/later", Needs: public, Summary: "Fails", Endpoint: failing[item](&passerelle.Error{
+			Kind: passerelle.Conflict, Code: "conflict", Message: "Later.", RetryAfter: 7, Cause: errors.New("secret detail"),
+		})},
+	}
+}
+
+var principals = map[string]access.Principal{
+	"admin":  {Token: 1, Kind: access.ServiceToken, Domain: 1, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}},
+	"second": {Token: 2, Kind: access.ServiceToken, Domain: 1, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}},
+	"reader": {Token: 3, Kind: access.ServiceToken, Domain: 1, Scopes: passerelle.Scopes{passerelle.ScopePaymentsReadOnly}},
+	"user":   {Token: 4, Kind: access.UserToken, Domain: 1, User: 42},
+	"one":    {Token: 5, Kind: access.PaymentToken, Domain: 1, Payment: 9, Scopes: passerelle.Scopes{passerelle.ScopePaymentsReadOnly}},
+}
+
+var testNow = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// service is the sample behind a handler, with a switch for maintenance.
+type service struct {
+	*sample
+	http.Handler
+	down bool
+	// matched are the routes found, in order.
+	matched []string
+	db      *store.DB
+	log     strings.Builder
+}
+
+func newService(t testing.TB) *service {
+	t.Helper()
+	s := &service{sample: &sample{}, db: openStore(t)}
+	paris, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Handler = protocol.New(protocol.Config{
+		Domain:         findDomain,
+		Authenticate:   authenticate,
+		Location:       func(context.Context, passerelle.Domain) (*time.Location, error) { return paris, nil },
+		Maintenance:    func(context.Context) (bool, error) { return s.down, nil },
+		MAC:            mac,
+		RequestID:      func(context.Context) string { return "1234" },
+		Matched:        func(_ context.Context, pattern string) { s.matched = append(s.matched, pattern) },
+		Now:            func() time.Time { return testNow },
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Log:            slog.New(slog.NewTextHandler(&s.log, nil)),
+		Answers:        s.db,
+	}, s.routes())
+	return s
+}
+
+func openStore(t testing.TB) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *store.Tx) error {
+		one := passerelle.Domain{Name: "one", Kind: passerelle.Sandbox, BaseURL: "http://one.example/2.0", Created: testNow}
+		return tx.CreateDomain(&one, "one.example")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func mac(purpose string, data []byte) []byte {
+	h := hmac.New(sha256.New, []byte("key"))
+	h.Write([]byte(purpose))
+	h.Write(data)
+	return h.Sum(nil)
+}
+
+func findDomain(_ context.Context, host string) (passerelle.Domain, error) {
+	switch host {
+	case "one.example":
+		return passerelle.Domain{ID: 1, Clock: passerelle.Clock{Offset: time.Hour}}, nil
+	case "two.example":
+		return passerelle.Domain{ID: 2}, nil
+	}
+	return passerelle.Domain{}, passerelle.Missing()
+}
+
+func authenticate(_ context.Context, d passerelle.Domain, token string) (access.Principal, error) {
+	p, ok := principals[token]
+	if !ok {
+		return p, &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is not valid."}
+	}
+	return p, nil
+}
+
+// call is a request in a table; the zero value of a field leaves it out.
+type call struct {
+	method, url, token, body, contentType string
+	header                                map[string]string
+	remote                                string
+}
+
+func (c call) request() *http.Request {
+	method := c.method
+	if method == "" {
+		method = "GET"
+	}
+	url := c.url
+	if strings.HasPrefix(url, "/") {
+		url = "http://one.example" + url
+	}
+	var body io.Reader
+	if c.body != "" {
+		body = strings.NewReader(c.body)
+	}
+	r := httptest.NewRequest(method, url, body)
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.contentType != "" {
+		r.Header.Set("Content-Type", c.contentType)
+	}
+	for name, value := range c.header {
+		r.Header.Set(name, value)
+	}
+	if c.remote != "" {
+		r.RemoteAddr = c.remote
+	}
+	return r
+}
+
+func (s *service) do(c call) *httptest.ResponseRecorder { return s.serve(c.request()) }
+
+func (s *service) serve(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}

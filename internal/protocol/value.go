@@ -1,0 +1,133 @@
+package protocol
+
+import (
+	"reflect"
+	"strings"
+)
+
+// Number is a decimal in the digits of the request, written as a JSON number
+// or as a string. It is for amounts and for identifiers that clients also send
+// as strings; the rules about its digits belong to whoever parses it.
+type Number string
+
+func (d *Number) readNode(at *path, n *node) error {
+	if n.shape == null {
+		*d = ""
+		return nil
+	}
+	if n.shape != number && n.shape != text && n.shape != loose {
+		return at.wrong("a number", n)
+	}
+	if n.shape != number && !decimal(n.text) {
+		return at.invalid("must be a number")
+	}
+	*d = Number(n.text)
+	return nil
+}
+
+// decimal reports whether the text is digits with at most one point inside
+// and a minus sign at most.
+func decimal(s string) bool {
+	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	return digits(whole) && (!point || digits(fraction))
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// Nullable is a field for which null means something other than absence: an
+// update that clears a value, or a filter for what has none. In a query or a
+// form null is the word "null".
+type Nullable[T ~string | ~int64] struct {
+	// Given is false when the field did not come.
+	Given bool
+	// Null is true when it came as null; Value is then zero.
+	Null  bool
+	Value T
+}
+
+func (o *Nullable[T]) readNode(at *path, n *node) error {
+	o.Given = true
+	if n.shape == null || n.shape == loose && n.text == "null" {
+		o.Null = true
+		return nil
+	}
+	return o.read(at, n)
+}
+
+func (o *Nullable[T]) read(at *path, n *node) error {
+	var b binding
+	v := reflect.ValueOf(&o.Value).Elem()
+	set := setText(rules{})
+	if v.Kind() == reflect.Int64 {
+		set = setInteger(rules{})
+	}
+	b.path = *at
+	return set(&b, v, n)
+}
+
+// Words is a list that clients write as an array of strings or as one string;
+// whoever parses the words splits them.
+type Words []string
+
+func (w *Words) readNode(at *path, n *node) error {
+	switch n.shape {
+	case null:
+		return nil
+	case text, loose:
+		*w = Words{n.text}
+		return nil
+	case list:
+		return w.readItems(at, n)
+	default:
+		return at.wrong("a string or an array of strings", n)
+	}
+}
+
+func (w *Words) readItems(at *path, n *node) error {
+	*w = make(Words, 0, len(n.nodes))
+	for i := range n.nodes {
+		if n.nodes[i].shape != text {
+			at.enter(itemStep(i))
+			return at.wrong("a string", &n.nodes[i])
+		}
+		*w = append(*w, n.nodes[i].text)
+	}
+	return nil
+}
+
+// Reference names something by its id, as a number or in digits, or by its
+// name. Null, like the empty string, names nothing.
+type Reference string
+
+func (r *Reference) readNode(at *path, n *node) error {
+	switch n.shape {
+	case null:
+		*r = ""
+	case number, text, loose:
+		*r = Reference(n.text)
+	default:
+		return at.wrong("an id or a name", n)
+	}
+	return nil
+}
+
+func (*Number) schema() *schema {
+	return &schema{Type: []string{"number", "string"}, Description: "decimal, as a number or as a string; read exactly"}
+}
+
+func (*Words) schema() *schema {
+	return &schema{Type: []string{"string", "array"}, Items: &schema{Type: "string"}}
+}
+
+func (o *Nullable[T]) schema() *schema {
+	if reflect.TypeFor[T]().Kind() == reflect.Int64 {
+		return &schema{Type: []string{"integer", "null"}}
+	}
+	return &schema{Type: []string{"string", "null"}}
+}
+
+func (*Reference) schema() *schema {
+	return &schema{Type: []string{"integer", "string", "null"}}
+}

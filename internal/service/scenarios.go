@@ -1,0 +1,34 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"passerelle/connector/sandbox"
+	"passerelle/internal/wire"
+)
+
+// scenarios are those of the simulated banks in the form of the interface. The
+// two forms differ in what they say of absence, and in nothing else: a member
+// that one of them lacks is an error.
+func scenarios() ([]wire.Scenario, error) {
+	raw, err := json.Marshal(sandbox.Scenarios())
+	if err != nil {
+		return nil, fmt.Errorf("write the scenarios: %w", err)
+	}
+	var shown []wire.Scenario
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&shown); err != nil {
+		return nil, fmt.Errorf("read the scenarios: %w", err)
+	}
+	for _, s := range shown {
+		for i, state := range s.Ends.Instructions {
+			if *state == "" {
+				s.Ends.Instructions[i] = nil
+			}
+		}
+	}
+	return shown, nil
+}
