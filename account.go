@@ -51,7 +51,7 @@ func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)
 	}
-	if fault := textFault(a.Label, MaxAccountLabel); fault != "" {
+	if fault := lineFault(a.Label, MaxAccountLabel); fault != "" {
 		return InvalidField(nested(path, "label"), "%s", fault)
 	}
 	if err := a.checkNumber(path); err != nil {

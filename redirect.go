@@ -44,6 +44,8 @@ func urlFault(s string) string {
 		return "must be an absolute http or https URL with a host, such as https://client.example/callback"
 	case u.User != nil:
 		return "must have no user info before the host"
+	case !strings.HasPrefix(u.Host, "[") && strings.ContainsFunc(u.Hostname(), outsideHost):
+		return "must have a host of letters, digits, dots and hyphens"
 	case !usablePort(u):
 		return "must have a port from 1 to 65535, or none"
 	}
@@ -54,6 +56,13 @@ func urlFault(s string) string {
 // Browsers take some of them, above all the backslash, for delimiters.
 func outsideURL(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r)
+}
+
+// outsideHost names the characters that names of hosts do not have. RFC 3986
+// allows more, and some of those end a word where a host is written into a
+// header, such as a content security policy.
+func outsideHost(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
 }
 
 func usablePort(u *url.URL) bool {

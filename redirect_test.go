@@ -29,6 +29,7 @@ var badURLs = []string{
 	"https://client.example/\r\nLocation: https://other.example/", "https://client.example/\x00", "https://client.example/\u0085",
 	"https://client.example/\x7f", "https://client.example\\@other.example/", "https://clïent.example/", "https://client.example/%zz",
 	"https://client.example/" + strings.Repeat("x", passerelle.MaxURL),
+	"https://client;sandbox/", "https://*/", "https://a,b.example/", "https://a'b.example/",
 }
 
 func TestURLsRefused(t *testing.T) {

@@ -3,6 +3,7 @@ package passerelle
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,6 +30,36 @@ func textFault(s string, max int) string {
 		return fmt.Sprintf("must have at most %d characters; it has %d", max, utf8.RuneCountInString(s))
 	}
 	return ""
+}
+
+// CheckLine refuses what CheckText does, and text that a person could not read
+// as what it is: control characters, which break lines or do worse, and the
+// invisible ones by which a name can be shown as another (Unicode report 36).
+// It is for labels and names.
+func CheckLine(field, s string, max int) error {
+	if fault := lineFault(s, max); fault != "" {
+		return InvalidField(field, "%s", fault)
+	}
+	return nil
+}
+
+func lineFault(s string, max int) string {
+	if fault := textFault(s, max); fault != "" {
+		return fault
+	}
+	if strings.ContainsFunc(s, misleading) {
+		return "must be one line without control characters and invisible ones"
+	}
+	return ""
+}
+
+// misleading names control characters, and the format characters that change
+// the direction of a text or cannot be seen. Joiners stay, because some scripts
+// are written with them.
+func misleading(r rune) bool {
+	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
+		unicode.Is(unicode.Cf, r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

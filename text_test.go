@@ -37,3 +37,15 @@ func TestCheckText(t *testing.T) {
 		})
 	}
 }
+
+// A label is shown to people before they pay.
+func TestCheckLine(t *testing.T) {
+	for _, good := range []string{"", "Invoice 42", "Café – n°7", "سلام\u200cها", "👩\u200d🚀 travel"} {
+		if err := passerelle.CheckLine("label", good, 140); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"two\nlines", "tab\t", "bell\a", "\u202egnp.exe", "no\u200bthing", "\ufeffmark", "line\u2028", "esc\x1b[31m", "\u0085", strings.Repeat("x", 141)} {
+		wantField(t, passerelle.CheckLine("label", bad, 140), "label")
+	}
+}

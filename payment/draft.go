@@ -147,7 +147,7 @@ func checkLine(in *Instruction, i int, policy Policy) error {
 	if strings.TrimSpace(in.Label) == "" {
 		return passerelle.MissingField(path(i, "label"), "a label is required")
 	}
-	if err := passerelle.CheckText(path(i, "label"), in.Label, MaxLabel); err != nil {
+	if err := passerelle.CheckLine(path(i, "label"), in.Label, MaxLabel); err != nil {
 		return err
 	}
 	if _, err := passerelle.ParseCurrency(path(i, "currency"), string(in.Amount.Currency)); err != nil {

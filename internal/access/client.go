@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -104,7 +105,10 @@ func checkClient(client store.Client) error {
 			return err
 		}
 	}
-	return passerelle.CheckText("name", client.Name, MaxName)
+	if strings.TrimSpace(client.Name) == "" {
+		return passerelle.MissingField("name", "an application needs a name that payers and operators can read")
+	}
+	return passerelle.CheckLine("name", client.Name, MaxName)
 }
 
 // Delete removes an application and ends its tokens. One that is not there is
