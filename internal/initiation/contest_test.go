@@ -1,0 +1,228 @@
+package initiation_test
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/internal/settings"
+	"passerelle/payment"
+)
+
+// rounds is how often each contest is held: PASSERELLE_TEST_RACES in a long
+// run.
+func rounds(t *testing.T, usually int) int {
+	t.Helper()
+	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
+	if !long {
+		return usually
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("PASSERELLE_TEST_RACES is %q, not a number", text)
+	}
+	return n
+}
+
+// contest is two or more things done at the same moment by two processes.
+type contest struct {
+	name    string
+	setting [2]string
+	bank    string
+	// begin makes the payment that it is about.
+	begin func(w *world) passerelle.PaymentID
+	// parties begin at once; each has a process of its own.
+	parties []func(w *world, i *initiation.Initiation, id passerelle.PaymentID) error
+	// later is how long afterwards a loop goes round once more, if it does: of
+	// two banks' words at one moment the later one counts, and the other is
+	// heard again.
+	later time.Duration
+	// ends are the states that one of the parties decides for, with how many
+	// answers and cancellations the bank may then have got.
+	ends map[payment.State]verdict
+}
+
+type verdict struct {
+	code             payment.ErrorCode
+	answers, cancels []int
+}
+
+func answering(d func(w *world) passerelle.Domain, by payment.Actor, a initiation.Answer) func(*world, *initiation.Initiation, passerelle.PaymentID) error {
+	return func(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
+		_, err := i.Answer(context.Background(), d(w), id, by, a)
+		return err
+	}
+}
+
+func cancelling(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
+	_, err := i.Cancel(context.Background(), w.domain, id, withdrawal)
+	return err
+}
+
+func validating(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
+	_, err := i.Validate(context.Background(), w.domain, id, validated())
+	return err
+}
+
+func passing(after time.Duration) func(*world, *initiation.Initiation, passerelle.PaymentID) error {
+	return func(w *world, i *initiation.Initiation, _ passerelle.PaymentID) error {
+		_, err := i.RunDue(context.Background(), w.later(after))
+		return err
+	}
+}
+
+func today(w *world) passerelle.Domain    { return w.domain }
+func inAMonth(w *world) passerelle.Domain { return w.later(31 * day) }
+func byScript(script string) func(w *world) passerelle.PaymentID {
+	return func(w *world) passerelle.PaymentID { return w.steered(script).ID }
+}
+
+var (
+	never, once, maybe = []int{0}, []int{1}, []int{0, 1}
+
+	contests = []contest{
+		{
+			name: "cancelled and executed", bank: "Sandbox Quick Cancellation",
+			begin:   func(w *world) passerelle.PaymentID { return w.onItsWay().ID },
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{cancelling, passing(2 * time.Hour), passing(2 * time.Hour)},
+			later:   day,
+			ends: map[payment.State]verdict{
+				payment.Done: {"", never, maybe}, payment.Rejected: {payment.CancelledByClient, never, once},
+			},
+		},
+		{
+			name: "confirmed and not", setting: [2]string{settings.AutoConfirmation, "0"}, begin: byScript("skip/done"),
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
+				answering(today, payment.ByClient, confirmed(true)), answering(today, payment.ByClient, confirmed(false)),
+			},
+			ends: map[payment.State]verdict{
+				payment.Done: {"", once, never}, payment.Rejected: {payment.ConfirmationRefused, once, never},
+			},
+		},
+		{
+			name: "resumed and expired",
+			begin: func(w *world) passerelle.PaymentID {
+				id := w.steered("actn(decoupled)/done").ID
+				w.quiet()
+				return id
+			},
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
+				answering(inAMonth, payment.ByPayer, resume), passing(31 * day),
+			},
+			ends: map[payment.State]verdict{payment.Done: {"", once, never}, payment.Expired: {"", never, never}},
+		},
+		{
+			name: "two validations", begin: func(w *world) passerelle.PaymentID { return w.create(1) },
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{validating, validating},
+			ends:    map[payment.State]verdict{payment.Validating: {"", never, never}},
+		},
+		{
+			name: "fields and cancelled", bank: "Sandbox Quick Cancellation", begin: byScript("actn(otp)/done"),
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{answering(today, payment.ByPayer, code("1234")), cancelling},
+			ends: map[payment.State]verdict{
+				payment.Done: {"", once, maybe}, payment.Rejected: {payment.CancelledByClient, maybe, once},
+			},
+		},
+		{
+			name: "validated and withdrawn", begin: func(w *world) passerelle.PaymentID { return w.create(1) },
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{validating, cancelling},
+			ends: map[payment.State]verdict{
+				payment.Validating: {"", never, maybe}, payment.Rejected: {payment.CancelledByClient, never, never},
+			},
+		},
+		{
+			name: "the same answer three times", begin: byScript("actn(psu)/done"),
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
+				answering(today, payment.ByPayer, approved(true)), answering(today, payment.ByPayer, approved(true)), answering(today, payment.ByPayer, approved(true)),
+			},
+			ends: map[payment.State]verdict{payment.Done: {"", once, never}},
+		},
+		{
+			name: "two cancellations", begin: func(w *world) passerelle.PaymentID { return w.onItsWay().ID },
+			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{cancelling, cancelling},
+			ends:    map[payment.State]verdict{payment.Pending: {"", never, once}},
+		},
+	}
+)
+
+// TestContests holds each of them many times. Every time one party decides, the
+// others are told or have nothing to say, the bank agrees and was told once.
+func TestContests(t *testing.T) {
+	for _, c := range contests {
+		t.Run(c.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				if c.bank != "" {
+					w.through(c.bank)
+				}
+				if c.setting[0] != "" {
+					w.set(c.setting[0], c.setting[1])
+				}
+				both := []*initiation.Initiation{w.Initiation, w.another()}
+				for range rounds(t, 15) {
+					w.hold(t, c, both)
+				}
+				if w.log.String() != "" {
+					t.Errorf("the log says\n%s", w.log)
+				}
+			})
+		})
+	}
+}
+
+func (w *world) hold(t *testing.T, c contest, processes []*initiation.Initiation) {
+	t.Helper()
+	id := c.begin(w)
+	answers, cancels := w.line.told()
+	var outcomes count
+	calls := make([]func(), len(c.parties))
+	for n, party := range c.parties {
+		calls[n] = func() { outcomes.add(party(w, processes[n%len(processes)], id)) }
+	}
+	together(calls...)
+	if outcomes.of["done"]+outcomes.of["conflict"] != len(calls) || outcomes.of["done"] == 0 {
+		t.Fatalf("the calls ended as %v", outcomes.of)
+	}
+	if c.later > 0 {
+		must(t, passing(c.later)(w, w.Initiation, id))
+	}
+	p := w.stored(id)
+	end, expected := c.ends[p.State]
+	if !expected || p.ErrorCode != end.code {
+		t.Fatalf("the payment is %s with %q", p.State, p.ErrorCode)
+	}
+	toldAnswers, toldCancels := w.line.told()
+	if !has(end.answers, toldAnswers-answers) || !has(end.cancels, toldCancels-cancels) {
+		t.Errorf("of a payment that is %s the bank got %d answers and %d cancellations", p.State, toldAnswers-answers, toldCancels-cancels)
+	}
+	w.wantBankToAgree(t, p)
+}
+
+func has(list []int, n int) bool {
+	for _, one := range list {
+		if one == n {
+			return true
+		}
+	}
+	return false
+}
+
+// wantBankToAgree looks into the bank's own ledger.
+func (w *world) wantBankToAgree(t *testing.T, p *payment.Payment) {
+	t.Helper()
+	bodies := column[[]byte](w, `SELECT o.body FROM sandbox_order o JOIN attempt a ON a.key = o.key WHERE a.payment_id = $1`, int64(p.ID))
+	if len(bodies) == 0 {
+		if p.State != payment.Rejected {
+			t.Errorf("the bank has no order of a payment that is %s", p.State)
+		}
+		return
+	}
+	granted := strings.Contains(string(bodies[0]), `"state":"granted"`)
+	if granted != (p.ErrorCode == payment.CancelledByClient) {
+		t.Errorf("the payment is %s with %q and the bank has\n%s", p.State, p.ErrorCode, bodies[0])
+	}
+}
