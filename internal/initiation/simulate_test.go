@@ -1,0 +1,150 @@
+package initiation_test
+
+import (
+	"slices"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+// standing is a payment of two lines that a simulation brought to a state.
+func (w *world) standing(state payment.State) passerelle.PaymentID {
+	w.t.Helper()
+	id := w.create(2)
+	way := []payment.State{payment.Validating, payment.Pending}
+	if n := slices.Index(way, state); n >= 0 {
+		way = way[:n+1]
+	}
+	if state == payment.Created {
+		return id
+	}
+	if state != payment.Validating && state != payment.Pending {
+		way = append(way, state)
+	}
+	for _, next := range way {
+		_, err := w.Simulate(w.t.Context(), w.domain, id, initiation.Simulation{State: next})
+		must(w.t, err)
+	}
+	return id
+}
+
+// TestEveryEdge simulates every state from every state: what is an edge of the
+// table happens, with its event, and all else is a conflict.
+func TestEveryEdge(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for _, from := range payment.States() {
+			for _, to := range payment.States() {
+				id := w.standing(from)
+				rows := w.rows()
+				p, err := w.Simulate(t.Context(), w.domain, id, initiation.Simulation{State: to})
+				legal := slices.ContainsFunc(payment.Edges(), func(e payment.Edge) bool { return e.From == from && e.To == to })
+				if !legal {
+					w.wantRefusal(t, err, rows, passerelle.Conflict, "", string(from))
+					continue
+				}
+				must(t, err)
+				if diff := unlike(w.stored(id), p); diff != "" || p.State != to {
+					t.Errorf("from %s to %s: the payment is %s\n%s", from, to, p.State, diff)
+				}
+				if told := w.told(id); told[len(told)-1].State != to {
+					t.Errorf("from %s to %s receivers are told %+v", from, to, told)
+				}
+			}
+		}
+		w.runDue(t, w.Initiation, w.later(day), none)
+	})
+}
+
+func TestSimulatedCodes(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for _, code := range payment.ErrorCodes() {
+			p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Validating), initiation.Simulation{State: payment.Rejected, Code: code})
+			must(t, err)
+			if p.ErrorCode != code {
+				t.Errorf("the code is %s, want %s", p.ErrorCode, code)
+			}
+		}
+		p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Pending), initiation.Simulation{State: payment.Partial, Code: payment.InvalidLabel})
+		must(t, err)
+		if p.Instructions[0].ErrorCode != payment.InvalidLabel || p.Instructions[1].State != payment.InstructionDone || p.ErrorCode != "" {
+			t.Errorf("the payment is %+v", p)
+		}
+	})
+}
+
+// TestSimulatedLines ends the lines of a bulk one by one.
+func TestSimulatedLines(t *testing.T) {
+	line := func(n int, state payment.State) initiation.Simulation {
+		return initiation.Simulation{State: state, Instruction: &n}
+	}
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.standing(payment.Pending)
+		p, err := w.Simulate(t.Context(), w.domain, id, line(1, payment.Rejected))
+		must(t, err)
+		if p.State != payment.Pending || p.Instructions[1].ErrorCode != payment.NoSpecifiedReason {
+			t.Errorf("the payment is %s", p.State)
+		}
+		events := len(w.told(id))
+		rows := w.rows()
+		_, err = w.Simulate(t.Context(), w.domain, id, line(1, payment.Done))
+		w.wantRefusal(t, err, rows, passerelle.Conflict, "", "1")
+		p, err = w.Simulate(t.Context(), w.domain, id, line(0, payment.Accepted))
+		must(t, err)
+		if p.State != payment.Partial || len(w.told(id)) != events+1 {
+			t.Errorf("the payment is %s", p.State)
+		}
+	})
+}
+
+func TestSimulationRefusals(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		n := 2
+		id := w.standing(payment.Pending)
+		rows := w.rows()
+		for field, s := range map[string]initiation.Simulation{
+			"state":       {State: "paid"},
+			"error_code":  {State: payment.Rejected, Code: "gremlins"},
+			"instruction": {State: payment.Done, Instruction: &n},
+		} {
+			_, err := w.Simulate(t.Context(), w.domain, id, s)
+			w.wantRefusal(t, err, rows, passerelle.Invalid, field)
+		}
+		_, err := w.Simulate(t.Context(), w.domain, id, initiation.Simulation{State: payment.Done, Code: payment.Bug})
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "error_code")
+		n = 0
+		_, err = w.Simulate(t.Context(), w.domain, id, initiation.Simulation{State: payment.Expired, Instruction: &n})
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "state")
+		_, err = w.Simulate(t.Context(), w.domain, 999, initiation.Simulation{State: payment.Done})
+		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
+		live := w.domain
+		live.Kind = passerelle.Live
+		_, err = w.Simulate(t.Context(), live, id, initiation.Simulation{State: payment.Done})
+		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
+	})
+}
+
+// TestNoBankBehindASimulation has no order to answer or to cancel.
+func TestNoBankBehindASimulation(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		id := w.standing(payment.Validating)
+		rows := w.rows()
+		_, err := w.Answer(t.Context(), w.domain, id, payment.ByPayer, resume)
+		w.wantRefusal(t, err, rows, passerelle.Conflict, "", "No bank")
+		_, err = w.Cancel(t.Context(), w.domain, id, withdrawal)
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "")
+	})
+}
+
+// TestSimulationOfASentPayment moves one that its bank follows.
+func TestSimulationOfASentPayment(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.onItsWay()
+		_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.Simulation{State: payment.Accepted})
+		must(t, err)
+		w.runDue(t, w.Initiation, w.later(2*day), none)
+		w.wantState(t, p.ID, payment.Accepted)
+		w.wantCause(t, p.ID, payment.Cause{Trigger: payment.Admitted, Actor: payment.ByBank, Bank: "simulated"})
+	})
+}
