@@ -38,6 +38,13 @@ test: tools ## everything that must pass: unit, both databases, API, browser, a 
 race: tools ## the race detector, where goroutines meet
 	scripts/with-postgres go test -race -timeout 15m $(RACE)
 
+.PHONY: torture
+torture: tools ## the random and the racing tests at full length (an hour and more)
+	PASSERELLE_TEST_HISTORIES=1000000 go test -v -count=1 -timeout 10m -run '^TestRandomHistories$$' ./payment
+	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest
+	PASSERELLE_TEST_RACES=1000 scripts/with-postgres go test -count=1 -timeout 2h ./internal/initiation
+	PASSERELLE_TEST_PAYMENTS=1000000 scripts/with-postgres go test -v -count=1 -timeout 2h -run Million ./internal/store
+
 .PHONY: check
 check: tools ## format, vet, lint, module files and generated files
 	$(LINT) config verify

@@ -13,7 +13,7 @@ import (
 // connectors lists every connector the program has, by hand: whoever reads
 // this knows which banks it can speak to.
 func (s *Service) connectors() []connector.Connector {
-	return s.bank.Connectors()
+	return s.Bank.Connectors()
 }
 
 // newBank is the simulated bank, whose ledger is in the database, so that it

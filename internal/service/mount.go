@@ -31,8 +31,8 @@ func (s *Service) places() places {
 	return places{
 		{"/healthz", httpd.Health()},
 		{"/readyz", httpd.Ready(s.checks()...)},
-		{"/sandbox/bank/", s.bank.Pages()},
-		{"/sandbox/shop/", s.bank.Shop()},
+		{"/sandbox/bank/", s.Bank.Pages()},
+		{"/sandbox/shop/", s.Bank.Shop()},
 		{"/sandbox/receiver/", http.HandlerFunc(s.receive)},
 		{"/webview/", pages},
 		{web.AssetPath, pages},

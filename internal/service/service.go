@@ -64,9 +64,10 @@ type Service struct {
 	Access     *access.Access
 	Initiation *initiation.Initiation
 	Delivery   *delivery.Delivery
+	// Bank is the simulated bank behind the test connectors.
+	Bank *sandbox.Bank
 
 	config  Config
-	bank    *sandbox.Bank
 	server  *httpd.Server
 	ops     *httpd.Server
 	metrics *httpd.Metrics
@@ -122,7 +123,7 @@ func (s *Service) readySchema(ctx context.Context) error {
 // assemble makes the use cases and the loops that drive them.
 func (s *Service) assemble() error {
 	c := s.config
-	s.bank = s.newBank()
+	s.Bank = s.newBank()
 	registry, err := connector.NewRegistry(s.connectors()...)
 	if err != nil {
 		return fmt.Errorf("list the connectors: %w", err)

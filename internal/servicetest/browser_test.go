@@ -58,8 +58,9 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 		do   chromedp.Action[chromedp.Void]
 	}{
 		{"open the webview", chromedp.Navigate(webviewURL(t, s, token, id, site.URL+"/back"))},
-		{"see the test bank", chromedp.WaitReady(`input[name="bank"][value="` + testConnector + `"]`)},
-		{"pay", chromedp.Click(`form button`)},
+		{"see the banks", chromedp.WaitVisible(`#banks`)},
+		{"pick the test bank", chromedp.Click(`label:has(input[value="` + testConnector + `"])`)},
+		{"continue", chromedp.Click(`main form button`)},
 		{"see the bank", chromedp.WaitVisible(`button.approve`)},
 		{"approve", chromedp.Click(`button.approve`)},
 		{"be back in the shop", chromedp.WaitVisible(`#landed`)},

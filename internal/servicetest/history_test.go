@@ -1,0 +1,274 @@
+package servicetest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+)
+
+// histories is how many random histories a test plays: few in a usual run, as
+// many as PASSERELLE_TEST_HTTP_HISTORIES says in a long one.
+func histories(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
+		return n
+	}
+	return usual
+}
+
+// seed repeats a run: it is printed with every failure.
+func seed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("PASSERELLE_TEST_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return rand.Uint64()
+}
+
+// TestRandomHistories has clients, payers and banks do what they please, in any
+// order, through the API of a whole service, and holds every answer and what is
+// stored after it against a model of the interface specification that shares no
+// code with the service.
+func TestRandomHistories(t *testing.T) {
+	url := storetest.SQLite(t)
+	s := servicetest.Start(t, url, servicetest.Options{})
+	var played []*history
+	chosen := seed()
+	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+	random := rand.New(rand.NewPCG(chosen, 0))
+	token := s.Token("payments:admin")
+	s.OK(s.Call("POST", "/sandbox/clock", s.ConfigToken, map[string]any{"freeze": true}))
+	for n := range histories(120) {
+		h := &history{t: t, s: s, random: random, token: token}
+		h.play()
+		played = append(played, h)
+		if t.Failed() {
+			t.Fatalf("history %d of PASSERELLE_TEST_SEED=%d: %v", n, chosen, h.done)
+		}
+	}
+	checkEvents(t, url, played)
+}
+
+// model is what may become of a payment, written down from the state table of
+// the interface specification.
+var model = map[payment.State][]payment.State{
+	"created":    {"validating", "rejected", "expired"},
+	"validating": {"pending", "rejected", "expired"},
+	"pending":    {"done", "accepted", "partial", "rejected", "expired"},
+}
+
+// history is one payment and what was done to it.
+type history struct {
+	t      *testing.T
+	s      *servicetest.Instance
+	random *rand.Rand
+	token  string
+	path   string
+	now    seenByClient
+	done   []string
+}
+
+// labels steer the test bank; the empty word of a plain label is its usual way.
+var labels = []string{
+	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
+	"actn(confirm)/done - h", "actn(psu)/done - i", "actn(fields)/done - j", "actn(decoupled)/done - k", "dupl/done - l", "pdng/back/done - m", "unkn/done - n",
+}
+
+var useCases = []string{"", "legacy", "redirect", "decoupled", "decoupled_cancelled", "otp_sms", "otp_plus_decoupled", "account_choice", "redirect_no_confirmation"}
+
+func (h *history) play() {
+	draft := servicetest.Draft()
+	line := map[string]any{
+		"amount": json.Number("12.50"), "currency": "EUR", "label": pick(h.random, labels), "execution_date_type": pick(h.random, []string{"instant", "first_open_day"}),
+		"beneficiary": map[string]any{"scheme_name": "iban", "identification": "FR7699999000000000000000033", "label": "Shop"},
+	}
+	draft["instructions"] = []any{line}
+	id := h.s.Create(h.token, draft)
+	h.path = fmt.Sprint("/payments/", id)
+	h.done = append(h.done, fmt.Sprint("create ", line["label"]))
+	h.look()
+	for range 3 + h.random.IntN(8) {
+		deed := pick(h.random, deeds)
+		h.done = append(h.done, deed.name)
+		before := h.now
+		answer := deed.do(h)
+		h.look()
+		h.judge(deed, before, answer)
+		if h.t.Failed() {
+			return
+		}
+	}
+	h.checkOrders()
+}
+
+func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
+
+// deed is something that somebody does. Allowed tells, from what the client
+// saw before, whether the service should take it; a deed that is not for the
+// service to judge has none.
+type deed struct {
+	name    string
+	do      func(*history) servicetest.Answer
+	allowed func(seenByClient) bool
+}
+
+func body(name string, make func(*history) map[string]any, allowed func(seenByClient) bool) deed {
+	return deed{name, func(h *history) servicetest.Answer { return h.s.Call("POST", h.path, h.token, make(h)) }, allowed}
+}
+
+func fixed(value map[string]any) func(*history) map[string]any {
+	return func(*history) map[string]any { return value }
+}
+
+func inState(state payment.State) func(seenByClient) bool {
+	return func(p seenByClient) bool { return p.State == state }
+}
+
+func asks(action payment.Action) func(seenByClient) bool {
+	return func(p seenByClient) bool { return p.Action != nil && *p.Action == action }
+}
+
+var deeds = []deed{
+	body("validate", func(h *history) map[string]any {
+		return map[string]any{
+			"connector_uuid": testConnector, "webview_url": "https://shop.example/webview", "validated": true,
+			"fields": map[string]string{"use_case_pay": pick(h.random, useCases[1:])},
+		}
+	}, inState(payment.Created)),
+	body("choose", fixed(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/webview"}), inState(payment.Created)),
+	body("resume", fixed(map[string]any{"resume": true}), asks(payment.Decoupled)),
+	body("confirm", fixed(map[string]any{"confirm": true}), asks(payment.Confirm)),
+	body("do not confirm", fixed(map[string]any{"confirm": false}), asks(payment.Confirm)),
+	body("psu validates", fixed(map[string]any{"psu_validate": true}), asks(payment.PSUValidation)),
+	body("psu does not", fixed(map[string]any{"psu_validate": false}), asks(payment.PSUValidation)),
+	body("fill the fields", (*history).values, asks(payment.FillFields)),
+	{"cancel", func(h *history) servicetest.Answer {
+		return h.s.Call("POST", h.path, h.token, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/cancelled"})
+	}, nil},
+	{"approve at the bank", func(h *history) servicetest.Answer { return h.decide("approve") }, nil},
+	{"refuse at the bank", func(h *history) servicetest.Answer { return h.decide("refuse") }, nil},
+	{"wait a minute", func(h *history) servicetest.Answer { return h.advance("1m") }, nil},
+	{"wait a month", func(h *history) servicetest.Answer { return h.advance("31d") }, nil},
+	{"simulate", func(h *history) servicetest.Answer {
+		return h.s.Call("POST", "/sandbox"+h.path+"/simulate", h.s.ConfigToken, map[string]any{"state": pick(h.random, payment.States())})
+	}, nil},
+}
+
+// values fills every field that is asked for, rightly or wrongly.
+func (h *history) values() map[string]any {
+	values := map[string]string{}
+	for name := range h.now.Fields {
+		values[name] = pick(h.random, []string{"1234", "0000", "main", "snd"})
+	}
+	return map[string]any{"fields": values}
+}
+
+func (h *history) advance(length string) servicetest.Answer {
+	return h.s.OK(h.s.Call("POST", "/sandbox/clock", h.s.ConfigToken, map[string]any{"advance": length}))
+}
+
+// decide is the payer on the bank's page, if there is an order.
+func (h *history) decide(decision string) servicetest.Answer {
+	attempt, err := h.s.DB.Attempt(context.Background(), h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
+	if err != nil {
+		return servicetest.Answer{Status: http.StatusNotFound}
+	}
+	return press(h.t, h.s, h.s.Bank.Page(h.s.Domain.ID, attempt.Key), decision, "")
+}
+
+func (h *history) look() {
+	h.now = seenByClient{}
+	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
+}
+
+// judge holds what happened against the model.
+func (h *history) judge(d deed, before seenByClient, answer servicetest.Answer) {
+	h.t.Helper()
+	if answer.Status >= http.StatusInternalServerError {
+		h.t.Errorf("%s was answered with %d: %s", d.name, answer.Status, answer.Body)
+	}
+	refused := answer.Status >= http.StatusBadRequest
+	if refused && before.State != h.now.State {
+		h.t.Errorf("%s was refused with %d and still moved the payment from %s to %s", d.name, answer.Status, before.State, h.now.State)
+	}
+	if d.allowed != nil && !d.allowed(before) && !refused {
+		h.t.Errorf("%s was taken in state %s: %s", d.name, before.State, answer.Body)
+	}
+	h.judgePath(before)
+}
+
+// judgePath checks the timeline: it only grows, each transition continues the
+// one before along an edge of the model, and the payment is where it ends.
+func (h *history) judgePath(before seenByClient) {
+	h.t.Helper()
+	was, is := before.path(), h.now.path()
+	if len(is) < len(was) || !slices.Equal(is[:len(was)], was) {
+		h.t.Errorf("the history was rewritten from %v to %v", was, is)
+		return
+	}
+	for n := 1; n < len(is); n++ {
+		if !slices.Contains(model[is[n-1]], is[n]) {
+			h.t.Errorf("%s to %s is not an edge", is[n-1], is[n])
+		}
+	}
+	if is[len(is)-1] != h.now.State {
+		h.t.Errorf("the payment is %s and its history ends in %s", h.now.State, is[len(is)-1])
+	}
+	if (h.now.ErrorCode != nil) != (h.now.State == payment.Rejected) {
+		h.t.Errorf("state %s with error code %v", h.now.State, h.now.ErrorCode)
+	}
+}
+
+// path are the states a payment went through.
+func (p seenByClient) path() []payment.State {
+	var states []payment.State
+	for _, row := range p.Transitions {
+		if row.Kind == "transition" {
+			states = append(states, *row.To)
+		}
+	}
+	return states
+}
+
+// checkOrders counts at the bank.
+func (h *history) checkOrders() {
+	h.t.Helper()
+	ctx := context.Background()
+	attempt, err := h.s.DB.Attempt(ctx, h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
+	if err != nil {
+		return // it was never sent
+	}
+	if n, err := h.s.DB.SandboxSubmissions(ctx, h.s.Domain.ID, attempt.Key); err != nil || n > 1 {
+		h.t.Errorf("%d submissions at the bank (%v)", n, err)
+	}
+}
+
+// checkEvents looks at all payments once more, because time went on for all of
+// them, and holds the stored events against their histories: one for each
+// transition but the creation, and no other.
+func checkEvents(t *testing.T, url string, played []*history) {
+	t.Helper()
+	events := map[int64]int{}
+	for _, event := range storetest.Inspect(t, url).Events() {
+		if events[event.SubjectID]++; event.Version != int64(events[event.SubjectID]) {
+			t.Errorf("payment %d: event %d is of transition %d", event.SubjectID, events[event.SubjectID], event.Version)
+		}
+	}
+	for _, h := range played {
+		before := h.now
+		h.look()
+		h.judgePath(before)
+		if n := len(h.now.path()) - 1; events[h.now.ID] != n {
+			t.Errorf("payment %d: %d transitions and %d events", h.now.ID, n, events[h.now.ID])
+		}
+	}
+}
