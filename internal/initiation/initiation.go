@@ -22,6 +22,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -139,6 +141,36 @@ func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by 
 		}
 	}
 	return passerelle.InvalidField(field, "%q is not registered with client %d; registered are %q", uri, by, client.RedirectURIs)
+}
+
+// checkReturn refuses a webview_url on a site that is neither one of the
+// client's registered redirect URIs nor the domain's own: a payer's token
+// suffices to give one, and the domain's callback redirects there ever after.
+// The rule for clients without registered URIs is that of CheckRedirect.
+func (i *Initiation) checkReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
+	client, err := i.DB.Client(ctx, d.ID, p.Client)
+	if err != nil {
+		return fmt.Errorf("load client %d: %w", p.Client, err)
+	}
+	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
+		return nil
+	}
+	for _, known := range append(client.RedirectURIs, d.BaseURL) {
+		if site(known) == site(p.WebviewURL) {
+			return nil
+		}
+	}
+	return passerelle.InvalidField("webview_url", "must be on the site of a redirect URI registered with client %d, or on %s; registered are %q",
+		p.Client, site(d.BaseURL), client.RedirectURIs)
+}
+
+// site is scheme and host of a URL, which has been parsed before.
+func site(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
 // checkUsers refuses identities of users: no domain has users yet, so none of

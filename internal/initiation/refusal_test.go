@@ -323,3 +323,25 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 		}
 	})
 }
+
+// TestReturnIsOnAKnownSite keeps the domain's callback from redirecting payers
+// to wherever the holder of a payment token likes.
+func TestReturnIsOnAKnownSite(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		d, c := w.tenant("registered", passerelle.Sandbox, shop)
+		for address, good := range map[string]bool{
+			"https://shop.test/webview?step=2": true, "https://SHOP.test/other": true, "https://registered.test/webview/payment": true,
+			"https://evil.test/back": false, "http://shop.test/back": false, "https://shop.test.evil.test/": false, "https://shop.test:444/": false,
+		} {
+			p, err := w.Create(t.Context(), d, initiation.Creation{By: c.ID, Draft: draft(1)})
+			must(t, err)
+			rows, choice := w.rows(), validated(func(c *initiation.Choice) { c.WebviewURL = address })
+			_, err = w.Validate(t.Context(), d, p.ID, choice)
+			if good {
+				must(t, err)
+				continue
+			}
+			w.wantRefusal(t, err, rows, passerelle.Invalid, "webview_url", shop)
+		}
+	})
+}

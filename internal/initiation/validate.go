@@ -106,6 +106,9 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment
 	if err := takeChoice(p, choice); err != nil {
 		return nil, nil, err
 	}
+	if err := i.checkReturn(ctx, d, p); err != nil {
+		return nil, nil, err
+	}
 	c, err := i.eligible(d, p, p.Connector)
 	if err != nil {
 		return nil, nil, err
