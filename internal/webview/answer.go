@@ -120,10 +120,11 @@ func (w *Webview) answer(v *visit, s *visitor, a initiation.Answer) (*payment.Pa
 // payment has changed meanwhile, that is where it stands; what the payer can
 // mend is shown at once.
 func (w *Webview) proceed(v *visit, s *visitor, err error, step string) error {
-	if v.problem = problemOf(err); v.problem.key != "" {
+	v.problem, v.notice = problemOf(err), noticeOf(err)
+	switch {
+	case v.problem.key != "", v.notice != "":
 		return w.show(v, s)
-	}
-	if err != nil && !errors.Is(err, passerelle.Conflict) {
+	case err != nil && !errors.Is(err, passerelle.Conflict):
 		return fmt.Errorf("pass on the payer's word about payment %d: %w", s.payment.ID, err)
 	}
 	web.Redirect(v.writer, v.address(s.payment.ID)+"&step="+step)
@@ -151,16 +152,22 @@ var problems = []struct{ field, key string }{
 // nothing.
 func problemOf(err error) problem {
 	var told *passerelle.Error
-	if !errors.As(err, &told) {
+	if !errors.As(err, &told) || told.Kind != passerelle.Invalid {
 		return problem{}
 	}
-	if told.Kind == passerelle.Unavailable {
-		return problem{key: "problem.unreached"}
-	}
 	for _, p := range problems {
-		if rest, at := strings.CutPrefix(told.Field, p.field); at && told.Kind == passerelle.Invalid {
+		if rest, at := strings.CutPrefix(told.Field, p.field); at {
 			return problem{key: p.key, field: rest}
 		}
 	}
 	return problem{}
+}
+
+// noticeOf is the key of a text about an error that is nobody's mistake, and
+// after which the same can be tried again. Without such an error it is empty.
+func noticeOf(err error) string {
+	if errors.Is(err, passerelle.Unavailable) {
+		return "notice.unreached"
+	}
+	return ""
 }

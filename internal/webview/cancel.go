@@ -48,6 +48,6 @@ func (w *Webview) cancel(v *visit, s *visitor, _ url.Values) error {
 	if refused {
 		s.payment = p
 	}
-	v.problem = problem{key: "problem.kept"}
+	v.notice = "notice.kept"
 	return w.show(v, s)
 }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -156,6 +158,25 @@ func TestOnlyTheOwnFormIsRead(t *testing.T) {
 		}
 		if got := s.post(t, "/webview/en/payment?payment_id=1"+number(passerelle.PaymentID(99)), "same-origin", nil); got.status != http.StatusUnauthorized {
 			t.Errorf("a form without a cookie was answered with %d", got.status)
+		}
+	})
+}
+
+func TestTheTestBankIsAtHand(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		s.offer(t, s.simulated.Connectors()...)
+		body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body
+		banks := regexp.MustCompile(`name="bank" value="([^"]+)" required( checked)?`).FindAllStringSubmatch(body, -1)
+		if len(banks) < 15 || banks[0][1] != sandbox.TestConnector || banks[0][2] == "" {
+			t.Fatalf("the list does not begin with the test bank, chosen: %v", banks)
+		}
+		for _, bank := range banks[1:] {
+			if bank[2] != "" {
+				t.Errorf("bank %s is chosen, too", bank[1])
+			}
+		}
+		if !strings.Contains(body, `data-filter="banks"`) || !strings.Contains(body, "at-hand") {
+			t.Errorf("the list has no search, or its button is out of reach: %s", body)
 		}
 	})
 }

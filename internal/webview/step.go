@@ -85,8 +85,9 @@ type stepBody struct {
 	Title, Text string
 	// Bank is the name of the bank, and Message what it says to the payer.
 	Bank, Message string
-	// Problem is the key of the text that says why the page is shown again.
-	Problem string
+	// Problem is the key of the text that says what is wrong with what was
+	// filled in, and Notice of one that says what else came of it.
+	Problem, Notice string
 	// Action is where forms go.
 	Action string
 	// Address is where the payer goes on.
@@ -95,8 +96,6 @@ type stepBody struct {
 	Questions []question
 	// After is in how many seconds the bank is asked again, 0 for never.
 	After int
-	// Unseen is set when the bank has not seen the payer's approval.
-	Unseen bool
 	// Leave is the way out when the wait has been long enough to offer one.
 	Leave string
 	// Cancel leads to where the payment can be cancelled, while it can.
@@ -109,7 +108,7 @@ func (w *Webview) step(v *visit, s *visitor, key string) (stepBody, error) {
 	body := stepBody{
 		frame: f, summary: newSummary(v, s.payment), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"),
 		Bank: cmp.Or(w.bankName(v, s.payment), v.words.Say("bank")), Message: s.payment.ErrorDescription,
-		Problem: v.problem.key, Action: v.address(s.payment.ID), Cancel: w.cancelAddress(v, s.payment),
+		Problem: v.problem.key, Notice: v.notice, Action: v.address(s.payment.ID), Cancel: w.cancelAddress(v, s.payment),
 	}
 	return body, err
 }
@@ -153,7 +152,7 @@ func (w *Webview) onward(v *visit, s *visitor) error {
 		return err
 	}
 	body.Title, body.Address = v.words.Say(key+".title", body.Bank), s.payment.ValidateURI
-	page := w.page(v, s, "onward", body.Title, body, body.Problem)
+	page := w.page(v, s, "onward", body.Title, body, "")
 	if v.step() == stepOnward {
 		page.RefreshTo = s.payment.ValidateURI
 	}
@@ -187,9 +186,11 @@ func (w *Webview) approve(v *visit, s *visitor) error {
 	if waited > longWait {
 		body.Leave = s.giveUp()
 	}
-	body.Unseen = v.step() == stepAgain
-	page := w.page(v, s, "approve", body.Title, nil, body.Problem)
-	if waited < payerPatience && body.Problem == "" {
+	if v.step() == stepAgain {
+		body.Notice = "notice.unseen"
+	}
+	page := w.page(v, s, "approve", body.Title, nil, "")
+	if waited < payerPatience && v.notice == "" {
 		page.Module, page.Fallback = "resume.mjs", readAgain
 		body.After = int(askAgain.Seconds())
 	}

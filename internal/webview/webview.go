@@ -115,9 +115,11 @@ type visit struct {
 	lang  string
 	words web.Words
 	// problem is what is wrong with the form that was sent, and given what was
-	// filled in, for the page on which it is shown again.
+	// filled in, for the page on which it is shown again; notice is the key of a
+	// text about what else came of it.
 	problem problem
 	given   map[string]string
+	notice  string
 }
 
 func (v *visit) context() context.Context { return v.request.Context() }

@@ -64,7 +64,7 @@ func TestEveryTextIsThere(t *testing.T) {
 	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve"} {
 		used = append(used, step+".title", step+".text")
 	}
-	used = append(used, "cancel.created.text", "cancel.bank.text")
+	used = append(used, "cancel.created.text", "cancel.bank.text", "notice.unseen", "notice.unreached", "notice.kept", "problem.refused")
 	for _, frequency := range payment.Frequencies() {
 		used = append(used, "frequency."+string(frequency))
 	}
