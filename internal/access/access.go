@@ -59,7 +59,7 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 }
 
 func principal(t store.Token) Principal {
-	p := Principal{Token: t.ID, Kind: TokenKind(t.Kind), Domain: t.Domain, Client: t.Client, User: t.User, Payment: t.Payment}
+	p := Principal{Token: t.ID, Kind: TokenKind(t.Kind), Domain: t.Domain, Client: t.Client, User: t.User, Payment: t.Payment, Expires: t.Expires}
 	for _, word := range strings.Fields(t.Scopes) {
 		p.Scopes = append(p.Scopes, passerelle.Scope(word))
 	}
@@ -100,6 +100,9 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 		return Grant{}, err
 	}
 	expires := a.Now().Add(PaymentTokenLife)
+	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
+		expires = *maker.Expires // or a code out of a link could renew itself for ever
+	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }
 

@@ -99,7 +99,9 @@ func TestServiceToken(t *testing.T) {
 	}
 	want := access.Principal{
 		Token: grant.Token.ID, Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID,
-		Scopes: passerelle.Scopes{passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel},
+		Scopes: passerelle.Scopes{passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel
+		Expires: p.Expires,
+	},
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
@@ -233,7 +235,7 @@ func TestNarrowing(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := d.Authenticate(t.Context(), d.domain, grant.Text)
-			want := access.Principal{Token: grant.Token.ID, Kind: access.PaymentToken, Domain: d.domain, Client: d.client.ID, Payment: 7, Scopes: slices.Compact(test.wants)}
+			want := access.Principal{Token: grant.Token.ID, Kind: access.PaymentToken, Domain: d.domain, Client: d.client.ID, Payment: 7, Scopes: slices.Compact(test.wants), Expires: p.Expires}
 			if diff := cmp.Diff(want, p); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
@@ -312,5 +314,25 @@ func TestRegisterRefuses(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// A code travels in a link: whoever finds it must not be able to renew it.
+func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
+	d := open(t)
+	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}
+	wants := passerelle.Scopes{passerelle.ScopePaymentsValidate}
+	first, err := d.IssuePayment(t.Context(), maker, 7, wants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.now = d.now.Add(6 * 24 * time.Hour)
+	bound, err := d.Authenticate(t.Context(), d.domain, first.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := d.IssuePayment(t.Context(), bound, 7, wants)
+	if err != nil || second.Expires.After(*bound.Expires) {
+		t.Errorf("the second token expires at %v, the first at %v (%v)", second.Expires, bound.Expires, err)
 	}
 }

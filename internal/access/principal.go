@@ -1,6 +1,10 @@
 package access
 
-import "passerelle"
+import (
+	"time"
+
+	"passerelle"
+)
 
 // TokenKind says what a token stands for.
 type TokenKind string
@@ -28,4 +32,6 @@ type Principal struct {
 	User    passerelle.UserID
 	Payment passerelle.PaymentID
 	Scopes  passerelle.Scopes
+	// Expires is nil for a token that is valid until revoked.
+	Expires *time.Time
 }

@@ -78,7 +78,8 @@ func (s *Service) paymentRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: protocol.Handle(s.paymentToken),
-			Summary: "Get a token for one payment", Doc: "A token that reaches this payment and nothing else, for 7 days: the code that the payment webview is opened with.",
+			Summary: "Get a token for one payment", Errors: []string{"conflict"},
+			Doc: "A token that reaches this payment and nothing else, for 7 days, or until an hour after the payment is final: the code that the payment webview is opened with.",
 		},
 	}
 }

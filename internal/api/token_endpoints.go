@@ -71,8 +71,12 @@ func (s *Service) paymentToken(ctx context.Context, c *protocol.Caller, in payme
 	if err != nil {
 		return paymentTokenOutput{}, err
 	}
-	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
+	p, err := s.reach(ctx, c, in.ID, false)
+	if err != nil {
 		return paymentTokenOutput{}, err
+	}
+	if p.State.Final() {
+		return paymentTokenOutput{}, passerelle.Conflicting("The payment is %s; there is nothing left to be done with a token for it.", p.State)
 	}
 	grant, err := s.Access.IssuePayment(ctx, c.Principal, in.ID, scopes)
 	if err != nil {
@@ -80,6 +84,6 @@ func (s *Service) paymentToken(ctx context.Context, c *protocol.Caller, in payme
 	}
 	return paymentTokenOutput{
 		Token: grant.Text, Scope: grant.Scopes.String(), IDPayment: int64(in.ID),
-		ExpiresIn: int64(access.PaymentTokenLife.Seconds()),
+		ExpiresIn: int64(grant.Expires.Sub(grant.Token.Created).Seconds()),
 	}, nil
 }

@@ -242,6 +242,10 @@ func (i *Initiation) eligible(d passerelle.Domain, p *payment.Payment, name stri
 	return c, nil
 }
 
+// tokenGrace is how long the tokens of a payment outlive it: long enough for the
+// payer to land where they are sent, and to look once more.
+const tokenGrace = time.Hour
+
 // commit stores a changed payment with the transitions that led to it, an
 // event for each of them, and whatever else has to be true at the same moment.
 // A payment that somebody else changed meanwhile is store.ErrConflict.
@@ -263,6 +267,9 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 			if err := tx.Emit(i.event(step, values.Location())); err != nil {
 				return err
 			}
+		}
+		if p.State.Final() {
+			tx.EndPaymentTokens(d.ID, p.ID, tokenGrace)
 		}
 		if len(steps) > 0 {
 			tx.AfterCommit(i.Wake)

@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
 
@@ -133,4 +135,25 @@ func TestNothingElseAnswers(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, response.StatusCode, body)
 		}
 	}
+}
+
+// A token of a payment is of no use for long once the payment is final.
+func TestPaymentTokensEndWithThePayment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		ahead := atomic.Int64{}
+		s := servicetest.Start(t, url, servicetest.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+		token := s.Token("payments:admin")
+		path := fmt.Sprint("/payments/", s.Create(token, servicetest.Draft()))
+		var code struct{ Token string }
+		s.JSON(s.OK(s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"})), &code)
+		s.OK(s.Call("POST", path, token, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}))
+		s.OK(s.Call("GET", path, code.Token, nil)) // the payer is still landing
+		if answer := s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"}); answer.Status != http.StatusConflict {
+			t.Errorf("a new token for a final payment: %d %s", answer.Status, answer.Body)
+		}
+		ahead.Store(int64(61 * time.Minute))
+		if answer := s.Call("GET", path, code.Token, nil); answer.Status != http.StatusUnauthorized {
+			t.Errorf("an hour later: %d %s", answer.Status, answer.Body)
+		}
+	})
 }

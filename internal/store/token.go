@@ -83,6 +83,12 @@ func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
 }
 
+// EndPaymentTokens lets the tokens of a payment live no longer than a while.
+func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
+	tx.exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
+		in.Microseconds(), int64(domain), int64(payment))
+}
+
 // PurgeTokens removes at most limit tokens that expired before the instant.
 func (tx *Tx) PurgeTokens(before time.Time, limit int) {
 	tx.exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires LIMIT $2)`, micros(before), limit)

@@ -42,6 +42,7 @@ CREATE TABLE token (
   FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id)
 );
 CREATE INDEX token_by_domain ON token (domain_id, id);
+CREATE INDEX token_by_payment ON token (domain_id, payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
 
 CREATE TABLE setting (

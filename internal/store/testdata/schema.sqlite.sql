@@ -218,16 +218,14 @@ CREATE TABLE payment (
   FOREIGN KEY (domain_id, id, seq, state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 CREATE INDEX payment_by_amount ON payment (domain_id, amount, id);
-CREATE INDEX payment_by_connector ON payment (domain_id, connector_name, id) WHERE connector_name IS NOT NULL;
+CREATE INDEX payment_by_connector ON payment (domain_id, connector_name, id);
 CREATE INDEX payment_by_date_type ON payment (domain_id, date_type, id);
 CREATE UNIQUE INDEX payment_by_id ON payment (domain_id, id);
 CREATE INDEX payment_by_lines ON payment (domain_id, instruction_count, id);
 CREATE INDEX payment_by_registration ON payment (domain_id, registered, id);
 CREATE INDEX payment_by_state ON payment (domain_id, state, id);
-CREATE INDEX payment_by_validation ON payment (domain_id, validated, id) WHERE validated IS NOT NULL;
+CREATE INDEX payment_by_validation ON payment (domain_id, validated, id);
 CREATE INDEX payment_in_state ON payment (domain_id, state, registered, id);
-CREATE INDEX payment_not_by_connector ON payment (domain_id, id) WHERE connector_name IS NULL;
-CREATE INDEX payment_not_validated ON payment (domain_id, id) WHERE validated IS NULL;
 CREATE INDEX payment_of_bank_id ON payment (domain_id, bank_payment_id, registered, id) WHERE bank_payment_id IS NOT NULL;
 CREATE INDEX payment_of_connector ON payment (domain_id, connector_uuid, registered, id) WHERE connector_uuid IS NOT NULL;
 CREATE INDEX payment_of_date_type ON payment (domain_id, date_type, registered, id);
@@ -362,6 +360,7 @@ CREATE TABLE token (
 );
 CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
+CREATE INDEX token_by_payment ON token (domain_id, payment_id) WHERE payment_id IS NOT NULL;
 CREATE TABLE webhook (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
