@@ -99,7 +99,7 @@ func TestServiceToken(t *testing.T) {
 	}
 	want := access.Principal{
 		Token: grant.Token.ID, Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID,
-		Scopes: passerelle.Scopes{passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel},
+		Scopes:  passerelle.Scopes{passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel},
 		Expires: p.Expires,
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
