@@ -67,8 +67,8 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 var rightBody = map[string]string{
 	"POST /auth/token":                            `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
 	"POST /payments":                              minimalDraft,
-	"POST /payments/{paymentId}":                  `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
-	"PUT /payments/{paymentId}":                   `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`,
+	"POST /payments/{paymentId}":                  `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
+	"PUT /payments/{paymentId}":                   `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`,
 	"POST /payments/{paymentId}/scopedtoken":      `{"scope":"payments:validate"}`,
 	"POST /payments/{paymentId}/terms":            `{"id_terms":1}`,
 	"POST /sandbox/payments/{paymentId}/simulate": `{"state":"expired"}`,

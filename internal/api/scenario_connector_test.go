@@ -192,7 +192,7 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 // reason on the list, and for no other.
 func (s *stage) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://w.example/","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
+	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
 	if slices.Contains(codes, "nspPayer") || severity != "incompatible" {
 		body = strings.Replace(body, `,"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`, "", 1)
 	}

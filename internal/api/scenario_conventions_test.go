@@ -187,7 +187,7 @@ func TestStrictHandling(t *testing.T) {
 			{ask{method: "POST", path: "/payments", token: "admin", body: strings.Replace(minimalDraft, "{", `{"uuid":"x",`, 1)}, "uuid: unknown"},
 			{ask{method: "POST", path: "/payments", token: "admin", body: line}, `instructions[0].amonut: unknown; did you mean "amount"?`},
 			{ask{method: "POST", path: "/payments", token: "admin", body: identity}, `payer_identity.org_name`},
-			{ask{method: "POST", path: "/payments/" + id, token: "validate", body: `{"validation_mechanism":"x","connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`}, `validation_mechanism: unknown; did you mean "validate_mechanism"?`},
+			{ask{method: "POST", path: "/payments/" + id, token: "validate", body: `{"validation_mechanism":"x","connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`}, `validation_mechanism: unknown; did you mean "validate_mechanism"?`},
 			{ask{method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"https://c.example/","add_to_data":1}`}, "add_to_data: unknown"},
 		} {
 			s.do(t, c.ask).says(t, 200, "", "")

@@ -18,7 +18,7 @@ func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
 		{"POST", "/2.0/payments", "show_sensitive", "application/json", "Idempotency-Key: k", bulkDraft},
-		{"PUT", "/2.0/payments/1", "", "application/json", "", `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`},
+		{"PUT", "/2.0/payments/1", "", "application/json", "", `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`},
 		{"POST", "/2.0/payments/1/scopedtoken", "scope=payments:validate", "", "", ""},
 		{"GET", "/2.0/payments", "limit=1&order_by=amount&reverse&min_date=2026&cursor=e30.e30", "", "", ""},
 		{"POST", "/2.0/auth/token", "", "application/x-www-form-urlencoded", "Authorization: Basic MTox", "scope=payments:admin&client_id=1"},

@@ -80,7 +80,7 @@ func (s *stage) history(t *testing.T) {
 		var made struct{ ID int64 }
 		s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: body}).decode(t, &made)
 		if i%5 == 0 {
-			choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`
+			choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`
 			s.do(t, ask{method: "POST", path: "/payments/" + strconv.FormatInt(made.ID, 10), token: "validate", body: choice}).says(t, 200, "", "")
 		}
 	}

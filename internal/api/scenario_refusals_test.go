@@ -276,7 +276,7 @@ func refuse(t *testing.T, s *stage, call, body string, edits []edit) {
 }
 
 func TestChoicesRefused(t *testing.T) {
-	right := `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/?a=1"}`
+	right := `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay?a=1"}`
 	edits := one("webview_url", badRedirects()...)
 	edits = append(edits, accountEdits("payer")...)
 	edits = append(edits, one("validate_mechanism", "credentials", "WEBAUTH")...)
@@ -368,7 +368,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 			"0", "-1", "+1", "01", "1.0", "1e0", "abc", "me", "9223372036854775808", "99999999999999999999999999", "0x1", "1%20", "%31%00", "%ff", "%C3%28", "null", "*", "'", "1%2F2",
 		} {
 			for _, path := range []string{"/payments/" + word, "/payments/" + word + "/scopedtoken", "/webhooks/" + word} {
-				s.nothing(t, ask{method: "POST", path: path, token: map[bool]string{true: "config", false: "admin"}[strings.HasPrefix(path, "/webhooks")], body: `{"scope":"payments:validate","webview_url":"https://w.example/"}`})
+				s.nothing(t, ask{method: "POST", path: path, token: map[bool]string{true: "config", false: "admin"}[strings.HasPrefix(path, "/webhooks")], body: `{"scope":"payments:validate","webview_url":"https://shop.example/pay"}`})
 			}
 		}
 		for _, path := range []string{

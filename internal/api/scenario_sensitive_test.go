@@ -148,7 +148,7 @@ func (s *stage) validateLoudly(t *testing.T, path string) {
 	} {
 		clean(t, "an error", s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: bad}).says(t, 400, "", "").body)
 	}
-	choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`
+	choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`
 	clean(t, "the answer to the validation", s.do(t, ask{method: "POST", path: path, token: "validate", body: choice}).says(t, 200, "", "").body)
 }
 

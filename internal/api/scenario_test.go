@@ -196,7 +196,7 @@ func TestCreationScenarios(t *testing.T) {
 func TestPaymentScenarios(t *testing.T) {
 	get := func(token, path string) ask { return ask{method: "GET", path: path, token: token} }
 	put := func(token, path, body string) ask { return ask{method: "PUT", path: path, token: token, body: body} }
-	choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://webview.example/page?step=2"}`
+	choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/page?step=2"}`
 	validated := strings.TrimSuffix(choice, "}") + `,"validated":true}`
 	play(t, "payments", []scenario{
 		{name: "read", status: 200, ask: get("read-only", "/payments/{payment}")},
@@ -212,9 +212,9 @@ func TestPaymentScenarios(t *testing.T) {
 		{name: "keep a choice", status: 200, ask: put("own:validate", "/payments/{payment}", choice), rows: aChoice},
 		{name: "validate", status: 200, ask: put("validate", "/payments/{payment}", validated), rows: anOrder, events: []string{"PAYMENT_STATE_UPDATED payment 1"}},
 		{name: "validate with fields", status: 200, ask: put("admin", "/payments/{payment}", strings.TrimSuffix(validated, "}")+`,"fields":{"use_case_pay":"redirect"},"validate_mechanism":"webauth"}`), rows: anOrder, events: []string{"PAYMENT_STATE_UPDATED payment 1"}},
-		{name: "validate without connector", status: 400, ask: put("validate", "/payments/{payment}", `{"webview_url":"https://w.example/","validated":true}`)},
+		{name: "validate without connector", status: 400, ask: put("validate", "/payments/{payment}", `{"webview_url":"https://shop.example/pay","validated":true}`)},
 		{name: "validate with an unknown connector", status: 400, ask: put("validate", "/payments/{payment}", strings.Replace(validated, "338178e6", "00000000", 1))},
-		{name: "validate with an unknown connector number", status: 400, ask: put("validate", "/payments/{payment}", `{"id_connector":99,"webview_url":"https://w.example/"}`)},
+		{name: "validate with an unknown connector number", status: 400, ask: put("validate", "/payments/{payment}", `{"id_connector":99,"webview_url":"https://shop.example/pay"}`)},
 		{name: "validate with a connector that cannot carry it", status: 400, ask: put("validate", "/payments/{payment}", strings.Replace(validated, testConnector, britishConnector, 1))},
 		{name: "validate with an unknown mechanism", status: 400, ask: put("validate", "/payments/{payment}", strings.TrimSuffix(validated, "}")+`,"validate_mechanism":"pigeon"}`)},
 		{name: "validate with an unknown choice in a field", status: 400, ask: put("validate", "/payments/{payment}", strings.TrimSuffix(validated, "}")+`,"fields":{"use_case_pay":"teleport"}}`)},
@@ -245,7 +245,7 @@ func TestPaymentScenarios(t *testing.T) {
 func TestValidatingTwice(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
-		a := ask{method: "POST", path: path, token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`}
+		a := ask{method: "POST", path: path, token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`}
 		if r := s.do(t, a); r.status != 200 {
 			t.Fatalf("%d %s", r.status, r.body)
 		}
@@ -350,7 +350,7 @@ func TestDeliveriesStayInTheirDomain(t *testing.T) {
 		s.do(t, ask{tenant: "other", method: "POST", path: "/webhooks", token: "config", body: `{"event":"PAYMENT_STATE_UPDATED","url":"` + s.Origin + `/sandbox/receiver/neighbour"}`}).says(t, 200, "", "")
 		id := s.created(t, "")
 		before := s.record()
-		a := ask{method: "POST", path: "/payments/" + strconv.FormatInt(id, 10), token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/","validated":true}`}
+		a := ask{method: "POST", path: "/payments/" + strconv.FormatInt(id, 10), token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`}
 		s.do(t, a).says(t, 200, "", "")
 		for name, want := range map[string]int{"first": 1, "second": 1, "unconcerned": 0, "neighbour": 0} {
 			if got := s.Received(name); len(got) != want {

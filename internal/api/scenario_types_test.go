@@ -136,7 +136,7 @@ func complete(t *testing.T, call string) any {
 	raw := map[string]string{
 		"POST /auth/token": `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
 		"POST /payments":   strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
-		"POST /payments/{paymentId} PaymentValidateRequest":            `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://w.example/"}`,
+		"POST /payments/{paymentId} PaymentValidateRequest":            `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
 		"POST /payments/{paymentId} PaymentResumeRequest":              `{"resume":true}`,
 		"POST /payments/{paymentId} PaymentSubmitFieldValuesRequest":   `{"fields":{"a":"b"}}`,
 		"POST /payments/{paymentId} PaymentSubmitPSUValidationRequest": `{"psu_validate":true}`,

@@ -1,0 +1,282 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// situations are what a payment may be waiting for, as the words that the
+// simulated bank finds in its label, and what is said of it when something else
+// comes. A payment without words is not validated.
+var situations = map[string]struct{ label, expected string }{
+	"created":    {"", "expects to be validated first"},
+	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
+	"decoupled":  {"actn(decoupled)/done - x", "expects the body resume (action decoupled)"},
+	"fields":     {"actn(fields)/done - x", "expects the body fields (action additionalInformationNeeded)"},
+	"psu":        {"actn(psu)/done - x", "expects the body psu_validate (action psuValidation)"},
+	"confirm":    {"actn(confirm)/done - x", "expects the body confirm (action confirm)"},
+	"pending":    {"skip/pdng:2d/done - x", "expects no answer"},
+	"cancelling": {"skip/pdng:2d/done - x", "expects the payer to follow validate_uri (action redirect)"},
+	"done":       {"skip/done - x", "is done and takes no more answers"},
+	"refused":    {"skip/rjct - x", "is rejected and takes no more answers"},
+}
+
+const (
+	validation   = `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`
+	cancellation = `{"cancel":true,"client_redirect_uri":"https://shop.example/back","client_state":"why"}`
+)
+
+// sixBodies are the bodies that change a payment.
+var sixBodies = map[string]string{
+	"validate": validation, "resume": `{"resume":true}`, "fields": `{"fields":{"code":"1234","device":"phone"}}`,
+	"psu_validate": `{"psu_validate":true}`, "confirm": `{"confirm":true}`, "cancel": cancellation,
+}
+
+// in brings a new payment into a situation and returns its path.
+func (s *stage) in(t *testing.T, situation string) string {
+	t.Helper()
+	var made struct{ ID int64 }
+	body := minimalDraft
+	label := situations[situation].label
+	if label != "" {
+		body = strings.Replace(body, `"Invoice"`, strconv.Quote(label), 1)
+	}
+	s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: body}).decode(t, &made)
+	path := "/payments/" + strconv.FormatInt(made.ID, 10)
+	if label != "" {
+		s.do(t, ask{method: "POST", path: path, token: "validate", body: validation}).says(t, 200, "", "")
+	}
+	if situation == "cancelling" {
+		s.do(t, ask{method: "POST", path: path, token: "cancel", body: cancellation}).says(t, 200, "", "")
+	}
+	return path
+}
+
+// taken are the pairs of situation and body that go together, with where the
+// payment is then: state, detail, action and error code, and with the events
+// that tell of it.
+var taken = map[string]struct {
+	ends   string
+	events []string
+}{
+	"created validate": {"validating  redirect ", events(1)},
+	"created cancel":   {"rejected   CancelledByClient", events(1)},
+	"redirect cancel":  {"validating cancelling redirect ", nil},
+	"decoupled resume": {"done   ", events(2, 3)},
+	"decoupled cancel": {"validating cancelling redirect ", nil},
+	"fields fields":    {"done   ", events(2, 3)},
+	"fields cancel":    {"validating cancelling redirect ", nil},
+	"psu psu_validate": {"done   ", events(2, 3)},
+	"psu cancel":       {"validating cancelling redirect ", nil},
+	"confirm confirm":  {"done   ", events(2, 3)},
+	"confirm cancel":   {"validating cancelling redirect ", nil},
+	"pending cancel":   {"pending cancelling redirect ", nil},
+}
+
+func events(versions ...int) []string {
+	var list []string
+	for _, v := range versions {
+		list = append(list, fmt.Sprint("PAYMENT_STATE_UPDATED payment ", v))
+	}
+	return list
+}
+
+// refusals are said of a body that does not fit, where it is not the usual.
+var otherRefusals = map[string]string{
+	"cancelling cancel": "A cancellation of the payment is under way.",
+	"done cancel":       "is done and cannot be cancelled any more",
+	"refused cancel":    "is rejected and cannot be cancelled any more",
+}
+
+// Each body in each situation: it is taken, or it is a conflict that says what
+// is expected instead and changes nothing.
+func TestEveryBodyInEverySituation(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for situation, about := range situations {
+			for name, body := range sixBodies {
+				t.Run(situation+" "+name, func(t *testing.T) {
+					path := s.in(t, situation)
+					before := s.record()
+					r := s.do(t, ask{method: "PUT", path: path, token: "admin", body: body})
+					want, fits := taken[situation+" "+name]
+					if !fits {
+						message := about.expected
+						if other := otherRefusals[situation+" "+name]; other != "" {
+							message = other
+						}
+						r.says(t, 409, "conflict", message)
+						s.untouched(t, before)
+						return
+					}
+					if got := standing(t, r); got != want.ends {
+						t.Errorf("it is %q, want %q", got, want.ends)
+					}
+					if _, got := before.since(s.record()); cmp.Diff(want.events, got) != "" {
+						t.Errorf("events %v, want %v", got, want.events)
+					}
+				})
+			}
+		}
+	})
+}
+
+// standing is where a payment is, in one line.
+func standing(t *testing.T, r reply) string {
+	t.Helper()
+	var p struct {
+		State       string
+		StateDetail string `json:"state_detail"`
+		Action      string
+		ErrorCode   string `json:"error_code"`
+	}
+	r.decode(t, &p)
+	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
+}
+
+// What says no, or says it wrongly.
+func TestAnswersThatAreNo(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for body, want := range map[string]string{
+			`psu {"psu_validate":false}`:                          "rejected   CancelledByUser",
+			`confirm {"confirm":false}`:                           "rejected   confirmationRefused",
+			`fields {"fields":{"code":"4321","device":"tablet"}}`: "validating  additionalInformationNeeded ",
+		} {
+			situation, body, _ := strings.Cut(body, " ")
+			if got := standing(t, s.do(t, ask{method: "POST", path: s.in(t, situation), token: "admin", body: body})); got != want {
+				t.Errorf("%s: %q, want %q", body, got, want)
+			}
+		}
+		s.wrongAnswers(t)
+	})
+}
+
+func (s *stage) wrongAnswers(t *testing.T) {
+	t.Helper()
+	redirect := func(uri string) string { return strings.Replace(cancellation, "https://shop.example/back", uri, 1) }
+	for body, message := range map[string]string{
+		`decoupled {"resume":false}`:                                                    "resume: must be true",
+		`pending ` + strings.Replace(cancellation, "true", "false", 1):                  "cancel: must be true",
+		`fields {"fields":{}}`:                                                          "fields.code: ",
+		`fields {"fields":{"code":"12","device":"phone"}}`:                              "fields.code: must match",
+		`fields {"fields":{"code":"1234","device":"fax"}}`:                              "fields.device: must be one of",
+		`fields {"fields":{"code":"1234","device":"phone"},"confirm":true}`:             "body: fields, confirm belong to different requests",
+		`created {"cancel":true,"webview_url":"https://shop.example/pay"}`:              "body: cancel, webview_url belong to different requests",
+		`pending ` + redirect("https://shop.example/elsewhere"):                         "client_redirect_uri: ",
+		`created ` + redirect("https://shop.example/back?a=1"):                          "client_redirect_uri: ",
+		`pending ` + redirect("javascript:alert(1)"):                                    "client_redirect_uri: ",
+		`pending ` + strings.Replace(cancellation, "why", strings.Repeat("é", 2001), 1): "client_state: ",
+	} {
+		situation, body, _ := strings.Cut(body, " ")
+		path := s.in(t, situation)
+		before := s.record()
+		r := s.do(t, ask{method: "POST", path: path, token: "admin", body: body})
+		if _, told := r.told(t); r.status != 400 || !strings.HasPrefix(told, message) {
+			t.Errorf("%s %.80s: %d %s, want %q", situation, body, r.status, r.body, message)
+		}
+		s.untouched(t, before)
+	}
+}
+
+// answerGrants is who may send which body, with the columns of grants. Whoever
+// may is told that the payment expects another one, or cancels it.
+const answerGrants = `
+validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
+resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403
+fields       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403
+psu_validate 409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403
+confirm      409 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403
+cancel       200 403 403 403 200 | 403 403 403 200 | 403 403 403 404 | 403 403 403 403
+`
+
+func TestEveryBodyWithEveryToken(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for _, line := range strings.Split(strings.TrimSpace(answerGrants), "\n") {
+			words := strings.Fields(strings.ReplaceAll(line, "|", ""))
+			for i, token := range columns {
+				a := s.fill(t, ask{method: "POST", path: "/payments/{payment}", token: token, body: sixBodies[words[0]]})
+				before := s.record()
+				r := s.do(t, a)
+				if want := number(t, words[1+i]); r.status != want {
+					t.Errorf("%s with %s: %d %s, want %d", words[0], token, r.status, r.body, want)
+				}
+				if r.status >= 400 {
+					s.untouched(t, before)
+				}
+			}
+		}
+	})
+}
+
+// An instant payment that a bank has is not cancelled, and neither is one at a
+// bank that cannot.
+func TestNotCancellable(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"
+		for name, test := range map[string]struct {
+			draft, bank string
+			status      int
+			code        string
+		}{
+			"instant":      {strings.Replace(minimalDraft, "first_open_day", "instant", 1), testConnector, 409, "conflict"},
+			"unable bank":  {minimalDraft, unable, 400, "notSupported"},
+			"both of them": {strings.Replace(minimalDraft, "first_open_day", "instant", 1), unable, 400, "notSupported"},
+		} {
+			var made struct{ ID int64 }
+			s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: test.draft}).decode(t, &made)
+			path := "/payments/" + strconv.FormatInt(made.ID, 10)
+			s.do(t, ask{method: "POST", path: path, token: "validate", body: strings.Replace(validation, testConnector, test.bank, 1)}).says(t, 200, "", "")
+			s.token(t, "", "cancel", 0)
+			before := s.record()
+			r := s.do(t, ask{method: "POST", path: path, token: "cancel", body: cancellation})
+			if code, _ := r.told(t); r.status != test.status || code != test.code {
+				t.Errorf("%s: %d %s", name, r.status, r.body)
+			}
+			s.untouched(t, before)
+		}
+	})
+}
+
+// A repetition under the same key neither cancels nor answers a second time.
+func TestRepeatedAnswers(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for pair := range taken {
+			situation, name, _ := strings.Cut(pair, " ")
+			a := ask{method: "POST", path: s.in(t, situation), token: "admin", body: sixBodies[name], header: map[string]string{"Idempotency-Key": pair}}
+			first := s.do(t, a)
+			before := s.record()
+			again := s.do(t, a)
+			if again.status != 200 || string(first.body) != string(again.body) || again.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("%s again: %d %s", pair, again.status, again.body)
+			}
+			s.untouched(t, before)
+		}
+	})
+}
+
+// What the payer types never comes back: not in answers, not in errors, not in
+// what is logged or sent.
+func TestFieldValuesStayInside(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")
+		path := s.in(t, "fields")
+		for _, body := range []string{`{"fields":{"code":"CANARY1","device":"phone"}}`, `{"fields":{"code":"1234","device":"CANARY2"}}`, `{"fields":{"code":"1234","device":"phone","CANARY3":"CANARY4"}}`} {
+			r := s.do(t, ask{method: "POST", path: path, token: "validate", body: body})
+			clean(t, "the answer", r.body)
+		}
+		open := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
+		kept := `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","fields":{"openapiwebsite":"CANARY5"}}`
+		clean(t, "the answer to a choice", s.do(t, ask{method: "POST", path: open, token: "validate", body: kept}).says(t, 200, "", "").body)
+		clean(t, "the payments", s.do(t, ask{method: "GET", path: "/payments?expand=transitions", token: "admin"}).says(t, 200, "", "").body)
+		raw, err := json.Marshal(s.Received("leaks"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean(t, "what was sent", raw)
+		clean(t, "the log", []byte(s.Logs.String()))
+	})
+}

@@ -1,0 +1,312 @@
+package api_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// variety makes payments that differ in everything the list can be filtered
+// and sorted by, some of it more than once, and returns them as stored.
+func (s *stage) variety(t *testing.T) []*payment.Payment {
+	t.Helper()
+	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
+	plain := strings.Replace(minimalDraft, `"Invoice"`, `"skip/pdng:2d/done - x"`, 1)
+	labelled := func(script string) string {
+		return strings.Replace(minimalDraft, `"Invoice"`, strconv.Quote(script+" - x"), 1)
+	}
+	bulk := strings.NewReplacer("999999999.990", "20", "2026-11-20", "2026-12-24").Replace(bulkDraft)
+	periodic := strings.Replace(minimalDraft, `"first_open_day"`, `"periodic","start_date":"2026-12-01","frequency":"monthly"`, 1)
+	instant := strings.Replace(minimalDraft, "first_open_day", "instant", 1)
+	british := strings.Replace(britishDraft, `"id_connector":41,`, "", 1)
+	website := strings.Replace(validation, "{", `{"website":"shop one",`, 1)
+	for i, one := range []struct{ draft, choice string }{
+		{minimalDraft, ""},
+		{plain, validation},
+		{bulk, ""},
+		{labelled("skip/done"), validation},
+		{labelled("skip/rjct(insufficientFunds)"), website},
+		{labelled("rjct(invalidAmount)"), validation},
+		{instant, strings.Replace(website, `,"validated":true`, "", 1)},
+		{periodic, ""},
+		{british, strings.Replace(validation, testConnector, britishConnector, 1)},
+		{bulk, validation},
+		{labelled("skip/done"), strings.Replace(website, "one", "two", 1)},
+		{minimalDraft, cancellation},
+		{labelled("skip/pdng:2d/done"), strings.Replace(validation, testConnector, oneByOne, 1)},
+		{minimalDraft, ""},
+	} {
+		s.pass(time.Duration(i%3) * 20 * time.Hour)
+		var made struct{ ID int64 }
+		s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: one.draft}).decode(t, &made)
+		if one.choice != "" {
+			s.do(t, ask{method: "POST", path: "/payments/" + strconv.FormatInt(made.ID, 10), token: "admin", body: one.choice}).says(t, 200, "", "")
+		}
+	}
+	rows, err := s.DB.Payments(t.Context(), store.PaymentFilter{Domain: s.Domain.ID}, store.Window{Order: "id", Limit: 1000}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]*payment.Payment, len(rows))
+	for i, row := range rows {
+		all[i] = row.Payment
+	}
+	return all
+}
+
+// filter is a parameter of the list and the payments it selects.
+type filter struct {
+	query string
+	keeps func(*payment.Payment) bool
+}
+
+func query(name, value string) string { return name + "=" + url.QueryEscape(value) }
+
+func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
+	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
+}
+
+// filters are those of the list: every value there is of each, and some there
+// are not.
+func (s *stage) filters(all []*payment.Payment) []filter {
+	var list []filter
+	each := func(name string, of func(*payment.Payment) string) {
+		seen := map[string]bool{"nothing": true}
+		for _, p := range all {
+			seen[of(p)] = true
+		}
+		for value := range seen {
+			if value != "" {
+				list = append(list, filter{query(name, value), func(p *payment.Payment) bool { return of(p) == value }})
+			}
+		}
+	}
+	each("bank_payment_id", func(p *payment.Payment) string { return p.BankPaymentID })
+	each("website", func(p *payment.Payment) string { return p.Website })
+	each("connector_uuid", func(p *payment.Payment) string { return p.Connector })
+	each("payer_identification", func(p *payment.Payment) string {
+		if p.Payer == nil {
+			return ""
+		}
+		return p.Payer.Identification
+	})
+	for _, state := range payment.States() {
+		list = append(list, filter{query("state", string(state)), func(p *payment.Payment) bool { return p.State == state }})
+	}
+	for _, code := range payment.ErrorCodes() {
+		list = append(list, filter{query("error_code", string(code)), func(p *payment.Payment) bool { return p.ErrorCode == code }})
+	}
+	for _, kind := range payment.DateTypes() {
+		list = append(list, filter{query("execution_date_type", string(kind)), func(p *payment.Payment) bool { return p.DateType() == kind }})
+	}
+	return append(append(list, s.connectorFilters()...), lineFilters(all)...)
+}
+
+func (s *stage) connectorFilters() []filter {
+	with := func(uuids ...string) func(*payment.Payment) bool {
+		return func(p *payment.Payment) bool { return slices.Contains(uuids, p.Connector) }
+	}
+	french := func(p *payment.Payment) bool { return p.Connector != "" && p.Connector != britishConnector }
+	chosen := func(p *payment.Payment) bool { return p.Connector != "" }
+	return []filter{
+		{"connector_uuid=null", with("")},
+		{"id_connector=null", with("")},
+		{"id_connector=40", with(testConnector)},
+		{"id_connector=41", with(britishConnector)},
+		{"id_connector=9999", with()},
+		{"id_connector_source=1", with()},
+		{"country=FR", french},
+		{"country=GB", chosen},
+		{"country=fr,GB", chosen},
+		{"country=US", with()},
+		{"connector_uuid=&website=&country=", func(*payment.Payment) bool { return true }},
+	}
+}
+
+func lineFilters(all []*payment.Payment) []filter {
+	var list []filter
+	for _, in := range slices.Concat(all[0].Instructions, all[2].Instructions, all[8].Instructions) {
+		is := func(other payment.Instruction) bool { return other.ReferenceID == in.ReferenceID }
+		to := func(other payment.Instruction) bool {
+			return other.Beneficiary.Identification == in.Beneficiary.Identification
+		}
+		list = append(list, filter{query("reference_id", in.ReferenceID), anyLine(is)}, filter{query("beneficiary_identification", in.Beneficiary.Identification), anyLine(to)})
+	}
+	spaced := func(in payment.Instruction) bool {
+		return in.Beneficiary.Identification == "FR7630006000011234567890189"
+	}
+	return append(list,
+		filter{query("beneficiary_identification", "fr76 3000 6000 0112 3456 7890 189"), anyLine(spaced)},
+		filter{query("beneficiary_identification", "nobody"), func(*payment.Payment) bool { return false }},
+		filter{query("reference_id", "none"), func(*payment.Payment) bool { return false }},
+		filter{"filter=validate_date&min_date=2026-11-22", func(p *payment.Payment) bool {
+			return p.Validated != nil && !p.Validated.Before(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+		}},
+		filter{"max_date=2026-11-22", func(p *payment.Payment) bool {
+			return p.Created.Before(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+		}},
+	)
+}
+
+func wanted(all []*payment.Payment, filters ...filter) []int64 {
+	ids := []int64{}
+	for _, p := range all {
+		dropped := func(f filter) bool { return !f.keeps(p) }
+		if !slices.ContainsFunc(filters, dropped) {
+			ids = append(ids, int64(p.ID))
+		}
+	}
+	return ids
+}
+
+// Every filter alone selects what it says, on pages whose links keep it; and
+// all of them go together in pairs.
+func TestFiltersOfPayments(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		all := s.variety(t)
+		filters := s.filters(all)
+		for i, one := range filters {
+			s.paged(t, one.query+"&limit=2", wanted(all, one))
+			for _, other := range filters[i+1:] {
+				name, _, _ := strings.Cut(one.query, "=")
+				if strings.HasPrefix(other.query, name+"=") || strings.Contains(other.query, "&"+name+"=") || strings.Contains(one.query, "filter=") && strings.Contains(other.query, "max_date") {
+					continue
+				}
+				if want, got := wanted(all, one, other), s.list(t, "/payments?"+one.query+"&"+other.query); !slices.Equal(got.ids(), want) || got.Total != len(want) {
+					t.Errorf("%s&%s: %v of %d, want %v", one.query, other.query, got.ids(), got.Total, want)
+				}
+			}
+		}
+	})
+}
+
+// paged walks the pages of a list and compares them with what is wanted.
+func (s *stage) paged(t *testing.T, query string, want []int64) {
+	t.Helper()
+	p := s.list(t, "/payments?"+query)
+	got := p.ids()
+	for p.Links.Next != nil && len(got) <= len(want) {
+		for name, values := range parsed(t, query) {
+			if !slices.Equal(parsed(t, p.Links.Next.Href)[name], values) {
+				t.Errorf("%s: the link %s does not keep %s", query, p.Links.Next.Href, name)
+			}
+		}
+		p = s.list(t, s.follow(t, p.Links.Next))
+		got = append(got, p.ids()...)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" || p.Total != len(want) {
+		t.Errorf("%s: total %d (-want +got):\n%s", query, p.Total, diff)
+	}
+	back := p.ids()
+	for p.Links.Prev != nil && len(back) <= len(want) {
+		p = s.list(t, s.follow(t, p.Links.Prev))
+		back = append(p.ids(), back...)
+	}
+	if !slices.Equal(back, got) {
+		t.Errorf("%s: %v there and %v back", query, got, back)
+	}
+}
+
+func parsed(t *testing.T, address string) url.Values {
+	t.Helper()
+	_, query, found := strings.Cut(address, "?")
+	if !found {
+		query = address
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// sortKeys are the keys of all eight orders; null comes last both ways.
+var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
+	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
+	"register_date": func(p *payment.Payment) (any, bool) { return p.Created.UnixMicro(), false },
+	"validate_date": func(p *payment.Payment) (any, bool) {
+		if p.Validated == nil {
+			return int64(0), true
+		}
+		return p.Validated.UnixMicro(), false
+	},
+	"state":               func(p *payment.Payment) (any, bool) { return string(p.State), false },
+	"connectors":          func(p *payment.Payment) (any, bool) { return bankNames[p.Connector], p.Connector == "" },
+	"amount":              func(p *payment.Payment) (any, bool) { return p.Total(), false },
+	"instruction_count":   func(p *payment.Payment) (any, bool) { return int64(len(p.Instructions)), false },
+	"execution_date_type": func(p *payment.Payment) (any, bool) { return string(p.DateType()), false },
+}
+
+var bankNames = map[string]string{testConnector: "Connecteur de test", britishConnector: "Sandbox Bank UK", oneByOne: "Sandbox One By One"}
+
+// Every order, both ways, alone and with a filter.
+func TestOrdersOfPayments(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		all := s.variety(t)
+		for order, key := range sortKeys {
+			for _, reverse := range []bool{false, true} {
+				for _, f := range []filter{
+					{"", func(*payment.Payment) bool { return true }},
+					{"state=created", func(p *payment.Payment) bool { return p.State == payment.Created }},
+					{"country=FR", func(p *payment.Payment) bool { return p.Connector != "" && p.Connector != britishConnector }},
+					{"beneficiary_identification=FR7630006000011234567890189", anyLine(func(in payment.Instruction) bool {
+						return in.Beneficiary.Identification == "FR7630006000011234567890189"
+					})},
+				} {
+					sorted := slices.SortedFunc(slices.Values(all), func(a, b *payment.Payment) int { return compared(key, a, b, reverse) })
+					s.paged(t, fmt.Sprintf("%s&order_by=%s&reverse=%v&limit=3", f.query, order, reverse), wanted(sorted, f))
+				}
+			}
+		}
+	})
+}
+
+func compared(key func(*payment.Payment) (any, bool), a, b *payment.Payment, reverse bool) int {
+	x, noX := key(a)
+	y, noY := key(b)
+	if noX != noY {
+		return map[bool]int{true: 1, false: -1}[noX]
+	}
+	order := cmp.Compare(a.ID, b.ID)
+	if !noX {
+		order = cmp.Or(sided(x, y), order)
+	}
+	if reverse {
+		return -order
+	}
+	return order
+}
+
+func sided(x, y any) int {
+	if n, isNumber := x.(int64); isNumber {
+		return cmp.Compare(n, y.(int64))
+	}
+	return strings.Compare(x.(string), y.(string))
+}
+
+// A token bound to one payment finds that one or nothing, whatever it filters by.
+func TestFiltersOfABoundToken(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		id := s.created(t, "")
+		s.created(t, "")
+		credential := s.token(t, "", "own:read-only", id)
+		for query, want := range map[string]int{"": 1, "state=created": 1, "state=done": 0, "connector_uuid=null": 1, "country=FR": 0, "order_by=connectors&reverse": 1, "beneficiary_identification=FR7630006000011234567890189": 1} {
+			var p page
+			s.do(t, ask{method: "GET", path: "/payments?" + query, credential: credential}).decode(t, &p)
+			if len(p.Payments) != want || p.Total != want || want == 1 && passerelle.PaymentID(p.Payments[0].ID) != passerelle.PaymentID(id) {
+				t.Errorf("%s: %+v", query, p)
+			}
+		}
+	})
+}
