@@ -66,19 +66,17 @@ func (i *Initiation) follow(ctx context.Context, t conversation, next store.Atte
 // checkAnswer checks what comes with an answer. Values of fields count as
 // consent.
 func (i *Initiation) checkAnswer(ctx context.Context, t conversation, a Answer) (Answer, error) {
-	switch a.Action {
-	case payment.Decoupled:
-		if !a.Yes {
-			return a, passerelle.InvalidField("resume", "must be true")
-		}
-	case payment.FillFields:
-		values, err := i.decrypted(ctx, t.domain, a.Fields)
-		if err != nil {
-			return a, err
-		}
-		a.Yes = true
-		a.Fields, err = takeFields(t.payment.Fields, values)
+	if a.Action == payment.Decoupled && !a.Yes {
+		return a, passerelle.InvalidField("resume", "must be true")
+	}
+	if a.Action != payment.FillFields {
+		return a, nil
+	}
+	values, err := i.decrypted(ctx, t.domain, a.Fields)
+	if err != nil {
 		return a, err
 	}
-	return a, nil
+	a.Yes = true
+	a.Fields, err = takeFields(t.payment.Fields, values)
+	return a, err
 }

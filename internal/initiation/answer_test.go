@@ -178,10 +178,10 @@ func TestWrongAnswers(t *testing.T) {
 				w.wantRefusal(t, err, rows, passerelle.Conflict, "", string(action))
 			}
 		}
-		id, rows := w.create(1), w.rows()
+		id := w.create(1)
 		for _, answer := range answers {
-			_, err := w.Answer(t.Context(), w.domain, id+0, payment.ByPayer, answer)
-			rows = w.rows()
+			rows := w.rows()
+			_, err := w.Answer(t.Context(), w.domain, id, payment.ByPayer, answer)
 			w.wantRefusal(t, err, rows, passerelle.Conflict, "", "validated")
 			_, err = w.Answer(t.Context(), w.domain, 999, payment.ByPayer, answer)
 			w.wantRefusal(t, err, rows, passerelle.NotFound, "")
@@ -361,8 +361,8 @@ func TestConfirmationNeedsAnswers(t *testing.T) {
 		registry, err := connector.NewRegistry(struct{ connector.Initiator }{w.line})
 		must(t, err)
 		w.Connectors = registry
-		id, rows := w.create(1), w.rows()
-		rows = w.rows()
+		id := w.create(1)
+		rows := w.rows()
 		_, err = w.Validate(t.Context(), w.domain, id, validated())
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "connector_uuid", "confirmation")
 		w.set(settings.AutoConfirmation, "1")

@@ -1,6 +1,7 @@
 package initiation
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -100,32 +101,37 @@ func (s Simulation) checkLine(p *payment.Payment) error {
 
 // report is what a bank would say.
 func (s Simulation) report(p *payment.Payment) payment.Report {
-	code := s.Code
-	if code == "" {
-		code = payment.NoSpecifiedReason
-	}
-	line := func(n int, state payment.InstructionState) payment.Line {
-		if state != payment.InstructionRejected {
-			return payment.Line{Position: n, State: state}
-		}
-		return payment.Line{Position: n, State: state, Code: code}
-	}
 	if s.Instruction != nil {
-		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{line(*s.Instruction, payment.InstructionState(s.State))}}
+		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{s.line(*s.Instruction, s.State)}}
 	}
-	switch s.State {
-	case payment.Validating:
-		return payment.Report{Status: payment.Awaiting, Action: payment.Decoupled, Raw: simulated}
-	case payment.Pending:
-		return payment.Report{Status: payment.Processing, Raw: simulated}
-	case payment.Rejected:
-		return payment.Report{Status: payment.Declined, Code: code, Raw: simulated}
-	case payment.Partial:
-		return payment.Report{Status: payment.Settled, Raw: simulated, Lines: []payment.Line{line(0, payment.InstructionRejected)}}
+	if report, plain := reports[s.State]; plain {
+		report.Raw, report.Code = simulated, s.code()
+		return report
 	}
 	settled := payment.Report{Status: payment.Settled, Raw: simulated}
+	if s.State == payment.Partial {
+		settled.Lines = []payment.Line{s.line(0, payment.Rejected)}
+		return settled
+	}
 	for n := range p.Instructions {
-		settled.Lines = append(settled.Lines, line(n, payment.InstructionState(s.State)))
+		settled.Lines = append(settled.Lines, s.line(n, s.State))
 	}
 	return settled
 }
+
+// reports are those that say nothing of single lines.
+var reports = map[payment.State]payment.Report{
+	payment.Validating: {Status: payment.Awaiting, Action: payment.Decoupled},
+	payment.Pending:    {Status: payment.Processing},
+	payment.Rejected:   {Status: payment.Declined},
+}
+
+func (s Simulation) line(n int, state payment.State) payment.Line {
+	line := payment.Line{Position: n, State: payment.InstructionState(state)}
+	if state == payment.Rejected {
+		line.Code = s.code()
+	}
+	return line
+}
+
+func (s Simulation) code() payment.ErrorCode { return cmp.Or(s.Code, payment.NoSpecifiedReason) }

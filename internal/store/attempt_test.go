@@ -218,3 +218,87 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 		s.wantAttempt(a)
 	})
 }
+
+// TestAttemptsFollowTheOrder: answers and cancellations come one at a time, and
+// each is read with what belongs to the order.
+func TestAttemptsFollowTheOrder(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		order := s.attempt("key", -time.Hour)
+		open := func(a *Attempt) error { return s.try(func(tx *Tx) error { return tx.OpenAttempt(a, -time.Hour) }) }
+		next := func(number int64, kind AttemptKind) *Attempt {
+			a := Attempt{Payment: order.Payment, Domain: s.domain, Number: number, Kind: kind, By: payment.ByPayer, Created: now, Order: order.Order}
+			if kind == AttemptAnswer {
+				a.Action, a.Agreed = payment.PSUValidation, true
+			}
+			return &a
+		}
+		wantError(t, open(next(2, AttemptAnswer)), ErrDuplicate)
+		s.write(func(tx *Tx) error { tx.AnswerAttempt(order); return nil })
+		wantError(t, open(next(1, AttemptAnswer)), ErrConstraint)
+		wantError(t, open(next(2, AttemptInitiation)), ErrConstraint)
+		for number, kind := range []AttemptKind{2: AttemptAnswer, 3: AttemptCancellation, 4: AttemptAnswer} {
+			if kind == "" {
+				continue
+			}
+			a := next(int64(number), kind)
+			if err := open(a); err != nil {
+				t.Fatal(err)
+			}
+			s.wantAttempt(*a)
+			wantError(t, open(next(int64(number)+1, kind)), ErrDuplicate)
+			if ids := s.claim(s.domain, time.Hour, 9); len(ids) != 1 {
+				t.Errorf("claimed %v", ids)
+			}
+			wantError(t, s.try(func(tx *Tx) error { tx.AnswerAttempt(*a); return nil }), ErrConflict)
+			a.Asked = 1
+			s.write(func(tx *Tx) error { tx.AnswerAttempt(*a); return nil })
+			wantError(t, open(next(int64(number), kind)), ErrDuplicate)
+		}
+	})
+}
+
+// TestSpoiltAttemptIsKnown comes without its fields, and with all else.
+func TestSpoiltAttemptIsKnown(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.attempt("key", time.Hour)
+		if err := s.sql(`UPDATE attempt SET fields = $1`, []byte("spoilt")); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.db.Attempt(t.Context(), s.domain, a.Payment)
+		wantError(t, err, ErrSealed)
+		a.Fields = nil
+		wantSame(t, a, got, nil)
+	})
+}
+
+// TestDueAndExpiringWaitForAttempts: while a bank may just be answering, it is
+// not asked, and its payment does not expire.
+func TestDueAndExpiringWaitForAttempts(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		claims := func() (due, expiring []int64) {
+			s.write(func(tx *Tx) error {
+				tx.DuePayments(s.domain, now, -time.Hour, 9, &due)
+				tx.ExpiringPayments(s.domain, now, -time.Hour, 9, &expiring)
+				return nil
+			})
+			return due, expiring
+		}
+		a := s.attempt("key", time.Hour)
+		if err := s.sql(`UPDATE payment SET next_check = 0`); err != nil {
+			t.Fatal(err)
+		}
+		for state, want := range map[string][2]int{AttemptOpen: {0, 0}, AttemptUnknown: {0, 1}, AttemptAnswered: {1, 1}} {
+			if err := s.sql(`UPDATE attempt SET state = $1`, state); err != nil {
+				t.Fatal(err)
+			}
+			due, expiring := claims()
+			if len(due) != want[0] || len(expiring) != want[1] {
+				t.Errorf("with an attempt that is %s, %v are due and %v expire", state, due, expiring)
+			}
+		}
+		late := s.create(draft(1), now.Add(time.Microsecond))
+		if _, expiring := claims(); !slices.Equal(expiring, []int64{int64(a.Payment)}) {
+			t.Errorf("%v expire, although %d is younger", expiring, late.ID)
+		}
+	})
+}

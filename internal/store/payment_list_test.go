@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -13,18 +14,37 @@ import (
 	"passerelle/payment"
 )
 
+// The connectors of the population; lists call them by other names.
+const (
+	bankA = "0e5e1b0c-0000-4000-8000-00000000000a"
+	bankB = "0e5e1b0c-0000-4000-8000-00000000000b"
+	bankC = "0e5e1b0c-0000-4000-8000-00000000000c"
+)
+
+var connectorNames = map[string]string{bankA: "Zebra", bankB: "Antelope", bankC: bankC}
+
+var accounts = []string{"FR7630006000011234567890189", "DE89370400440532013000", "GB29NWBK60161331926819"}
+
 // population stores payments that differ in every key of the list and share
 // most of their values, so that the order among equals matters.
 func (s site) population(n int) []*payment.Payment {
 	s.t.Helper()
+	s.write(func(tx *Tx) error {
+		for _, uuid := range []string{bankA, bankB} {
+			tx.NameConnector(uuid, connectorNames[uuid])
+		}
+		return nil
+	})
 	reports := []payment.Report{
-		{}, {Status: payment.Awaiting, Action: payment.Decoupled}, {Status: payment.Processing}, {Status: payment.Settled}, {Status: payment.Declined},
+		{}, {Status: payment.Awaiting, Action: payment.Decoupled}, {Status: payment.Processing, BankPaymentID: "B1"}, {Status: payment.Settled},
+		{Status: payment.Declined, Code: payment.Bug}, {Status: payment.Declined, Code: payment.InvalidDate},
 	}
 	var all []*payment.Payment
 	for i := range n {
 		at := now.Add(time.Duration(i*7%5) * time.Hour)
-		p := s.create(draft(int64(100+i*3%4)), at)
+		p := s.create(s.individual(i), at)
 		if report := reports[i%len(reports)]; report.Status != "" {
+			p.Website = []string{"", "shop.test", "other.test"}[i%3]
 			s.report(p, report, at.Add(time.Duration(i%3)*time.Hour))
 		}
 		all = append(all, p)
@@ -32,19 +52,70 @@ func (s site) population(n int) []*payment.Payment {
 	return all
 }
 
-// keyOf is the value a list is ordered by, so that greater means later.
+// individual is a draft of up to three lines, some of which are alike.
+func (s site) individual(i int) payment.Draft {
+	amounts := make([]int64, 1+i%3)
+	for n := range amounts {
+		amounts[n] = int64(100 + i*3%4)
+	}
+	d := draft(amounts...)
+	d.Connector = []string{"", bankA, bankB, bankC, bankA}[i%5]
+	if i%4 == 0 {
+		d.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: accounts[i%3], Label: "Payer"}
+	}
+	for n := range d.Instructions {
+		in := &d.Instructions[n]
+		in.DateType = []payment.DateType{payment.Instant, payment.FirstOpenDay}[i/2%2]
+		in.Beneficiary.Identification = accounts[(i+n/2)%3]
+		in.ReferenceID = fmt.Sprintf("R%d", (i+n)%4)
+	}
+	return d
+}
+
+// keyOf is the value a list is ordered by, so that greater means later; nil for
+// none.
 var keyOf = map[string]func(*payment.Payment) any{
 	"id":            func(p *payment.Payment) any { return int64(p.ID) },
 	"register_date": func(p *payment.Payment) any { return p.Created.UnixMicro() },
-	"state":         func(p *payment.Payment) any { return string(p.State) },
-	"amount":        func(p *payment.Payment) any { return p.Total() },
+	"validate_date": func(p *payment.Payment) any {
+		if p.Validated == nil {
+			return nil
+		}
+		return p.Validated.UnixMicro()
+	},
+	"state": func(p *payment.Payment) any { return string(p.State) },
+	"connectors": func(p *payment.Payment) any {
+		if p.Connector == "" {
+			return nil
+		}
+		return connectorNames[p.Connector]
+	},
+	"amount":              func(p *payment.Payment) any { return p.Total() },
+	"instruction_count":   func(p *payment.Payment) any { return int64(len(p.Instructions)) },
+	"execution_date_type": func(p *payment.Payment) any { return string(p.DateType()) },
 }
 
-func compareKeys(a, b any) int {
+// compareKeys puts what has no key at the end, which is the beginning of a
+// descending order.
+func compareKeys(a, b any, descending bool) int {
+	if a == nil || b == nil {
+		order := cmp.Compare(btoi(a == nil), btoi(b == nil))
+		if descending {
+			return -order
+		}
+		return order
+	}
 	if text, ok := a.(string); ok {
 		return cmp.Compare(text, b.(string))
 	}
 	return cmp.Compare(a.(int64), b.(int64))
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // matches is the filter in other words than SQL.
@@ -54,7 +125,19 @@ func matches(f PaymentFilter, p *payment.Payment) bool {
 		date = p.Validated
 	}
 	bounded := !f.From.IsZero() || !f.Until.IsZero()
-	return f.Domain == p.Domain && (f.Only == 0 || f.Only == p.ID) && (f.State == "" || f.State == string(p.State)) &&
+	is := func(filter, value string) bool { return filter == "" || filter == value }
+	line := func(filter string, value func(payment.Instruction) string) bool {
+		return filter == "" || slices.ContainsFunc(p.Instructions, func(in payment.Instruction) bool { return value(in) == filter })
+	}
+	payer := ""
+	if p.Payer != nil {
+		payer = p.Payer.Identification
+	}
+	return f.Domain == p.Domain && (f.Only == 0 || f.Only == p.ID) && is(f.State, string(p.State)) && is(f.ErrorCode, string(p.ErrorCode)) &&
+		is(f.BankPaymentID, p.BankPaymentID) && is(f.Website, p.Website) && is(f.DateType, string(p.DateType())) && is(f.Payer, payer) &&
+		line(f.Beneficiary, func(in payment.Instruction) string { return in.Beneficiary.Identification }) &&
+		line(f.Reference, func(in payment.Instruction) string { return in.ReferenceID }) &&
+		(f.Connectors == nil || slices.Contains(f.Connectors, p.Connector)) && (!f.NoConnector || p.Connector == "") &&
 		(!bounded || date != nil && !date.Before(f.From) && (f.Until.IsZero() || date.Before(f.Until)))
 }
 
@@ -63,7 +146,10 @@ func reference(all []*payment.Payment, f PaymentFilter, w Window) []passerelle.P
 	key := keyOf[w.Order]
 	down := w.Descending != w.Backward
 	compare := func(keyA any, idA int64, keyB any, idB int64) int {
-		order := cmp.Or(compareKeys(keyA, keyB), cmp.Compare(idA, idB))
+		order := cmp.Or(compareKeys(keyA, keyB, w.Descending), cmp.Compare(idA, idB))
+		if keyA == nil && keyB == nil {
+			order = cmp.Compare(idA, idB)
+		}
 		if down {
 			return -order
 		}
@@ -84,19 +170,39 @@ func reference(all []*payment.Payment, f PaymentFilter, w Window) []passerelle.P
 	return ids
 }
 
+// drawFilter combines filters freely, mostly few of them so that something is
+// left.
 func drawFilter(t *rapid.T, s site, all []*payment.Payment) PaymentFilter {
 	f := PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
-	if rapid.Bool().Draw(t, "one state") {
-		f.State = string(rapid.SampledFrom(payment.States()).Draw(t, "state"))
-	}
-	if rapid.IntRange(0, 9).Draw(t, "one payment") == 0 {
-		f.Only = rapid.SampledFrom(all).Draw(t, "payment").ID
+	for _, filter := range []struct {
+		name string
+		draw func()
+	}{
+		{"state", func() { f.State = string(rapid.SampledFrom(payment.States()).Draw(t, "state")) }},
+		{"error", func() {
+			f.ErrorCode = string(rapid.SampledFrom([]payment.ErrorCode{payment.Bug, payment.InvalidDate, payment.InvalidLabel}).Draw(t, "error"))
+		}},
+		{"bank id", func() { f.BankPaymentID = rapid.SampledFrom([]string{"B1", "B2"}).Draw(t, "bank id") }},
+		{"website", func() { f.Website = rapid.SampledFrom([]string{"shop.test", "other.test", "none"}).Draw(t, "website") }},
+		{"payer", func() { f.Payer = rapid.SampledFrom(accounts).Draw(t, "payer") }},
+		{"beneficiary", func() { f.Beneficiary = rapid.SampledFrom(accounts).Draw(t, "beneficiary") }},
+		{"reference", func() { f.Reference = rapid.SampledFrom([]string{"R0", "R1", "R9"}).Draw(t, "reference") }},
+		{"type", func() { f.DateType = string(rapid.SampledFrom(payment.DateTypes()).Draw(t, "type")) }},
+		{"connectors", func() {
+			f.Connectors = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{bankA, bankB, bankC, "none"}), 0, 3, rapid.ID).Draw(t, "connectors")
+		}},
+		{"none", func() { f.NoConnector = true }},
+		{"one", func() { f.Only = rapid.SampledFrom(all).Draw(t, "payment").ID }},
+	} {
+		if rapid.IntRange(0, 7).Draw(t, "filter by "+filter.name) == 0 {
+			filter.draw()
+		}
 	}
 	f.DateField = rapid.SampledFrom([]string{"", "register_date", "validate_date"}).Draw(t, "date")
-	if rapid.Bool().Draw(t, "from a date") {
+	if rapid.IntRange(0, 3).Draw(t, "from a date") == 0 {
 		f.From = now.Add(time.Duration(rapid.IntRange(-1, 7).Draw(t, "from")) * time.Hour)
 	}
-	if rapid.Bool().Draw(t, "until a date") {
+	if rapid.IntRange(0, 3).Draw(t, "until a date") == 0 {
 		f.Until = now.Add(time.Duration(rapid.IntRange(-1, 7).Draw(t, "until")) * time.Hour)
 	}
 	return f
@@ -104,7 +210,7 @@ func drawFilter(t *rapid.T, s site, all []*payment.Payment) PaymentFilter {
 
 func drawWindow(t *rapid.T, all []*payment.Payment) Window {
 	w := Window{
-		Order:      rapid.SampledFrom([]string{"id", "register_date", "state", "amount"}).Draw(t, "order"),
+		Order:      rapid.SampledFrom(slices.Sorted(maps.Keys(keyOf))).Draw(t, "order"),
 		Descending: rapid.Bool().Draw(t, "descending"),
 		Backward:   rapid.Bool().Draw(t, "backward"),
 		Limit:      rapid.IntRange(0, len(all)+1).Draw(t, "limit"),

@@ -74,9 +74,10 @@ func (p place) keyed() []stretch {
 	}
 }
 
-// bare are the stretches of rows without a key.
+// bare are the stretches of rows without a key. They are ordered by it all the
+// same: PostgreSQL does not see that an index is in the order of the rest.
 func (p place) bare() []stretch {
-	none := stretch{clause: p.column + " IS NULL", same: true}
+	none := stretch{clause: p.column + " IS NULL"}
 	switch {
 	case !p.optional, p.from != nil && p.from[0] != nil && p.backward:
 		return nil

@@ -368,3 +368,50 @@ func TestLargestBulkComesBack(t *testing.T) {
 		wantSame(t, p, s.load(p), nil)
 	})
 }
+
+// TestPaymentsAreNeverTorn reads while a writer changes payment and lines
+// together: whatever is read was once so.
+func TestPaymentsAreNeverTorn(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.create(draft(1, 2, 3), now)
+		done := make(chan struct{})
+		var readers sync.WaitGroup
+		for range 3 {
+			readers.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						s.wantWhole(p)
+					}
+				}
+			})
+		}
+		for version := int64(2); version < 200; version++ {
+			p.BankPaymentID = fmt.Sprint(version)
+			for i := range p.Instructions {
+				p.Instructions[i].ErrorDescription = fmt.Sprint(version)
+			}
+			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		}
+		close(done)
+		readers.Wait()
+	})
+}
+
+func (s site) wantWhole(p *payment.Payment) {
+	got, err := s.db.Payment(s.t.Context(), s.domain, p.ID, false)
+	listed, failure := s.db.Payments(s.t.Context(), PaymentFilter{Domain: s.domain}, Window{Order: "id", Limit: 9}, false)
+	if err != nil || failure != nil || len(listed) != 1 {
+		s.t.Error(err, failure)
+		return
+	}
+	for _, read := range []*payment.Payment{got, listed[0].Payment} {
+		for _, in := range read.Instructions {
+			if in.ErrorDescription != read.BankPaymentID {
+				s.t.Errorf("version %d has a line that says %q and a payment that says %q", read.Version, in.ErrorDescription, read.BankPaymentID)
+			}
+		}
+	}
+}

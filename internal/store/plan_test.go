@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle"
 	"passerelle/internal/store/storetest"
 )
 
@@ -63,6 +64,7 @@ func TestPlans(t *testing.T) {
 	}
 	var ids []int64
 	from := []any{p.Created.UnixMicro(), int64(p.ID)}
+	at := Window{Order: "register_date", From: from}
 	for name, test := range map[string]struct {
 		run   func() error
 		index string
@@ -77,7 +79,32 @@ func TestPlans(t *testing.T) {
 		"list by id":            {list(PaymentFilter{}, Window{Order: "id"}), "payment_by_id (domain_id=?)"},
 		"list by amount":        {list(PaymentFilter{}, Window{Order: "amount", From: []any{1, 1}}), "payment_by_amount (domain_id=? AND amount>?)"},
 		"list by state":         {list(PaymentFilter{}, Window{Order: "state", From: []any{"done", 1}}), "payment_by_state (domain_id=? AND state>?)"},
-		"one payment":           {func() error { _, err := s.db.Payment(ctx, s.domain, p.ID, true); return err }, "instruction_1 (payment_id=?)"},
+		"list by id, from on":   {list(PaymentFilter{}, Window{Order: "id", From: []any{1, 1}}), "payment_by_id (domain_id=?"},
+		"list by validation":    {list(PaymentFilter{}, Window{Order: "validate_date"}), "payment_by_validation (domain_id=?"},
+		"… without one":         {list(PaymentFilter{}, Window{Order: "validate_date", From: []any{nil, 1}}), "payment_by_validation (domain_id=? AND validated=? AND id>?)"},
+		"list by connector":     {list(PaymentFilter{}, Window{Order: "connectors", Descending: true}), "payment_by_connector (domain_id=?"},
+		"… among equals":        {list(PaymentFilter{}, Window{Order: "connectors", From: []any{"Bank", 1}}), "payment_by_connector (domain_id=? AND connector_name=? AND id>?)"},
+		"… without any":         {list(PaymentFilter{}, Window{Order: "connectors", From: []any{nil, 1}}), "payment_by_connector (domain_id=? AND connector_name=? AND id>?)"},
+		"list by size":          {list(PaymentFilter{}, Window{Order: "instruction_count", From: []any{1, 1}}), "payment_by_lines (domain_id=? AND instruction_count=? AND id>?)"},
+		"list by type":          {list(PaymentFilter{}, Window{Order: "execution_date_type", From: []any{"instant", 1}}), "payment_by_date_type (domain_id=? AND date_type=? AND id>?)"},
+		"filter by error":       {list(PaymentFilter{ErrorCode: "bug"}, at), "payment_of_error (domain_id=? AND error_code=? AND registered>?)"},
+		"filter by bank id":     {list(PaymentFilter{BankPaymentID: "x"}, at), "payment_of_bank_id (domain_id=? AND bank_payment_id=? AND registered>?)"},
+		"filter by website":     {list(PaymentFilter{Website: "x"}, at), "payment_of_website (domain_id=? AND website=? AND registered>?)"},
+		"filter by payer":       {list(PaymentFilter{Payer: "x"}, at), "payment_of_payer (domain_id=? AND payer_identification=? AND registered>?)"},
+		"filter by beneficiary": {list(PaymentFilter{Beneficiary: "x"}, at), "instruction_of_beneficiary (domain_id=? AND beneficiary_identification=? AND (registered,payment_id)>(?,?))"},
+		"filter by reference":   {list(PaymentFilter{Reference: "x"}, at), "instruction_of_reference (domain_id=? AND reference_id=? AND (registered,payment_id)>(?,?))"},
+		"filter by type":        {list(PaymentFilter{DateType: "instant"}, at), "payment_of_date_type (domain_id=? AND date_type=? AND registered>?)"},
+		"filter by connector":   {list(PaymentFilter{Connectors: []string{"a"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
+		"filter by country":     {list(PaymentFilter{Connectors: []string{"a", "b"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
+		"filter by none":        {list(PaymentFilter{NoConnector: true}, at), "payment_of_no_connector (domain_id=? AND registered>?)"},
+		"expiring payments":     {write(func(tx *Tx) { tx.ExpiringPayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
+		"timeline": {func() error {
+			_, err := s.db.Timeline(ctx, s.domain, []passerelle.PaymentID{p.ID})
+			return err
+		}, "sqlite_autoindex_payment_note_1 (payment_id=?)"},
+		"terms":       {func() error { _, err := s.db.CurrentTerms(ctx, s.domain); return unless(err, ErrNotFound) }, "terms_in_force (domain_id=?)"},
+		"field key":   {func() error { _, err := s.db.FieldKey(ctx, s.domain, "x"); return unless(err, ErrNotFound) }, "field_key_"},
+		"one payment": {func() error { _, err := s.db.Payment(ctx, s.domain, p.ID, true); return err }, "instruction_1 (payment_id=?)"},
 		"count in a state": {func() error {
 			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, State: "done"})
 			return err

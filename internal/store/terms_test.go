@@ -1,0 +1,63 @@
+package store
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+func TestTerms(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		none, err := s.db.CurrentTerms(t.Context(), s.domain)
+		wantNotFound(t, none, err)
+		first := Terms{Domain: s.domain, Version: "1", Content: map[string]string{"en": "Pay é", "fr": "Payez"}, Created: now}
+		second := Terms{Domain: s.domain, Version: "2", Content: map[string]string{"en": "Pay more"}, Created: now.Add(time.Hour)}
+		for _, terms := range []*Terms{&first, &second} {
+			s.write(func(tx *Tx) error { return tx.PublishTerms(terms) })
+			got, err := s.db.CurrentTerms(t.Context(), s.domain)
+			wantSame(t, *terms, got, err)
+		}
+		if first.ID < 100 {
+			t.Errorf("the terms are number %d, which belongs to those of the program", first.ID)
+		}
+		first.Deleted = &second.Created
+		got, err := s.db.TermsOfVersion(t.Context(), s.domain, "1")
+		wantSame(t, first, got, err)
+		again := Terms{Domain: s.domain, Version: "1", Created: now}
+		wantError(t, s.try(func(tx *Tx) error { return tx.PublishTerms(&again) }), ErrDuplicate)
+		for _, version := range []string{"3", ""} {
+			got, err := s.db.TermsOfVersion(t.Context(), s.domain, version)
+			wantNotFound(t, got, err)
+		}
+		foreign, err := s.db.CurrentTerms(t.Context(), s.other)
+		wantNotFound(t, foreign, err)
+	})
+}
+
+func TestFieldKeys(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		first := FieldKey{Domain: s.domain, Number: 1, KeyID: "a", Private: []byte("private half"), Created: now}
+		second := FieldKey{Domain: s.domain, Number: 2, KeyID: "b", Private: []byte("another"), Created: now}
+		for _, key := range []*FieldKey{&first, &second} {
+			s.write(func(tx *Tx) error { return tx.AddFieldKey(key) })
+			got, err := s.db.NewestFieldKey(t.Context(), s.domain)
+			wantSame(t, *key, got, err)
+		}
+		got, err := s.db.FieldKey(t.Context(), s.domain, "a")
+		wantSame(t, first, got, err)
+		taken := FieldKey{Domain: s.domain, Number: 2, KeyID: "c", Created: now}
+		wantError(t, s.try(func(tx *Tx) error { return tx.AddFieldKey(&taken) }), ErrDuplicate)
+		foreign, err := s.db.FieldKey(t.Context(), s.other, "a")
+		wantNotFound(t, foreign, err)
+		sealed, err := one(t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+			`SELECT private FROM field_key WHERE kid = 'a'`)
+		if err != nil || bytes.Contains(sealed, first.Private) {
+			t.Errorf("the private half is not sealed (%v)", err)
+		}
+		if err := s.sql(`UPDATE field_key SET private = $1`, []byte("spoilt")); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.db.FieldKey(t.Context(), s.domain, "a")
+		wantError(t, err, ErrSealed)
+	})
+}
