@@ -81,11 +81,11 @@ func describeCommand(page io.Writer, command *kong.Node) {
 func rows(command *kong.Node) []string {
 	var all []string
 	for _, argument := range command.Positional {
-		all = append(all, fmt.Sprintf("| `%s` | | required | %s |\n", strings.ToUpper(argument.Name), cell(argument.Help)))
+		all = append(all, fmt.Sprintf("| `%s` | | required | %s |\n", strings.ToUpper(argument.Name), inRow(argument.Help)))
 	}
 	for node := command; node.Parent != nil; node = node.Parent {
 		for _, flag := range node.Flags {
-			all = append(all, fmt.Sprintf("| `%s` | `%s` | %s | %s |\n", cell(written(flag)), variable(flag), byDefault(flag), cell(flag.Help)))
+			all = append(all, fmt.Sprintf("| `%s` | `%s` | %s | %s |\n", inRow(written(flag)), variable(flag), byDefault(flag), inRow(flag.Help)))
 		}
 	}
 	return all
@@ -107,5 +107,3 @@ func byDefault(flag *kong.Flag) string {
 	}
 	return ""
 }
-
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
