@@ -45,7 +45,8 @@ func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 		return
 	}
 	if p.Detail == Cancelling {
-		p.Detail, p.Action, p.ValidateURI, p.Fields = "", "", "", nil
+		p.Detail = ""
+		p.ask(Report{})
 	}
 	p.CancelCode = ""
 	p.record(NoteCancellationRefused, by, "", now)

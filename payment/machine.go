@@ -145,7 +145,7 @@ func (p *Payment) move(to State, cause Cause, now time.Time) Transition {
 		p.Validated = &now
 	}
 	if to.Final() {
-		p.Action, p.ValidateURI, p.Fields = "", "", nil
+		p.ask(Report{})
 		p.leaveCancelling(NoteCancellationOvertaken, cause.Actor, now)
 	}
 	return t

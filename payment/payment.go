@@ -151,11 +151,13 @@ type Payment struct {
 	// version it was made from.
 	Version int64
 	// Seq is the number of the last transition.
-	Seq              int64
-	State            State
-	Detail           Detail
-	Action           Action
-	ErrorCode        ErrorCode
+	Seq       int64
+	State     State
+	Detail    Detail
+	Action    Action
+	ErrorCode ErrorCode
+	// ErrorDescription is what the bank says to people: why it refused or,
+	// while an action waits, what the payer is to do.
 	ErrorDescription string
 	// Fields are what the payer has to fill while Action is FillFields.
 	Fields      []Field

@@ -193,7 +193,7 @@ func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 }
 
 func (p *Payment) ask(r Report) {
-	p.Action, p.ValidateURI, p.Fields = r.Action, r.ValidateURI, r.Fields
+	p.Action, p.ValidateURI, p.Fields, p.ErrorDescription = r.Action, r.ValidateURI, r.Fields, r.Description
 }
 
 // askUnlessCancelling keeps what the payer has to do for a cancellation.
