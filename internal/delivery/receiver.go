@@ -14,7 +14,7 @@ import (
 
 const (
 	// MaxReceivedBody is the largest body that the built-in receiver takes.
-	MaxReceivedBody = 1 << 20
+	MaxReceivedBody = 256 << 10
 	maxReceiverName = 64
 	// withheld stands for the value of a header that may hold a credential.
 	withheld = "(not kept)"

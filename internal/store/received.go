@@ -7,8 +7,13 @@ import (
 	"passerelle"
 )
 
-// MaxReceived is how many requests the built-in receiver keeps per domain.
-const MaxReceived = 1000
+// MaxReceived is how many requests the built-in receiver keeps per domain, and
+// MaxReceivedBytes of how many bytes together, headers and bodies: anybody may
+// send to it.
+const (
+	MaxReceived      = 1000
+	MaxReceivedBytes = 16 << 20
+)
 
 // Received is a request that arrived at the built-in receiver.
 type Received struct {
@@ -25,7 +30,7 @@ type Received struct {
 }
 
 // ReceivedRequests lists the newest requests of a domain's receiver, oldest
-// first, at most MaxReceived.
+// first, at most MaxReceived and MaxReceivedBytes.
 func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainID) ([]Received, error) {
 	return collect(ctx, r, func(row scanner) (Received, error) {
 		var (
@@ -38,7 +43,8 @@ func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainI
 	}, `SELECT id, domain_id, name, at, headers, body, verdict FROM received WHERE domain_id = $1 ORDER BY id LIMIT $2`, int64(domain), MaxReceived)
 }
 
-// KeepReceived stores a request and forgets the oldest beyond MaxReceived.
+// KeepReceived stores a request and forgets the oldest beyond MaxReceived and
+// MaxReceivedBytes.
 func (tx *Tx) KeepReceived(got Received) error {
 	id, err := tx.newID("received")
 	if err != nil {
@@ -47,7 +53,10 @@ func (tx *Tx) KeepReceived(got Received) error {
 	tx.execOne(ErrConflict, `INSERT INTO received (id, domain_id, name, at, headers, body, verdict) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		id, int64(got.Domain), got.Name, micros(got.At), got.Headers, got.Body, got.Verdict)
 	tx.exec(`DELETE FROM received WHERE domain_id = $1 AND id <= (
-		SELECT id FROM received WHERE domain_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, int64(got.Domain), MaxReceived)
+		SELECT max(id) FROM (
+			SELECT id, row_number() OVER newest AS place, sum(octet_length(headers) + octet_length(body)) OVER newest AS size
+			FROM received WHERE domain_id = $1 WINDOW newest AS (ORDER BY id DESC)
+		) AS kept WHERE place > $2 OR size > $3)`, int64(got.Domain), MaxReceived, MaxReceivedBytes)
 	return nil
 }
 
