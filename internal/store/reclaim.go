@@ -38,6 +38,9 @@ func (db *DB) Reclaim(ctx context.Context) error {
 // database, which no command that merely reads or writes rows opens; SQLite
 // takes it in the way of each operating system.
 func (s *sqliteEngine) lockOut(ctx context.Context) error {
+	if err := privateFile(s.path + "-serving"); err != nil {
+		return fmt.Errorf("make the file of the one server: %w", err)
+	}
 	address := url.URL{Scheme: "file", Path: s.path + "-serving"}
 	pool, err := sql.Open("sqlite", address.String())
 	if err != nil {

@@ -2,6 +2,9 @@ package store
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"passerelle/internal/store/storetest"
@@ -42,4 +45,27 @@ func migrated(t *testing.T, address string) *DB {
 		t.Fatal(err)
 	}
 	return db
+}
+
+// Whoever made the files before, they are their owner's alone once in use.
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	address := storetest.SQLite(t)
+	path := strings.TrimPrefix(address, "sqlite:")
+	for _, name := range []string{path, path + "-serving"} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := migrated(t, address).Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	for _, name := range files {
+		if stat, err := os.Stat(name); err != nil || stat.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", filepath.Base(name), stat.Mode(), err)
+		}
+	}
 }

@@ -54,7 +54,7 @@ func openSQLite(ctx context.Context, path string, options Options) (_ engine, er
 	return s, s.readers.PingContext(ctx)
 }
 
-// locate makes sure that the file is there and readable by its owner only.
+// locate makes sure that the file is there, and the owner's alone.
 func (s *sqliteEngine) locate() (err error) {
 	if s.path == ":memory:" {
 		if s.temporary, err = os.MkdirTemp("", "passerelle-"); err != nil {
@@ -65,11 +65,21 @@ func (s *sqliteEngine) locate() (err error) {
 	if s.path, err = filepath.Abs(s.path); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(s.path, os.O_CREATE|os.O_RDWR, 0o600)
+	return privateFile(s.path)
+}
+
+// privateFile makes a file for the owner alone, or takes it from all others.
+// SQLite gives the files beside a database the mode of the database.
+func privateFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	return file.Close()
+	stat, err := file.Stat()
+	if err == nil && stat.Mode().Perm()&0o077 != 0 {
+		err = file.Chmod(stat.Mode().Perm() & 0o700)
+	}
+	return errors.Join(err, file.Close())
 }
 
 // connect makes a pool of connections with the settings given and those that
