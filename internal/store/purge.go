@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// PurgeExpired removes tokens that expired before the instant and kept answers
+// that have expired, in units of at most batch rows each, so that none holds
+// the database for long. After that many rounds it leaves the rest to the next
+// call.
+func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, rounds int) error {
+	for range rounds {
+		err := db.Write(ctx, func(tx *Tx) error {
+			tx.PurgeTokens(tokensBefore, batch)
+			tx.PurgeAnswers(batch)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("remove expired tokens and answers: %w", err)
+		}
+		more, err := db.anyExpired(ctx, tokensBefore)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, error) {
+	_, err := one(ctx, r, func(row scanner) (int64, error) {
+		var found int64
+		err := row.Scan(&found)
+		return found, err
+	}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM token WHERE expires < $1) OR EXISTS (SELECT 1 FROM idempotency WHERE expires < {now})`,
+		micros(tokensBefore))
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for what has expired: %w", err)
+	}
+	return true, nil
+}

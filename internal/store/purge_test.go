@@ -1,0 +1,41 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		for i := range 7 {
+			expires := now.Add(time.Duration(i) * time.Hour)
+			token := Token{Domain: s.domain, Kind: "config", Hash: fmt.Append(nil, i), Created: now, Expires: &expires}
+			s.write(func(tx *Tx) error { return tx.CreateToken(&token) })
+			s.claimExpired(fmt.Append(nil, "key", i))
+		}
+		for _, want := range []struct {
+			rounds, tokens, answers int64
+		}{{1, 5, 5}, {0, 5, 5}, {100, 1, 0}, {100, 1, 0}} {
+			before := now.Add(6 * time.Hour) // one token expires then
+			if err := s.db.PurgeExpired(t.Context(), before, 2, int(want.rounds)); err != nil {
+				t.Fatal(err)
+			}
+			tokens, answers := s.count(`SELECT count(*) FROM token`), s.count(`SELECT count(*) FROM idempotency`)
+			if tokens != want.tokens || answers != want.answers {
+				t.Errorf("after %d rounds: %d tokens and %d answers, want %d and %d", want.rounds, tokens, answers, want.tokens, want.answers)
+			}
+		}
+	})
+}
+
+// claimExpired leaves a row of an execution that nobody remembers.
+func (s site) claimExpired(key []byte) {
+	s.t.Helper()
+	if _, err := s.db.ClaimKey(s.t.Context(), RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.sql(`UPDATE idempotency SET expires = 0`); err != nil {
+		s.t.Fatal(err)
+	}
+}
