@@ -21,10 +21,14 @@ type postgresEngine struct {
 	settleLimit time.Duration // settleLimit, except in tests
 }
 
+// errPostgresAddress stands for what the driver says, which may repeat a
+// password.
+var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of the form postgres://user:password@host:port/database?parameters, or a file it refers to cannot be read")
+
 func openPostgres(ctx context.Context, url string, options Options) (engine, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("read the PostgreSQL address: %w", errors.New("it is not of the form postgres://user:password@host:port/database?parameters"))
+		return nil, errPostgresAddress
 	}
 	switch {
 	case options.MaxConns > 0:
