@@ -188,6 +188,11 @@ CREATE INDEX instruction_of_beneficiary ON instruction USING btree (domain_id, b
 CREATE INDEX instruction_of_reference ON instruction USING btree (domain_id, reference_id, registered, payment_id) WHERE new_reference
 CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
 CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
+column key_check.only_row bigint NOT NULL
+column key_check.sealed bytea NOT NULL
+constraint key_check.key_check_only_row_check CHECK ((only_row = 1))
+constraint key_check.key_check_pkey PRIMARY KEY (only_row)
+CREATE UNIQUE INDEX key_check_pkey ON key_check USING btree (only_row)
 column maintenance.only_row bigint NOT NULL
 column maintenance.since bigint NOT NULL
 constraint maintenance.maintenance_only_row_check CHECK ((only_row = 1))

@@ -160,6 +160,10 @@ CREATE TABLE instruction (
 );
 CREATE INDEX instruction_of_beneficiary ON instruction (domain_id, beneficiary_identification, registered, payment_id) WHERE new_beneficiary;
 CREATE INDEX instruction_of_reference ON instruction (domain_id, reference_id, registered, payment_id) WHERE new_reference;
+CREATE TABLE key_check (
+  only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
+  sealed   BLOB NOT NULL
+);
 CREATE TABLE maintenance (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   since    BIGINT NOT NULL
