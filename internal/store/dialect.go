@@ -8,16 +8,19 @@ import (
 
 // dialect is what differs between the databases in SQL text.
 type dialect struct {
-	name   string
-	tokens *strings.Replacer
-	texts  sync.Map // of string to string, as statements are written and as they run
+	name string
+	// equalsApart says that an index on (key, id) does not lead to a place
+	// among equal keys, when id is the key of the table.
+	equalsApart bool
+	tokens      *strings.Replacer
+	texts       sync.Map // of string to string, as statements are written and as they run
 }
 
 // SQLite's clock has milliseconds. PostgreSQL's statement_timestamp is stable
 // within a statement, which clock_timestamp is not: an index can serve
 // "lease < {now}".
 func sqliteDialect() *dialect {
-	return &dialect{name: "sqlite", tokens: strings.NewReplacer(
+	return &dialect{name: "sqlite", equalsApart: true, tokens: strings.NewReplacer(
 		"{now}", "(CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) * 1000)",
 		"{skip locked}", "",
 		"{id}", "INTEGER PRIMARY KEY AUTOINCREMENT",

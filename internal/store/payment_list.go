@@ -62,7 +62,7 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	if !known {
 		return nil, fmt.Errorf("list payments: there is no order %q", w.Order)
 	}
-	sql, args := f.page(w, order)
+	sql, args := f.page(w, order, r.engine.words().equalsApart)
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
 }
 

@@ -27,6 +27,8 @@ type place struct {
 	down     bool
 	from     []any
 	backward bool
+	// equalsApart is the database's.
+	equalsApart bool
 }
 
 func (p place) sign() string {
@@ -65,7 +67,7 @@ func (p place) keyed() []stretch {
 		return []stretch{{clause: p.column + " IS NOT NULL"}}
 	case p.from == nil:
 		return []stretch{{}}
-	case !p.shared:
+	case !p.shared || !p.equalsApart:
 		return []stretch{{clause: "(" + p.column + ", " + p.id + ") " + p.sign() + " ($%d, $%d)", values: p.from}}
 	}
 	return []stretch{
@@ -100,9 +102,9 @@ func (p place) order(s stretch) string {
 }
 
 // page writes the query for a window.
-func (f PaymentFilter) page(w Window, o paymentOrder) (sql string, args []any) {
+func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (sql string, args []any) {
 	s := f.selection()
-	p := place{paymentOrder: o, id: "id", down: w.Descending != w.Backward, from: w.From, backward: w.Backward}
+	p := place{paymentOrder: o, id: "id", down: w.Descending != w.Backward, from: w.From, backward: w.Backward, equalsApart: equalsApart}
 	if o.column == "registered" {
 		p.column, p.id = s.registered, s.id
 	}
@@ -164,6 +166,8 @@ func (p place) joined(s selection, lists []stretch, w Window) (sql string, args 
 		}
 	}
 	outer := place{paymentOrder: paymentOrder{column: "place_key"}, id: "place_id", down: p.down}
-	return fmt.Sprintf(`SELECT %s, place_key FROM (%s) AS place JOIN payment ON payment.id = place_id ORDER BY place_part, %s LIMIT %s OFFSET %s`,
-		paymentColumns, strings.Join(beginnings, " UNION ALL "), outer.order(stretch{}), s.bind(w.Limit), s.bind(w.Offset)), s.args
+	order := "place_part, " + outer.order(stretch{})
+	return fmt.Sprintf(`SELECT %s, place_key FROM (SELECT * FROM (%s) AS beginning ORDER BY %s LIMIT %s OFFSET %s) AS place
+		JOIN payment ON payment.id = place_id ORDER BY %s`,
+		paymentColumns, strings.Join(beginnings, " UNION ALL "), order, s.bind(w.Limit), s.bind(w.Offset), order), s.args
 }

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/payment"
+)
+
+// crowd is how many payments the lists are read from: PASSERELLE_TEST_PAYMENTS
+// in a long run, when times are compared as well.
+func crowd(t *testing.T) (payments int, timed bool) {
+	t.Helper()
+	text, long := os.LookupEnv("PASSERELLE_TEST_PAYMENTS")
+	if !long {
+		return 10_000, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("PASSERELLE_TEST_PAYMENTS is %q, not a number", text)
+	}
+	return n, true
+}
+
+// numbers is the beginning of a statement that counts from $1 to $2.
+const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
+
+// populate fills the tables past the rules of payments, which would take hours:
+// a quarter each is created, validating, rejected and expired, and every filter
+// has a value that half of them or a quarter share.
+var populate = []string{
+	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
+		SELECT i, 0, $3, 'created', '', 'client', '', i FROM n`,
+	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
+		SELECT i, 1, $3, 0, 'created', CASE i % 4 WHEN 1 THEN 'validating' WHEN 2 THEN 'rejected' ELSE 'expired' END, 'x', 'bank', '', i FROM n WHERE i % 4 > 0`,
+	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, amount,
+			instruction_count, date_type, validated, error_code, bank_payment_id, website, payer_scheme, payer_identification, connector_uuid, connector_name)
+		SELECT i, $3, $4, 1, CASE WHEN i % 4 > 0 THEN 1 ELSE 0 END,
+			CASE i % 4 WHEN 0 THEN 'created' WHEN 1 THEN 'validating' WHEN 2 THEN 'rejected' ELSE 'expired' END,
+			i * 1000, 'https://client.example/', '', 'EUR', 100 + i % 5, 1 + i % 2, CASE WHEN i % 2 = 0 THEN 'instant' ELSE 'deferred' END,
+			CASE i % 4 WHEN 1 THEN i * 1000 + 7 ELSE NULL END, CASE i % 4 WHEN 2 THEN 'bug' ELSE NULL END,
+			CASE WHEN i % 2 = 0 THEN 'B' ELSE NULL END, CASE WHEN i % 2 = 0 THEN 'shop.test' ELSE NULL END,
+			CASE WHEN i % 2 = 0 THEN 'iban' ELSE NULL END, CASE WHEN i % 2 = 0 THEN 'PAYER' ELSE NULL END,
+			CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END, CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'A' WHEN 2 THEN 'B' ELSE 'C' END
+		FROM n`,
+	`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification,
+			beneficiary_label, registered, new_beneficiary, new_reference)
+		SELECT i, i, 0, $3, CASE WHEN i % 2 = 0 THEN 'R' ELSE 'S' END, 100, '', 'iban', CASE WHEN i % 2 = 0 THEN 'SHOP' ELSE 'OTHER' END, '', i * 1000, TRUE, TRUE FROM n`,
+}
+
+func (s site) populate(n int) {
+	s.t.Helper()
+	const step = 50_000
+	for first := 1; first <= n; first += step {
+		s.write(func(tx *Tx) error {
+			for i, text := range populate {
+				args := []any{first, min(first+step-1, n), int64(s.domain), int64(s.client)}
+				if i != 2 {
+					args = args[:3]
+				}
+				// SQLite begins with WITH, PostgreSQL with either.
+				tx.exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
+			}
+			return nil
+		})
+	}
+	if err := s.sql(`ANALYZE`); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// stretchOfList is a filter or an order to be read at its beginning and near its
+// end.
+type stretchOfList struct {
+	filter PaymentFilter
+	order  string
+	// sorts says why there is no index that has the order of what is selected.
+	sorts string
+}
+
+func million(s site, n int) map[string]stretchOfList {
+	half := time.UnixMicro(int64(n) / 2 * 1000)
+	all := map[string]stretchOfList{
+		"filter by state":       {filter: PaymentFilter{State: string(payment.Expired)}},
+		"filter by error":       {filter: PaymentFilter{ErrorCode: "bug"}},
+		"filter by bank id":     {filter: PaymentFilter{BankPaymentID: "B"}},
+		"filter by website":     {filter: PaymentFilter{Website: "shop.test"}},
+		"filter by payer":       {filter: PaymentFilter{Payer: "payer"}},
+		"filter by beneficiary": {filter: PaymentFilter{Beneficiary: "shop"}},
+		"filter by reference":   {filter: PaymentFilter{Reference: "R"}},
+		"filter by type":        {filter: PaymentFilter{DateType: "instant"}},
+		"filter by connector":   {filter: PaymentFilter{Connectors: []string{"b"}}},
+		"filter by country":     {filter: PaymentFilter{Connectors: []string{"a", "c"}}},
+		"filter by none":        {filter: PaymentFilter{NoConnector: true}},
+		"registered since":      {filter: PaymentFilter{From: half}},
+		"registered until":      {filter: PaymentFilter{Until: half}},
+		"validated until":       {filter: PaymentFilter{DateField: "validate_date", Until: half}, sorts: "one date bounds, another orders"},
+		"validated since":       {filter: PaymentFilter{DateField: "validate_date", From: half}, sorts: "one date bounds, another orders"},
+	}
+	for order := range paymentOrders {
+		all["by "+order] = stretchOfList{order: order}
+	}
+	for name, one := range all {
+		one.filter.Domain = s.domain
+		if one.order == "" {
+			one.order = "register_date"
+		}
+		all[name] = one
+	}
+	return all
+}
+
+const pageOfList = 100
+
+// TestMillion reads the first page of every list, and the one at nine tenths of
+// its matches: neither reads more than the other, and in a long run it takes no
+// more than half as long again.
+func TestMillion(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		n, timed := crowd(t)
+		s.populate(n)
+		for name, list := range million(s, n) {
+			t.Run(name, func(t *testing.T) {
+				matches, err := s.db.CountPayments(t.Context(), list.filter)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if list.filter.unfiltered() {
+					matches = int64(n) // no counter was kept
+				}
+				first := Window{Order: list.order, Limit: pageOfList}
+				deep := first
+				deep.From = s.placeOf(t, list, matches*9/10)
+				s.comparePages(t, list, first, deep, timed)
+			})
+		}
+	})
+}
+
+// placeOf is the place of the payment at a position of a list, reached by
+// skipping, which pages never do.
+func (s site) placeOf(t *testing.T, list stretchOfList, position int64) []any {
+	t.Helper()
+	rows, err := s.db.Payments(t.Context(), list.filter, Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d rows at position %d, %v", len(rows), position, err)
+	}
+	return rows[0].Place
+}
+
+func (s site) comparePages(t *testing.T, list stretchOfList, first, deep Window, timed bool) {
+	t.Helper()
+	ratio := s.compareTimes(t, list, first, deep)
+	if !timed {
+		return // little is read faster without any index
+	}
+	for range 2 {
+		if ratio > 1.5 { // or somebody else was busy
+			ratio = s.compareTimes(t, list, first, deep)
+		}
+	}
+	t.Logf("the page at nine tenths takes %.2f times as long as the first", ratio)
+	if ratio > 1.5 {
+		t.Errorf("the page at nine tenths takes %.2f times as long as the first", ratio)
+	}
+	if s.db.engine.words().name != "postgres" || list.sorts != "" {
+		return
+	}
+	a, b := s.rowsRead(t, list, first), s.rowsRead(t, list, deep)
+	if b > a || a > 3*pageOfList {
+		t.Errorf("the first page reads %d rows and the one at nine tenths %d", a, b)
+	}
+}
+
+// compareTimes is the median of five pairs.
+func (s site) compareTimes(t *testing.T, list stretchOfList, first, deep Window) float64 {
+	t.Helper()
+	var ratios []float64
+	for range 5 {
+		a, b := s.timePage(t, list, first), s.timePage(t, list, deep)
+		ratios = append(ratios, float64(b)/float64(a))
+	}
+	slices.Sort(ratios)
+	return ratios[2]
+}
+
+func (s site) timePage(t *testing.T, list stretchOfList, w Window) time.Duration {
+	t.Helper()
+	start := time.Now()
+	rows, err := s.db.Payments(t.Context(), list.filter, w, false)
+	if err != nil || len(rows) != pageOfList {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	return time.Since(start)
+}
+
+var (
+	scanned = regexp.MustCompile(`Scan.*actual rows=(\d+) loops=(\d+)`)
+	removed = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
+)
+
+// rowsRead adds up what all scans of a page's query read, by EXPLAIN.
+func (s site) rowsRead(t *testing.T, list stretchOfList, w Window) int {
+	t.Helper()
+	sql, args := list.filter.page(w, paymentOrders[w.Order], false)
+	plan, err := collect(context.Background(), &s.db.Reader, scanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, step := range plan {
+		if found := scanned.FindStringSubmatch(step); found != nil && !strings.Contains(step, "Subquery Scan") {
+			total += atoi(found[1]) * atoi(found[2])
+		}
+		if found := removed.FindStringSubmatch(step); found != nil {
+			total += atoi(found[1])
+		}
+	}
+	if total == 0 {
+		t.Fatalf("no rows in\n%s", strings.Join(plan, "\n"))
+	}
+	return total
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
