@@ -422,6 +422,12 @@ func TestQueriesRefused(t *testing.T) {
 			"state=Created": "state: must be one of", "state=%00": "state", "state=created&state=done": "state: given twice", "order_by=instructions": "order_by", "filter=x": "filter",
 			"reverse=yes": "reverse", "reverse=2": "reverse", "show_sensitive=maybe": "show_sensitive", "min_date=2026-W01": "min_date", "min_date=20261120": "min_date", "min_date=2026-11-20%2000:00:00": "min_date",
 			"min_date=0000": "min_date", "max_date=10000": "max_date", "max_date=yesterday": "max_date", "cursor=x": "cursor", "cursor=%00": "cursor", "cursor=.": "cursor", "cursor=e30.e30": "cursor",
+			"connector_uuid=%00": "connector_uuid", "connector_uuid=%ff": "connector_uuid: not valid UTF-8", "connector_uuid=a&connector_uuid=b": "connector_uuid: given twice", "connector_uuid=null&connector_uuid=a": "connector_uuid: given twice",
+			"id_connector=x": "id_connector", "id_connector=": "id_connector", "id_connector=1.5": "id_connector", "id_connector=NULL": "id_connector", "id_connector=9223372036854775808": "id_connector",
+			"id_connector_source=x": "id_connector_source", "id_connector_source=null": "id_connector_source", "error_code=cancelledByUser": "error_code: must be one of", "error_code=%00": "error_code",
+			"execution_date_type=now": "execution_date_type: must be one of", "country=France": "country: must be", "country=FR,ZZ": "country: must be", "country=%ff": "country: not valid UTF-8",
+			"bank_payment_id=%00": "bank_payment_id", "website=%ff": "website", "payer_identification=%00": "payer_identification", "beneficiary_identification=%ff": "beneficiary_identification", "reference_id=%00": "reference_id",
+			"expand=transitions[": "expand: expected", "expand=a[b[c[d[e]]]]": "expand: nested deeper", "expand=%00": "expand",
 			"%zz": "query string", "a=1;b=2": "query string",
 		} {
 			r.refused(t, "GET /payments", ask{path: "?" + query}, "invalidValue", message)

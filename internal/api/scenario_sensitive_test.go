@@ -123,6 +123,9 @@ func (s *stage) readByAll(t *testing.T, path string) {
 	maySee := map[string]bool{"validate": true, "allow-sensitive": true, "own:validate": true, "own:allow-sensitive": true, "admin+validate": true}
 	for _, token := range []string{"admin", "read-only", "cancel", "validate", "allow-sensitive", "admin+validate", "own:read-only", "own:cancel", "own:validate", "own:allow-sensitive"} {
 		credential := s.token(t, "", token, id)
+		for _, at := range []string{path + "?expand=transitions", "/payments?expand=transitions", path + "/incompatibilities", path + "/terms", "/connectors?id_payment=" + strconv.FormatInt(id, 10)} {
+			clean(t, token+" reading "+at, s.do(t, ask{method: "GET", path: at, credential: credential}).says(t, 200, "", "").body)
+		}
 		for _, at := range []string{path, "/payments"} {
 			clean(t, token+" reading "+at, s.do(t, ask{method: "GET", path: at, credential: credential}).says(t, 200, "", "").body)
 			r := s.do(t, ask{method: "GET", path: at + "?show_sensitive", credential: credential})

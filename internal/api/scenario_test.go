@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|client|secret|provider)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|client|secret|provider|created|decoupled|pending|cancelling|done|bulk)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -78,6 +78,10 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.tenant(tenant).secret
 	case "payment":
 		return strconv.FormatInt(s.created(t, tenant), 10)
+	case "bulk":
+		return strings.TrimPrefix(s.pendingBulk(t), "/payments/")
+	case "created", "decoupled", "pending", "cancelling", "done":
+		return strings.TrimPrefix(s.in(t, what), "/payments/")
 	}
 	a := ask{tenant: tenant, method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"https://client.example/hook"}`}
 	if what == "provider" {
@@ -119,6 +123,18 @@ func (s *stage) run(t *testing.T, sc scenario, bodies *golden) {
 	if diff := cmp.Diff(sc.events, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+}
+
+// pendingBulk is a payment of three lines, none of which has ended.
+func (s *stage) pendingBulk(t *testing.T) string {
+	t.Helper()
+	line := `{"amount":1,"currency":"EUR","label":"skip/pdng:2d/done - x","execution_date_type":"first_open_day","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"A"}}`
+	body := `{"client_redirect_uri":"https://shop.example/back","instructions":[` + line + `,` + line + `,` + line + `]}`
+	var made struct{ ID int64 }
+	s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: body}).decode(t, &made)
+	path := "/payments/" + strconv.FormatInt(made.ID, 10)
+	s.do(t, ask{method: "POST", path: path, token: "validate", body: validation}).says(t, 200, "", "")
+	return path
 }
 
 func TestTokenScenarios(t *testing.T) {
@@ -224,6 +240,9 @@ func TestPaymentScenarios(t *testing.T) {
 		{name: "validate none", status: 404, ask: put("admin", "/payments/"+noID, validated)},
 		{name: "validate another domain's", status: 404, ask: put("admin", "/payments/{other:payment}", validated)},
 
+		{name: "read with its timeline", status: 200, ask: get("read-only", "/payments/{decoupled}?expand=transitions")},
+		{name: "read with the timeline of a cancellation", status: 200, ask: get("read-only", "/payments/{cancelling}?expand=transitions,unknown")},
+		{name: "list with timelines", status: 200, ask: ask{tenant: "other", method: "GET", path: "/payments?expand=transitions&limit=2&x={other:payment}", token: "read-only"}},
 		{name: "list by one bound to one", status: 200, ask: get("own:read-only", "/payments?x={payment}")},
 		{name: "list of nothing", status: 200, ask: ask{tenant: "live", method: "GET", path: "/payments?state=done&limit=5", token: "admin"}},
 		{name: "list with sensitive fields by admin", status: 403, ask: get("admin", "/payments?show_sensitive")},
