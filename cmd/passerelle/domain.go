@@ -69,7 +69,7 @@ func (n *domainCreate) domain(now time.Time) (passerelle.Domain, string, error) 
 			return d, "", err
 		}
 	}
-	host, err := service.HostOf(n.BaseURL)
+	host, err := service.HostOf(d.Kind, n.BaseURL)
 	return d, host, err
 }
 
@@ -133,12 +133,12 @@ type domainUpdate struct {
 
 // Run moves a domain; requests for the old host find nothing any more.
 func (u *domainUpdate) Run(c *console, g *domainCommand) error {
-	host, err := service.HostOf(u.BaseURL)
-	if err != nil {
-		return err
-	}
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		d, err := namedDomain(c, db, u.Name)
+		if err != nil {
+			return nil, err
+		}
+		host, err := service.HostOf(d.Kind, u.BaseURL)
 		if err != nil {
 			return nil, err
 		}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/keys"
 	"passerelle/internal/service"
+	"passerelle/internal/store"
 )
 
 // shutdownTimeout is how long dev drains; serve takes it from a flag.
@@ -63,7 +62,7 @@ type serving struct {
 }
 
 func (s *serveCommand) config(c *console) (service.Config, error) {
-	_, hostErr := service.HostOf(s.BaseURL)
+	_, hostErr := service.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}
@@ -126,25 +125,14 @@ func networks(flag string, texts []string) ([]netip.Prefix, error) {
 
 // refuseOpenDatabase keeps payment data off an unencrypted network.
 func refuseOpenDatabase(address string) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		return passerelle.InvalidField("--database", "is not a URL")
-	}
-	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return nil
-	}
-	local := localHost(u.Hostname()) && localHost(u.Query().Get("host")) && localHost(u.Query().Get("hostaddr"))
-	encrypted := slices.Contains([]string{"require", "verify-ca", "verify-full"}, u.Query().Get("sslmode"))
-	if !local && !encrypted {
+	err := store.CheckTransport(address)
+	if errors.Is(err, store.ErrOpenTransport) {
 		return passerelle.InvalidField("--database", "a remote database needs TLS: add sslmode=verify-full (or require, verify-ca) to the URL")
 	}
+	if err != nil {
+		return passerelle.InvalidField("--database", "%v", err)
+	}
 	return nil
-}
-
-// localHost reports whether a host is this machine: unnamed, a loopback name or
-// address, or the folder of a socket.
-func localHost(host string) bool {
-	return slices.Contains([]string{"", "localhost", "127.0.0.1", "::1"}, host) || strings.HasPrefix(host, "/")
 }
 
 // serveUntilDone starts the program, says so, and waits until it is told to

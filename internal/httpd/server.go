@@ -79,7 +79,10 @@ func Listen(o Options) (*Server, error) {
 
 func (o Options) server() *http.Server {
 	return &http.Server{
-		TLSConfig:         o.TLS,
+		TLSConfig: o.TLS,
+		// Otherwise "OPTIONS *" is answered without asking the handler.
+		DisableGeneralOptionsHandler: true,
+
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),
 		ReadTimeout:       cmp.Or(o.ReadTimeout, DefaultReadTimeout),
 		WriteTimeout:      o.WriteTimeout,

@@ -113,10 +113,10 @@ func strict(header http.Header) bool {
 	return false
 }
 
-// origin is the scheme and host the client called. What a proxy says about
+// Origin is the scheme and host the client called. What a proxy says about
 // them counts only when the connection comes from a trusted one; of several
 // values the last is the one that proxy wrote.
-func origin(r *http.Request, trusted []netip.Prefix) (scheme, host string) {
+func Origin(r *http.Request, trusted []netip.Prefix) (scheme, host string) {
 	scheme, host = "http", r.Host
 	if r.TLS != nil {
 		scheme = "https"
@@ -158,7 +158,7 @@ func last(values []string) string {
 
 // identify resolves host, zone and time, which every request has.
 func (a *API) identify(ctx context.Context, x *exchange) error {
-	scheme, host := origin(x.request, a.config.TrustedProxies)
+	scheme, host := Origin(x.request, a.config.TrustedProxies)
 	domain, err := a.config.Domain(ctx, host)
 	if err != nil {
 		return err

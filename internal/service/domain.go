@@ -18,20 +18,16 @@ import (
 // EnsureDomain creates the domain unless one of that name exists, and moves an
 // existing one to the base URL.
 func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
-	host, err := HostOf(d.BaseURL)
-	if err != nil {
-		return d, err
-	}
 	known, err := db.DomainByName(ctx, d.Name)
 	if errors.Is(err, store.ErrNotFound) {
-		err = db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
-		return d, err
+		return createDomain(ctx, db, d)
 	}
 	if err != nil {
 		return d, fmt.Errorf("look for domain %s: %w", d.Name, err)
 	}
-	if known.BaseURL == d.BaseURL {
-		return known, nil
+	host, err := HostOf(known.Kind, d.BaseURL)
+	if err != nil || known.BaseURL == d.BaseURL {
+		return known, err
 	}
 	known.BaseURL = d.BaseURL
 	err = db.Write(ctx, func(tx *store.Tx) error {
@@ -41,20 +37,42 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	return known, err
 }
 
-// HostOf checks the base URL of a domain, {scheme}://{host}/2.0, and returns
-// the host by which requests for it are told.
-func HostOf(baseURL string) (string, error) {
+func createDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
+	host, err := HostOf(d.Kind, d.BaseURL)
+	if err != nil {
+		return d, err
+	}
+	err = db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
+	return d, err
+}
+
+// HostOf checks the base URL of a domain, {scheme}://{host}/2.0 and nothing
+// else, and returns the host by which requests for it are told. It is https
+// for a live domain, except on this machine.
+func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	u, err := url.Parse(baseURL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "/2.0" || u.RawQuery != "" || u.User != nil {
+	if err != nil || baseURL != u.Scheme+"://"+u.Host+"/2.0" {
 		return "", passerelle.InvalidField("base-url", "must be like https://bank.example/2.0, not %q", baseURL)
+	}
+	if _, err := passerelle.ParseReturnURL("base-url", baseURL); err != nil {
+		return "", err
+	}
+	if u.Port() != "" && u.Port() == defaultPorts[u.Scheme] {
+		return "", passerelle.InvalidField("base-url", "must not name port %s, which %s has anyway", u.Port(), u.Scheme)
+	}
+	if kind == passerelle.Live && u.Scheme != "https" && !loopback(u.Host) {
+		return "", passerelle.InvalidField("base-url", "must begin with https:// for a live domain")
 	}
 	return strings.ToLower(u.Host), nil
 }
 
+// defaultPorts are left out by clients, who then name the host alone.
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
 // domain finds the tenant that the host of a request names. On a developer's
 // machine every loopback name is the first domain, whatever the port.
 func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, error) {
-	d, err := s.DB.DomainByHost(ctx, strings.ToLower(host))
+	d, err := s.domainOf(ctx, strings.ToLower(host))
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return d, err
 	}
@@ -66,6 +84,19 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 		return d, errors.Join(err, passerelle.Missing())
 	}
 	return all[0], nil
+}
+
+// domainOf looks for a host as it is, and then without a default port, which
+// no base URL names.
+func (s *Service) domainOf(ctx context.Context, host string) (passerelle.Domain, error) {
+	d, err := s.DB.DomainByHost(ctx, host)
+	for _, port := range defaultPorts {
+		bare, named := strings.CutSuffix(host, ":"+port)
+		if named && errors.Is(err, store.ErrNotFound) {
+			return s.DB.DomainByHost(ctx, bare)
+		}
+	}
+	return d, err
 }
 
 func loopback(host string) bool {

@@ -2,11 +2,9 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"passerelle"
-	"passerelle/internal/store"
 )
 
 // followPayments asks banks about what is due in a domain and lets payments
@@ -24,19 +22,14 @@ func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error
 // wonder why a program is refused.
 const expiredKept = 24 * time.Hour
 
-// purgeBatch bounds one purge, so that it never holds the database for long.
-const purgeBatch = 10_000
+// A purge removes a million rows at most, in units of this size.
+const (
+	purgeBatch  = 10_000
+	purgeRounds = 100
+)
 
 func (s *Service) purge(ctx context.Context) error {
-	err := s.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.PurgeTokens(s.config.Now().Add(-expiredKept), purgeBatch)
-		tx.PurgeAnswers(purgeBatch)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("purge expired tokens and answers: %w", err)
-	}
-	return nil
+	return s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeRounds)
 }
 
 // maintenance reports whether the interface is closed.

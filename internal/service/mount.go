@@ -2,13 +2,12 @@ package service
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"passerelle"
 	"passerelle/internal/httpd"
+	"passerelle/internal/protocol"
 	"passerelle/internal/web"
 	"passerelle/internal/webview"
 )
@@ -20,40 +19,71 @@ type place struct {
 	handler http.Handler
 }
 
-// places are tried in order; the interface answers whatever is left, so that
-// every request that goes nowhere gets its error body. A mux of net/http would
-// answer some of them itself, with redirects and plain text.
+// places are tried in order; the interface answers whatever is left, also what
+// has no path at all, so that every request that goes nowhere gets its error
+// body. A mux of net/http would answer some of them itself, with redirects and
+// plain text.
+type places struct {
+	below []place
+	rest  http.Handler
+}
+
 func (s *Service) places() places {
 	pages := webview.New(webview.Config{
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation,
 		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
-	return places{
+	return places{rest: s.api, below: []place{
 		{"/healthz", httpd.Health()},
 		{"/readyz", httpd.Ready(s.checks()...)},
-		{"/sandbox/bank/", s.Bank.Pages()},
-		{"/sandbox/shop/", s.Bank.Shop()},
-		{"/sandbox/receiver/", http.HandlerFunc(s.receive)},
+		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
+		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
+		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},
 		{"/webview/", pages},
 		{web.AssetPath, pages},
 		{"/2.0/auth/webview/", pages},
 		{"/2.0/webauth/callback", pages},
-		{"/", s.API()},
-	}
+	}}
 }
-
-type places []place
 
 // ServeHTTP passes the request to the first place it falls into, and tells the
 // access log which that was, because a path may hold identifiers.
 func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for _, place := range p {
+	for _, place := range p.below {
 		if r.URL.Path == place.prefix || (strings.HasSuffix(place.prefix, "/") && strings.HasPrefix(r.URL.Path, place.prefix)) {
 			httpd.SetRoute(r.Context(), place.prefix)
 			place.handler.ServeHTTP(w, r)
 			return
 		}
 	}
+	httpd.SetRoute(r.Context(), "/")
+	p.rest.ServeHTTP(w, r)
+}
+
+// sandboxOnly keeps what belongs to simulated banks off hosts of no domain and
+// of live ones.
+func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d, err := s.domain(r.Context(), r.Host)
+		if err == nil && d.Kind != passerelle.Sandbox {
+			err = passerelle.Missing()
+		}
+		if err != nil {
+			s.api.Refuse(w, r, err)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// asCalled gives every place the host that the client called. What a proxy says
+// about it counts when the proxy is trusted.
+func (s *Service) asCalled(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		called := *r
+		_, called.Host = protocol.Origin(r, s.config.TrustedProxies)
+		handler.ServeHTTP(w, &called)
+	})
 }
 
 // checks are what has to be right for requests to be served.
@@ -61,6 +91,13 @@ func (s *Service) checks() []httpd.Check {
 	return []httpd.Check{
 		{Name: "database", Probe: s.DB.Ping},
 		{Name: "schema", Probe: s.DB.SchemaCurrent},
+		{Name: "keys", Probe: s.DB.CheckKeys},
+		{Name: "draining", Probe: func(context.Context) error {
+			if s.draining.Load() {
+				return passerelle.Unavailable
+			}
+			return nil
+		}},
 		{Name: "maintenance", Probe: func(ctx context.Context) error {
 			closed, err := s.maintenance(ctx)
 			if closed {
@@ -69,29 +106,4 @@ func (s *Service) checks() []httpd.Check {
 			return err
 		}},
 	}
-}
-
-// maxReceived bounds a body for the built-in receiver.
-const maxReceived = 1 << 20
-
-// receive is the built-in receiver of a sandbox domain: it keeps what arrives
-// and accepts it.
-func (s *Service) receive(w http.ResponseWriter, r *http.Request) {
-	d, err := s.domain(r.Context(), r.Host)
-	if err != nil || d.Kind != passerelle.Sandbox || r.Method != http.MethodPost {
-		http.Error(w, "no receiver here: POST to a sandbox domain's /sandbox/receiver/{name}", http.StatusNotFound)
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReceived))
-	if err != nil {
-		http.Error(w, fmt.Sprintf("a body of at most %d bytes is kept", maxReceived), http.StatusRequestEntityTooLarge)
-		return
-	}
-	name := strings.TrimPrefix(r.URL.Path, "/sandbox/receiver/")
-	if _, err := s.Delivery.Receive(r.Context(), d, name, r.Header, r.URL.EscapedPath(), body); err != nil {
-		s.config.Log.ErrorContext(r.Context(), "the built-in receiver could not keep a request", "error", err)
-		http.Error(w, "the request could not be kept", http.StatusInternalServerError)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
 }

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"passerelle"
@@ -68,13 +69,14 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config  Config
+	api     *protocol.API
 	server  *httpd.Server
 	ops     *httpd.Server
 	metrics *httpd.Metrics
 	loops   background.Group
 	sender  *delivery.Sender
-	// scenarios are told to whoever asks the interface for them.
-	scenarios []wire.Scenario
+	// draining is true once the program has been told to stop.
+	draining atomic.Bool
 }
 
 // Open opens the database, assembles the parts and binds the listeners, but
@@ -98,6 +100,9 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 func (s *Service) prepare(ctx context.Context) error {
 	if err := s.readySchema(ctx); err != nil {
 		return err
+	}
+	if err := s.DB.BindKeys(ctx); err != nil {
+		return fmt.Errorf("check the keys: %w", err)
 	}
 	if err := s.DB.Reclaim(ctx); err != nil {
 		return fmt.Errorf("take over from the process before: %w", err)
@@ -128,9 +133,6 @@ func (s *Service) assemble() error {
 	if err != nil {
 		return fmt.Errorf("list the connectors: %w", err)
 	}
-	if s.scenarios, err = scenarios(); err != nil {
-		return err
-	}
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Delivery = &delivery.Delivery{
 		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
@@ -146,12 +148,16 @@ func (s *Service) assemble() error {
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}
-	return nil
+	shown, err := scenarios()
+	s.api = s.newAPI(shown)
+	return err
 }
 
 func (s *Service) listen() error {
 	var err error
-	s.server, err = httpd.Listen(httpd.Options{Addr: s.config.Listen, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics})
+	s.server, err = httpd.Listen(httpd.Options{
+		Addr: s.config.Listen, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Failure: s.panicked,
+	})
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
@@ -189,38 +195,30 @@ func (s *Service) Start() {
 // without having been stopped.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
-// Stop drains requests, then stops the loops and closes the database, all
-// within the context's deadline: what is cut off is finished by the next start
-// or by another replica.
-func (s *Service) Stop(ctx context.Context) error {
-	drained := s.server.Stop(ctx)
-	if s.ops != nil {
-		drained = errors.Join(drained, s.ops.Stop(ctx))
-	}
-	stopped := make(chan struct{})
-	go func() { s.loops.Stop(); close(stopped) }()
-	select {
-	case <-stopped:
-		return errors.Join(drained, s.sender.Stop(ctx), s.DB.Close())
-	case <-ctx.Done():
-		return errors.Join(drained, fmt.Errorf("stop the background loops: %w", ctx.Err()))
-	}
-}
-
 // Handler is everything the listener answers.
 func (s *Service) Handler() http.Handler {
-	return s.places()
+	return s.asCalled(s.places())
 }
 
 // API is the JSON interface alone.
-func (s *Service) API() *protocol.API {
+func (s *Service) API() *protocol.API { return s.api }
+
+func (s *Service) newAPI(shown []wire.Scenario) *protocol.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Scenarios: s.scenarios, Now: c.Now}
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Scenarios: shown, Now: c.Now}
 	return protocol.New(protocol.Config{
 		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
 		MAC: c.Keys.MAC, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }
+
+// panicked answers for a handler outside of the interface, which answers for
+// its own.
+func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
+	s.api.Refuse(w, r, errPanicked)
+}
+
+var errPanicked = errors.New("the handler panicked")
 
 // FirstDomain makes sure that a domain of that name exists at the base URL and
 // returns it. It is how a new database gets its first tenant.

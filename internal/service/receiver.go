@@ -1,0 +1,69 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+)
+
+// receiverPath is where the built-in receiver is; the rest of an address is the
+// name under which a request is kept.
+const receiverPath = "/sandbox/receiver/"
+
+// receive is the built-in receiver of a sandbox domain: it keeps what arrives
+// and accepts it.
+func (s *Service) receive(w http.ResponseWriter, r *http.Request) {
+	if err := s.keep(w, r); err != nil {
+		s.api.Refuse(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Service) keep(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.domain(r.Context(), r.Host)
+	if err != nil {
+		return err
+	}
+	body, err := received(w, r)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(r.URL.Path, receiverPath)
+	if _, err := s.Delivery.Receive(r.Context(), d, name, r.Header, r.URL.EscapedPath(), body); err != nil {
+		return fmt.Errorf("keep a request for the built-in receiver: %w", err)
+	}
+	return nil
+}
+
+// received is the body of a request that the receiver takes.
+func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, &passerelle.Error{Kind: passerelle.Invalid, Code: "methodNotAllowed", Message: "Methods of this path: POST."}
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, badBody("The receiver takes bodies as they are, without a Content-Encoding.")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, delivery.MaxReceivedBody))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, &passerelle.Error{
+			Kind: passerelle.TooLarge, Code: "payloadTooLarge",
+			Message: fmt.Sprintf("The receiver takes bodies of at most %d bytes.", delivery.MaxReceivedBody),
+		}
+	case err != nil:
+		return nil, badBody("The body ended before it was complete.")
+	}
+	return body, nil
+}
+
+func badBody(message string) error {
+	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: message}
+}

@@ -1,0 +1,72 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// closing is how much of the time to stop is kept for closing the database,
+// unless that is more than a fifth of it.
+const closing = 5 * time.Second
+
+// Stop drains requests while it stops the loops and the sender of webhooks,
+// then closes the database, all within the context's deadline. Clients that
+// take longer are cut off before it, so that they do not cost the others their
+// end: what is cut off is finished by the next start or by another replica.
+func (s *Service) Stop(ctx context.Context) error {
+	s.draining.Store(true)
+	early, cancel := sooner(ctx)
+	defer cancel()
+	worked := make(chan error, 1)
+	go func() { worked <- s.stopWork(early) }()
+	served := s.stopServing(early)
+	return errors.Join(served, <-worked, s.closeDatabase(ctx))
+}
+
+// sooner ends before the context does, if the context has a deadline.
+func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(closing, time.Until(deadline)/5)))
+}
+
+func (s *Service) stopServing(ctx context.Context) error {
+	err := s.server.Stop(ctx)
+	if s.ops != nil {
+		err = errors.Join(err, s.ops.Stop(ctx))
+	}
+	return err
+}
+
+// stopWork stops first what makes work for the sender.
+func (s *Service) stopWork(ctx context.Context) error {
+	stopped := within(ctx, func() error { s.loops.Stop(); return nil })
+	if stopped != nil {
+		stopped = fmt.Errorf("stop the background loops: %w", stopped)
+	}
+	return errors.Join(stopped, s.sender.Stop(ctx))
+}
+
+func (s *Service) closeDatabase(ctx context.Context) error {
+	if err := within(ctx, s.DB.Close); err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}
+
+// within is the outcome of what takes no context, or the context's error when
+// that ends first.
+func within(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

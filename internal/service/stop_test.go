@@ -1,0 +1,95 @@
+package service_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"passerelle/internal/keys"
+	"passerelle/internal/service"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// A client that does not come to an end costs its own request and nothing
+// else: the service says that it is draining, and leaves the database to the
+// next one, all in time.
+func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		ring := keys.Generate()
+		s := opened(t, service.Config{Database: url, Keys: ring, Loopback: true})
+		s.Start()
+		hang(t, s.Addr())
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.Stop(ctx) }()
+		awaitDraining(t, s)
+		if err := <-stopped; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("stopped with %v, want the deadline of the slow client", err)
+		}
+		if ctx.Err() != nil {
+			t.Error("stopped after its deadline")
+		}
+		if err := s.DB.Write(t.Context(), func(tx *store.Tx) error { tx.EndMaintenance(); return nil }); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("a write afterwards gives %v, want ErrClosed", err)
+		}
+		opened(t, service.Config{Database: url, Keys: ring})
+	})
+}
+
+// hang leaves the service with a request that it has begun to read.
+func hang(t *testing.T, address string) {
+	t.Helper()
+	connection := dial(t, address)
+	_, err := fmt.Fprintf(connection, "POST /sandbox/receiver/n HTTP/1.1\r\nHost: test.example\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(connection).ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+		t.Fatalf("answered %q, %v", line, err)
+	}
+}
+
+// awaitDraining asks whether the service is ready until it is not, for no other
+// reason than that it drains.
+func awaitDraining(t *testing.T, s *service.Service) {
+	t.Helper()
+	handler := s.Handler()
+	for t.Context().Err() == nil {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+		var said struct{ Failing []string }
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil {
+			t.Fatal(err)
+		}
+		if w.Code == http.StatusOK {
+			continue
+		}
+		if !slices.Equal(said.Failing, []string{"draining"}) {
+			t.Errorf("not ready because of %v", said.Failing)
+		}
+		return
+	}
+}
+
+func TestAnotherKeyFileIsNoticed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		c := service.Config{Database: url, Keys: keys.Generate()}
+		s := opened(t, c)
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Keys = keys.Generate()
+		if _, err := service.Open(t.Context(), c); !errors.Is(err, store.ErrOtherKeys) {
+			t.Errorf("opened with other keys: %v, want ErrOtherKeys", err)
+		}
+	})
+}
