@@ -30,7 +30,7 @@ func (d database) do(c *console, ring *keys.Ring, command func(*store.DB) (any, 
 	if err != nil {
 		return err
 	}
-	result, err := current(c, db, command)
+	result, err := current(c, db, ring, command)
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
@@ -50,9 +50,16 @@ func (d database) exists() error {
 	return nil
 }
 
-func current(c *console, db *store.DB, command func(*store.DB) (any, error)) (any, error) {
+// current runs the command on a database that is up to date and was, if there
+// is a ring, sealed with it.
+func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
 	if err := db.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)
+	}
+	if ring != nil {
+		if err := db.BindKeys(c.ctx); err != nil {
+			return nil, err
+		}
 	}
 	return command(db)
 }

@@ -2,21 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/access"
 	"passerelle/internal/keys"
 	"passerelle/internal/service"
-	"passerelle/internal/settings"
+	"passerelle/internal/store"
 )
 
 // devDomain is the name of the domain that dev makes.
@@ -29,26 +26,13 @@ type devCommand struct {
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 }
 
-// credentials are what dev prints. They are kept in the data folder, readable
-// by their owner alone, so that a restart leaves a newcomer's programs working.
-type credentials struct {
-	BaseURL      string `json:"base_url"`
-	WebviewURL   string `json:"webview_url"`
-	Domain       string `json:"domain"`
-	ClientID     string `json:"client_id"`
-	ClientSecret string `json:"client_secret"`
-	ConfigToken  string `json:"config_token"`
-	UsersToken   string `json:"users_token"`
-	PID          int    `json:"pid"`
-}
-
 // Run serves until the context ends.
 func (d *devCommand) Run(c *console) error {
 	timing, err := sandbox.ParseTiming(d.Profile)
 	if err != nil {
 		return passerelle.InvalidField("--profile", "must be ci or faithful")
 	}
-	ring, err := d.openFolder()
+	ring, err := d.openFolder(c)
 	if err != nil {
 		return err
 	}
@@ -65,23 +49,49 @@ func (d *devCommand) Run(c *console) error {
 	return serveUntilDone(c, s, shutdownTimeout, func() error { return printed.print(c) })
 }
 
-func (d *devCommand) openFolder() (*keys.Ring, error) {
+func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {
 	if err := os.MkdirAll(d.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
-	ring, err := keys.LoadOrCreate(filepath.Join(d.Data, "keys"))
+	file := filepath.Join(d.Data, "keys")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if err := d.refuseNewKeys(c, file); err != nil {
+			return nil, err
+		}
+	}
+	ring, err := keys.LoadOrCreate(file)
 	if err != nil {
 		return nil, fmt.Errorf("open the key file of the data folder: %w", err)
 	}
 	return ring, nil
 }
 
+// refuseNewKeys keeps new keys from being made beside a database that has
+// domains, whose secrets were sealed with others.
+func (d *devCommand) refuseNewKeys(c *console, file string) error {
+	db, err := store.Open(c.ctx, d.database(), store.Options{Log: c.log})
+	if err != nil {
+		return err
+	}
+	err = db.Migrate(c.ctx) // as dev would do next
+	if err == nil {
+		var all []passerelle.Domain
+		if all, err = db.Domains(c.ctx); len(all) > 0 {
+			err = fmt.Errorf("the database is in use, but its key file %s is missing: restore it, or start with another data folder and database", file)
+		}
+	}
+	return errors.Join(err, db.Close())
+}
+
 func (d *devCommand) database() string {
 	if d.Database != "" {
 		return d.Database
 	}
-	return "sqlite:" + filepath.Join(d.Data, "passerelle.db")
+	return ownDatabase(d.Data)
 }
+
+// ownDatabase is the one that dev makes in its data folder.
+func ownDatabase(folder string) string { return "sqlite:" + filepath.Join(folder, "passerelle.db") }
 
 // prepare makes the domain and the credentials, or finds those of an earlier
 // run that still work.
@@ -91,78 +101,15 @@ func (d *devCommand) prepare(ctx context.Context, s *service.Service) (credentia
 	if err != nil {
 		return credentials{}, err
 	}
-	kept := d.readCredentials()
+	file := credentialsFile(d.Data, d.database())
+	kept := readCredentials(file)
 	if !kept.work(ctx, s, domain) {
 		if kept, err = newCredentials(ctx, s, domain); err != nil {
 			return credentials{}, err
 		}
 	}
 	kept.BaseURL, kept.WebviewURL, kept.Domain, kept.PID = domain.BaseURL, origin+"/webview", domain.Name, os.Getpid()
-	return kept, d.keepCredentials(kept)
-}
-
-func (d *devCommand) credentialsFile() string { return filepath.Join(d.Data, "credentials.json") }
-
-// readCredentials returns none when there is no file, or none that can be read.
-func (d *devCommand) readCredentials() credentials {
-	var kept credentials
-	raw, err := os.ReadFile(d.credentialsFile())
-	if err != nil || json.Unmarshal(raw, &kept) != nil {
-		return credentials{}
-	}
-	return kept
-}
-
-func (d *devCommand) keepCredentials(kept credentials) error {
-	raw, err := json.MarshalIndent(kept, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(d.credentialsFile(), raw, 0o600); err != nil {
-		return fmt.Errorf("keep the credentials in the data folder: %w", err)
-	}
-	return nil
-}
-
-// work reports whether the credentials are those of this database.
-func (k credentials) work(ctx context.Context, s *service.Service, d passerelle.Domain) bool {
-	for _, token := range []string{k.ConfigToken, k.UsersToken} {
-		if _, err := s.Access.Authenticate(ctx, d.ID, token); err != nil {
-			return false
-		}
-	}
-	_, err := s.Access.Application(ctx, d.ID, access.Credentials{ClientID: k.ClientID, Secret: k.ClientSecret})
-	return err == nil
-}
-
-func newCredentials(ctx context.Context, s *service.Service, d passerelle.Domain) (credentials, error) {
-	client, secret, err := s.Access.Register(ctx, d.ID, "first application", nil)
-	if err != nil {
-		return credentials{}, err
-	}
-	config, err := s.Access.IssueOperator(ctx, d.ID, access.ConfigToken)
-	if err != nil {
-		return credentials{}, err
-	}
-	users, err := s.Access.IssueOperator(ctx, d.ID, access.UsersToken)
-	if err != nil {
-		return credentials{}, err
-	}
-	err = settings.Set(ctx, s.DB, d.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now())
-	return credentials{
-		ClientID: strconv.FormatInt(int64(client.ID), 10), ClientSecret: secret, ConfigToken: config.Text, UsersToken: users.Text,
-	}, err
-}
-
-func (k credentials) print(c *console) error {
-	if c.json {
-		return c.show(k)
-	}
-	_, err := fmt.Fprint(c.out, strings.NewReplacer(
-		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", k.ClientSecret, "{config}", k.ConfigToken, "{users}", k.UsersToken,
-		"{webview}", k.WebviewURL, "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
-	).Replace(welcome))
-	return err
+	return kept, kept.write(file)
 }
 
 const welcome = `

@@ -48,8 +48,9 @@ line on standard error. With %[1]s--json%[1]s a command prints one JSON value on
 Every flag can be given in the environment instead; the command line wins. A flag or a variable %[1]sPASSERELLE_…%[1]s that no
 command knows is an error, except %[1]sPASSERELLE_TEST_…%[1]s.
 
-Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work straight on the database, also while a service runs on it. Secrets are
-printed by the command that makes them, and by no other.
+Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work straight on the database, also while a service runs on it. A secret is
+printed once, by the command that makes it; only %[1]sdev%[1]s prints those of its sandbox at each start, and keeps them in
+its data folder.
 `
 
 func describe(app *kong.Application) []byte {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"passerelle/internal/keys"
+	"passerelle/internal/store/storetest"
 )
 
 // started runs a command that serves, and returns what it said when it was
@@ -85,6 +88,65 @@ func TestDevKeepsItsCredentials(t *testing.T) {
 	}
 }
 
+// Dev goes from one database to another and back, and loses the credentials of
+// none.
+func TestDevKeepsTheCredentialsOfEachDatabase(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, other string) {
+		data := filepath.Join(t.TempDir(), "data")
+		own := "sqlite:" + filepath.Join(data, "passerelle.db")
+		secrets := map[string]any{}
+		for _, database := range []string{own, other, own, other} {
+			said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0", "--database", database)
+			if kept := secrets[database]; kept != nil && kept != said["client_secret"] {
+				t.Error("going back made new credentials")
+			}
+			secrets[database] = said["client_secret"]
+			if status := stop(); status != succeeded {
+				t.Errorf("exit status %d", status)
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(data, "*credentials*"))
+		if err != nil || len(files) != 2 {
+			t.Errorf("found %v, %v, want a file for each", files, err)
+		}
+	})
+}
+
+func TestDevMakesNoKeysBesideADatabaseInUse(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database string) {
+		data := t.TempDir()
+		_, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0", "--database", database)
+		if status := stop(); status != succeeded {
+			t.Errorf("exit status %d", status)
+		}
+		file := filepath.Join(data, "keys")
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--database", database}, "its key file "+file+" is missing")
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("there is a key file: %v", err)
+		}
+		if err := keys.Generate().Save(file); err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--database", database}, "the key file does not belong to this database")
+		refuses(t, []string{"webhook", "auth", "create", "--name", "n", "--database", database, "--key-file", file}, "the key file does not belong to this database")
+	})
+}
+
+// refuses runs a command that is to fail and say why.
+func refuses(t *testing.T, args []string, why string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should it serve after all
+	defer cancel()
+	var out, diagnostics bytes.Buffer
+	status := run(ctx, args, nil, &out, &diagnostics)
+	if status != failed || !strings.Contains(diagnostics.String(), why) || out.Len() > 0 {
+		t.Errorf("%v: exit status %d, want %d with %q; said %s%s", args, status, failed, why, &out, &diagnostics)
+	}
+}
+
 func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 	safe := map[string]string{
 		"--listen": "127.0.0.1:0", "--ops-listen": "", "--base-url": "https://bank.example/2.0", "--key-file": keyFile(t),
@@ -100,6 +162,8 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 	}{
 		"a remote database without TLS":  {"--database", "postgres://u@db.example/bank", misused, "--database: a remote database needs TLS"},
 		"a remote host in a parameter":   {"--database", "postgres:///bank?host=db.example", misused, "--database: a remote database needs TLS"},
+		"a remote host behind a local":   {"--database", "postgres:///bank?host=/tmp,192.0.2.1", misused, "--database: a remote database needs TLS"},
+		"no address of a database":       {"--database", "postgres://u@127.0.0.1:port/bank", misused, "--database: read the PostgreSQL address"},
 		"a key file others can read":     {"--key-file", open, failed, "has mode 0644"},
 		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "open the key file"},
 		"a base URL without the version": {"--base-url", "https://bank.example", misused, "base-url: must be like"},

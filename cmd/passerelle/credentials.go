@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/service"
+	"passerelle/internal/settings"
+)
+
+// credentials are what dev prints. They are kept in the data folder, readable
+// by their owner alone, so that a restart leaves a newcomer's programs working.
+type credentials struct {
+	BaseURL      string `json:"base_url"`
+	WebviewURL   string `json:"webview_url"`
+	Domain       string `json:"domain"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	ConfigToken  string `json:"config_token"`
+	UsersToken   string `json:"users_token"`
+	PID          int    `json:"pid"`
+}
+
+// credentialsFile is where the credentials for a database are: each database
+// has its own, so that going from one to another and back loses none.
+func credentialsFile(folder, database string) string {
+	name := nameOf(database)
+	if name == nameOf(ownDatabase(folder)) {
+		return filepath.Join(folder, "credentials.json")
+	}
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(folder, fmt.Sprintf("credentials-%x.json", sum[:8]))
+}
+
+// nameOf names a database for as long as it is the same one, from wherever dev
+// is started and whatever the password is.
+func nameOf(database string) string {
+	if path, file := strings.CutPrefix(database, "sqlite:"); file {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return path // what the store opens as well
+		}
+		return absolute
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		return database // which the store has refused
+	}
+	query := u.Query()
+	query.Del("password")
+	u.User, u.RawQuery = url.User(u.User.Username()), query.Encode()
+	return u.String()
+}
+
+// readCredentials returns none when there is no file, or none that can be read.
+func readCredentials(file string) credentials {
+	var kept credentials
+	raw, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(raw, &kept) != nil {
+		return credentials{}
+	}
+	return kept
+}
+
+// write replaces the file as a whole: a crash leaves the old one or the new.
+func (k credentials) write(file string) error {
+	raw, err := json.MarshalIndent(k, "", "  ")
+	if err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".credentials-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keep the credentials in the data folder: %w", err)
+	}
+	_, err = temporary.Write(raw)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the credentials in the data folder: %w", errors.Join(err, os.Remove(temporary.Name())))
+	}
+	return nil
+}
+
+// work reports whether the credentials are those of this database.
+func (k credentials) work(ctx context.Context, s *service.Service, d passerelle.Domain) bool {
+	for _, token := range []string{k.ConfigToken, k.UsersToken} {
+		if _, err := s.Access.Authenticate(ctx, d.ID, token); err != nil {
+			return false
+		}
+	}
+	_, err := s.Access.Application(ctx, d.ID, access.Credentials{ClientID: k.ClientID, Secret: k.ClientSecret})
+	return err == nil
+}
+
+func newCredentials(ctx context.Context, s *service.Service, d passerelle.Domain) (credentials, error) {
+	client, secret, err := s.Access.Register(ctx, d.ID, "first application", nil)
+	if err != nil {
+		return credentials{}, err
+	}
+	config, err := s.Access.IssueOperator(ctx, d.ID, access.ConfigToken)
+	if err != nil {
+		return credentials{}, err
+	}
+	users, err := s.Access.IssueOperator(ctx, d.ID, access.UsersToken)
+	if err != nil {
+		return credentials{}, err
+	}
+	err = settings.Set(ctx, s.DB, d.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now())
+	return credentials{
+		ClientID: strconv.FormatInt(int64(client.ID), 10), ClientSecret: secret, ConfigToken: config.Text, UsersToken: users.Text,
+	}, err
+}
+
+func (k credentials) print(c *console) error {
+	if c.json {
+		return c.show(k)
+	}
+	_, err := fmt.Fprint(c.out, strings.NewReplacer(
+		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", k.ClientSecret, "{config}", k.ConfigToken, "{users}", k.UsersToken,
+		"{webview}", k.WebviewURL, "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
+	).Replace(welcome))
+	return err
+}
