@@ -10,6 +10,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"strings"
 
 	"passerelle"
 )
@@ -60,17 +61,28 @@ type view struct {
 }
 
 // Pages serves the bank's pages, to be mounted at /sandbox/bank/. Knowing the
-// id of a page is the right to see the order and to decide on it.
+// id of a page is the right to see the order and to decide on it. What is no
+// page is answered with one that says so, never by a mux of net/http, which
+// redirects and speaks plain text.
 func (b *Bank) Pages() http.Handler {
-	pages := http.NewServeMux()
-	pages.HandleFunc("GET "+pagesPath+"{page}", b.show)
-	pages.HandleFunc("POST "+pagesPath+"{page}", b.decide)
-	pages.HandleFunc("GET "+pagesPath, func(w http.ResponseWriter, _ *http.Request) { notFound(w) })
-	return pages
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {
+		case id == "" || strings.Contains(id, "/"):
+			notFound(w)
+		case reads(r):
+			b.show(w, r, id)
+		case r.Method == http.MethodPost:
+			b.decide(w, r, id)
+		default:
+			notAllowed(w, "GET, HEAD, POST")
+		}
+	})
 }
 
-func (b *Bank) show(w http.ResponseWriter, r *http.Request) {
-	domain, key, ok := b.orderOf(r.PathValue("page"))
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
+	domain, key, ok := b.orderOf(id)
 	if !ok {
 		notFound(w)
 		return
@@ -85,8 +97,8 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request) {
 
 // decide records the payer's decision and sends the browser back. Only the
 // first decision counts; another one is answered with the first.
-func (b *Bank) decide(w http.ResponseWriter, r *http.Request) {
-	domain, key, ok := b.orderOf(r.PathValue("page"))
+func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
+	domain, key, ok := b.orderOf(id)
 	if !ok {
 		notFound(w)
 		return
@@ -121,6 +133,11 @@ func (b *Bank) showOrder(w http.ResponseWriter, code int, o order, domain passer
 func notFound(w http.ResponseWriter) {
 	notice(w, http.StatusNotFound, "There is no such page at this bank",
 		"The address is incomplete, or the payment it belonged to is gone. Go back to where you came from and start again.")
+}
+
+func notAllowed(w http.ResponseWriter, methods string) {
+	w.Header().Set("Allow", methods)
+	notice(w, http.StatusMethodNotAllowed, "This page is for reading", "Follow a link to it, or go back to where you came from.")
 }
 
 func (b *Bank) fail(ctx context.Context, w http.ResponseWriter, err error) {

@@ -169,6 +169,8 @@ func TestNoSuchPage(t *testing.T) {
 		"shorter":                 get(t, bank, page[:len(page)-1]),
 		"altered":                 get(t, bank, swapped(page)),
 		"below":                   get(t, bank, page+"/x"),
+		"below nothing":           get(t, bank, "/sandbox/bank//"),
+		"not the shortest way":    get(t, bank, "/sandbox/bank/./abc"),
 		"much too long":           get(t, bank, page+strings.Repeat("A", 5000)),
 		"decision on a made up":   press(t.Context(), bank, "/sandbox/bank/abc", "approve"),
 		"of a bank without it":    get(t, other, page),
@@ -178,6 +180,23 @@ func TestNoSuchPage(t *testing.T) {
 			t.Errorf("%s: %d", name, w.Code)
 		}
 		expectText(t, w, "There is no such page at this bank")
+	}
+}
+
+func TestMethodsOfPages(t *testing.T) {
+	bank, page := opened(t, instruction())
+	for _, test := range []struct {
+		handler     http.Handler
+		path, allow string
+	}{{bank.Pages(), page, "GET, HEAD, POST"}, {bank.Shop(), "/sandbox/shop/back", "GET, HEAD"}} {
+		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodOptions} {
+			w := httptest.NewRecorder()
+			test.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, test.path, nil))
+			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != test.allow {
+				t.Errorf("%s %s is answered with %d, allowed are %q", method, test.path, w.Code, w.Header().Get("Allow"))
+			}
+			expectText(t, w, "This page is for reading")
+		}
 	}
 }
 

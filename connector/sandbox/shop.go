@@ -4,9 +4,6 @@ import (
 	"net/http"
 )
 
-// shopPath is where Shop is mounted.
-const shopPath = "/sandbox/shop/"
-
 // pair is one query parameter that came back.
 type pair struct{ Name, Value string }
 
@@ -34,9 +31,13 @@ var shopTitles = map[string]string{
 // site yet: it shows its reader what a payer comes back with. It knows nothing
 // of payments and believes what the address says.
 func (b *Bank) Shop() http.Handler {
-	pages := http.NewServeMux()
-	pages.HandleFunc("GET "+shopPath, func(w http.ResponseWriter, r *http.Request) { render(w, http.StatusOK, shopView(r)) })
-	return pages
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !reads(r) {
+			notAllowed(w, "GET, HEAD")
+			return
+		}
+		render(w, http.StatusOK, shopView(r))
+	})
 }
 
 func shopView(r *http.Request) view {
