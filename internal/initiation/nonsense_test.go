@@ -56,6 +56,7 @@ func TestNonsense(t *testing.T) {
 		{"not sent", before(fails(connector.ErrNotSent)), "nothing was sent"},
 		{"panic", before(panics), "the connector is broken"},
 		{"silence", before(hangs), "deadline exceeded"},
+		{"deafness", before(deaf), "does not heed its deadline"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {

@@ -345,3 +345,42 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingTypedIsKept plants a word in what the payer types while the bank
+// waits, right or wrong, encrypted or not, and looks for it everywhere.
+func TestNothingTypedIsKept(t *testing.T) {
+	const canary = "CANARY"
+	onEach(t, func(t *testing.T, w *world) {
+		typed := func(code string) initiation.Answer {
+			return initiation.Answer{Action: payment.FillFields, Fields: map[string]string{
+				"code": code, "device": "phone", "state": w.encrypted(w.domain, canary), "other": canary,
+			}}
+		}
+		lost := w.steered("actn(fields)/done")
+		w.line.interrupts(after(fails(errCut)), nil)
+		_, err := w.Answer(t.Context(), w.domain, lost.ID, payment.ByPayer, typed("1234"))
+		must(t, err)
+		w.line.interrupts(nil, nil)
+		w.leasesLapse()
+		w.runDue(t, w.Initiation, w.domain, recovered)
+		w.wantState(t, lost.ID, payment.Done)
+		p := w.steered("actn(fields)/done")
+		for _, code := range []string{canary, "4321", "1234"} {
+			_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, typed(code))
+			if (err == nil) == (code == canary) || err != nil && strings.Contains(err.Error(), canary) {
+				t.Errorf("the answer to a code: %v", err)
+			}
+		}
+		w.wantState(t, p.ID, payment.Done)
+		bodies := column[[]byte](w, `SELECT body FROM event UNION ALL SELECT body FROM sandbox_order`)
+		texts := column[string](w, `SELECT text FROM payment_note UNION ALL SELECT bank_status FROM payment_transition`)
+		for _, text := range append(texts, string(slices.Concat(bodies...)), w.log.String()) {
+			if strings.Contains(text, canary) {
+				t.Errorf("the canary is in\n%s", text)
+			}
+		}
+		if columns := column[int64](w, `SELECT count(*) FROM attempt WHERE number > 1 AND fields IS NOT NULL`)[0]; columns != 0 {
+			t.Errorf("%d answers are kept", columns)
+		}
+	})
+}

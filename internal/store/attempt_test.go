@@ -287,13 +287,16 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 		if err := s.sql(`UPDATE payment SET next_check = 0`); err != nil {
 			t.Fatal(err)
 		}
-		for state, want := range map[string][2]int{AttemptOpen: {0, 0}, AttemptUnknown: {0, 1}, AttemptAnswered: {1, 1}} {
-			if err := s.sql(`UPDATE attempt SET state = $1`, state); err != nil {
+		for _, test := range []struct {
+			state         string
+			due, expiring int
+		}{{AttemptOpen, 0, 0}, {AttemptUnknown, 0, 1}, {AttemptAnswered, 1, 1}} {
+			if err := s.sql(`UPDATE attempt SET state = $1`, test.state); err != nil {
 				t.Fatal(err)
 			}
 			due, expiring := claims()
-			if len(due) != want[0] || len(expiring) != want[1] {
-				t.Errorf("with an attempt that is %s, %v are due and %v expire", state, due, expiring)
+			if len(due) != test.due || len(expiring) != test.expiring {
+				t.Errorf("with an attempt that is %s, %v are due and %v expire", test.state, due, expiring)
 			}
 		}
 		late := s.create(draft(1), now.Add(time.Microsecond))
