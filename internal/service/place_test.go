@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +71,20 @@ func to(t *testing.T, s *servicetest.Instance, method, path, body string, header
 		r.Header.Set(name, value)
 	}
 	return r
+}
+
+// What breaks outside of the interface is answered as if it were inside.
+func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
+	var broken atomic.Bool
+	now := func() time.Time {
+		if broken.Load() {
+			panic("broken")
+		}
+		return time.Now()
+	}
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: now})
+	broken.Store(true)
+	refused(t, s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)), http.StatusInternalServerError, "bug")
 }
 
 // Some targets have no path, and no part of the address space is theirs.
