@@ -180,4 +180,3 @@ func TestNothingOfASandboxIsElsewhere(t *testing.T) {
 		}
 	}
 }
-
