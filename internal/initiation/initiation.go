@@ -1,6 +1,7 @@
 // Package initiation holds what can be done with a payment: creating it,
-// validating it with the payer, following it at the bank and recovering what a
-// crash interrupted.
+// validating it with the payer, answering what its bank asks, cancelling it,
+// following it at the bank, letting it expire, and recovering what a crash
+// interrupted.
 //
 // It owns the order of things: intent is committed before a bank is called, no
 // bank is called inside a transaction, and a change of state is committed with
@@ -10,9 +11,10 @@
 //
 // It fails with *passerelle.Error where the caller is at fault. When a bank's
 // answer does not come or makes no sense, nothing is rejected: the attempt
-// stays recorded, a loop asks the bank about its key, and the order is never
-// sent a second time unless the connector declares that its bank recognises
-// the key and the bank says that it never saw it.
+// stays recorded, nothing else is done with the payment meanwhile, and a loop
+// asks the bank where the order stands. An order is never sent a second time
+// unless the connector declares that its bank recognises the key and the bank
+// says that it never saw it; answers and cancellations never are.
 package initiation
 
 import (

@@ -29,7 +29,7 @@ type Terms struct {
 
 // builtIn are the terms of domains that have published none of their own.
 var builtIn = store.Terms{
-	ID: 1, Version: "1", Created: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
+	ID: 1, Version: "0", Created: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
 	Content: map[string]string{
 		"en": "You ask us to hand this payment over to your bank. Your bank asks for your approval and executes it; we pass on the payment as shown to you, and tell whoever you pay what became of it. We keep the details of the payment for as long as the law requires, and do not see what you type at your bank.",
 		"fr": "Vous nous demandez de transmettre ce paiement à votre banque. Votre banque demande votre accord et l'exécute ; nous transmettons le paiement tel qu'il vous est présenté et informons son bénéficiaire de son issue. Nous conservons les données du paiement aussi longtemps que la loi l'exige, et ne voyons pas ce que vous saisissez auprès de votre banque.",

@@ -36,8 +36,12 @@ func (s site) population(n int) []*payment.Payment {
 		return nil
 	})
 	reports := []payment.Report{
-		{}, {Status: payment.Awaiting, Action: payment.Decoupled}, {Status: payment.Processing, BankPaymentID: "B1"}, {Status: payment.Settled},
-		{Status: payment.Declined, Code: payment.Bug}, {Status: payment.Declined, Code: payment.InvalidDate},
+		{},
+		{Status: payment.Awaiting, Action: payment.Decoupled},
+		{Status: payment.Processing, BankPaymentID: "B1"},
+		{Status: payment.Settled},
+		{Status: payment.Declined, Code: payment.Bug},
+		{Status: payment.Declined, Code: payment.InvalidDate},
 	}
 	var all []*payment.Payment
 	for i := range n {

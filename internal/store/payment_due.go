@@ -1,0 +1,41 @@
+package store
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// DuePayments takes over at most limit payments of a domain whose bank is to
+// be asked at the domain's instant, for the length of a lease. Those with an
+// attempt that is not answered belong to who settles it.
+func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
+	tx.claim(into, `WITH due AS MATERIALIZED (
+			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
+				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered')
+			ORDER BY next_check LIMIT $3 {skip locked})
+		UPDATE payment SET check_lease = {now} + $4
+		WHERE id IN (SELECT id FROM due) AND next_check <= $2 AND check_lease < {now}
+		RETURNING id`, int64(domain), micros(now), limit, lease.Microseconds())
+}
+
+// ExpiringPayments takes over at most limit payments of a domain that wait for
+// a definitive status since before the domain's instant, for the length of a
+// lease. Those whose bank may just be answering are not among them.
+func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
+	tx.claim(into, `WITH due AS MATERIALIZED (
+			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
+				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state = 'open')
+			ORDER BY expires_from LIMIT $3 {skip locked})
+		UPDATE payment SET check_lease = {now} + $4
+		WHERE id IN (SELECT id FROM due) AND expires_from <= $2 AND check_lease < {now}
+		RETURNING id`, int64(domain), micros(before), limit, lease.Microseconds())
+}
+
+// PostponeCheck moves the next question to the bank, for an answer that
+// changed nothing.
+func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
+	tx.exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE domain_id = $2 AND id = $3 AND version = $4`,
+		micros(next), int64(p.Domain), int64(p.ID), p.Version)
+}

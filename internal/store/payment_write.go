@@ -1,0 +1,174 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// CreatePayment stores a new payment, gives it and its lines their ids and
+// counts it.
+func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error {
+	id, err := tx.newID("payment")
+	if err != nil {
+		return err
+	}
+	p.ID, p.Version = passerelle.PaymentID(id), 1
+	tx.insertTransition(p, first)
+	tx.insertPayment(p)
+	if err := tx.insertInstructions(p); err != nil {
+		return err
+	}
+	if err := tx.insertIdentities(p); err != nil {
+		return err
+	}
+	tx.count(p.Domain, "payment", id, 1)
+	return nil
+}
+
+func (tx *Tx) insertPayment(p *payment.Payment) {
+	payer := p.Payer
+	if payer == nil {
+		payer = &passerelle.Account{}
+	}
+	tx.execOne(ErrConflict, `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
+			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, `+nameOf("$7")+`, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		int64(p.ID), int64(p.Domain), int64(p.Client), p.Seq, string(p.State), micros(p.Created), optionalText(p.Connector), p.ClientRedirectURI, p.ClientState,
+		optionalText(payer.Scheme), optionalText(payer.Identification), optionalText(payer.Label), optionalText(payer.Issuer),
+		string(p.Currency()), string(p.DateType()), p.Total(), len(p.Instructions), optionalMicros(p.ExpiresFrom()))
+}
+
+// nameOf is what the connector of a parameter is called, its UUID when nobody
+// said.
+func nameOf(parameter string) string {
+	uuid := "CAST(" + parameter + " AS TEXT)"
+	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
+}
+
+// NameConnector says what a connector is called, for the order of lists. It is
+// to come before the payment that is stored with that connector.
+func (tx *Tx) NameConnector(uuid, name string) {
+	tx.exec(`INSERT INTO connector_name (uuid, name) VALUES ($1, $2)
+		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name WHERE connector_name.name <> excluded.name`, uuid, name)
+}
+
+func (tx *Tx) insertInstructions(p *payment.Payment) error {
+	beneficiaries, references := map[string]bool{}, map[string]bool{}
+	for i := range p.Instructions {
+		in := &p.Instructions[i]
+		id, err := tx.newID("instruction")
+		if err != nil {
+			return err
+		}
+		in.ID = id
+		tx.execOne(ErrConflict, `INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
+				beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			id, int64(p.ID), i, int64(p.Domain), in.ReferenceID, in.Amount.Minor, in.Label,
+			optionalDate(in.ExecutionDate), optionalDate(in.StartDate), optionalDate(in.EndDate), optionalText(in.Frequency),
+			string(in.Beneficiary.Scheme), in.Beneficiary.Identification, in.Beneficiary.Label, optionalText(in.Beneficiary.Issuer),
+			micros(p.Created), first(beneficiaries, in.Beneficiary.Identification), first(references, in.ReferenceID))
+	}
+	return nil
+}
+
+// first reports whether a value is seen for the first time.
+func first(seen map[string]bool, value string) bool {
+	again := seen[value]
+	seen[value] = true
+	return !again
+}
+
+// insertTransition appends to the history. A step that somebody else has taken
+// already means that the payment was changed meanwhile.
+func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
+	var previous *int64
+	if t.Seq > 0 {
+		before := t.Seq - 1
+		previous = &before
+	}
+	tx.execOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+		int64(p.ID), t.Seq, int64(p.Domain), previous, optionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, micros(t.At))
+}
+
+// UpdatePayment stores a changed payment over the version it was loaded at,
+// with the transitions that led here and the notes made on the way, which it
+// takes. If somebody else changed it meanwhile, Write fails with ErrConflict.
+// Check is when the bank is to be asked next, in the domain's time; nil for
+// never.
+func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
+	after := p.Seq - int64(len(transitions))
+	for _, t := range transitions {
+		tx.insertTransition(p, t)
+	}
+	fields, err := encodeFields(p.Fields)
+	if err != nil {
+		return err
+	}
+	payer := p.Payer
+	if payer == nil {
+		payer = &passerelle.Account{}
+	}
+	tx.execOne(ErrConflict, `UPDATE payment SET version = version + 1, seq = $1, state = $2, state_detail = $3, action = $4, error_code = $5,
+			error_description = $6, fields = $7, validate_uri = $8, connector_uuid = $9, connector_name = `+nameOf("$9")+`, validate_mechanism = $10,
+			validated = $11, webview_url = $12, bank_payment_id = $13, payer_scheme = $14, payer_identification = $15, payer_label = $16,
+			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
+			terms_version = $23, expires_from = $24
+		WHERE domain_id = $25 AND id = $26 AND version = $27`,
+		p.Seq, string(p.State), optionalText(p.Detail), optionalText(p.Action), optionalText(p.ErrorCode),
+		optionalText(p.ErrorDescription), fields, optionalText(p.ValidateURI), optionalText(p.Connector), optionalText(p.Mechanism),
+		optionalMicros(p.Validated), optionalText(p.WebviewURL), optionalText(p.BankPaymentID), optionalText(payer.Scheme), optionalText(payer.Identification),
+		optionalText(payer.Label), optionalText(payer.Issuer), optionalMicros(check), optionalText(p.CancelCode), optionalText(p.CancelRedirectURI),
+		optionalText(p.CancelState), optionalText(p.Website), optionalText(p.TermsVersion), optionalMicros(p.ExpiresFrom()),
+		int64(p.Domain), int64(p.ID), p.Version)
+	p.Version++
+	tx.updateInstructions(p)
+	for _, note := range p.TakeNotes() {
+		tx.insertNote(p, after, note)
+	}
+	return nil
+}
+
+func encodeFields(fields []payment.Field) (*string, error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encode payment fields: %w", err)
+	}
+	text := string(raw)
+	return &text, nil
+}
+
+// updateInstructions stores what became of the lines: in one statement when
+// the same became of all, which is the common case.
+func (tx *Tx) updateInstructions(p *payment.Payment) {
+	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE domain_id = $6 AND payment_id = $7`
+	if alike(p.Instructions) {
+		in := p.Instructions[0]
+		tx.exec(set, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed), optionalDate(in.Occurred),
+			int64(p.Domain), int64(p.ID))
+		return
+	}
+	for i, in := range p.Instructions {
+		tx.exec(set+` AND position = $8`, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed),
+			optionalDate(in.Occurred), int64(p.Domain), int64(p.ID), i)
+	}
+}
+
+func alike(lines []payment.Instruction) bool {
+	first := lines[0]
+	for _, in := range lines[1:] {
+		if in.State != first.State || in.ErrorCode != first.ErrorCode || in.ErrorDescription != first.ErrorDescription ||
+			in.Executed != first.Executed || in.Occurred != first.Occurred {
+			return false
+		}
+	}
+	return true
+}
