@@ -43,7 +43,7 @@ func TestTermsOfADomain(t *testing.T) {
 		s.do(t, ask{method: "POST", path: signed + "/terms", token: "validate", body: `{"id_terms":1}`}).says(t, 200, "", "")
 		published := store.Terms{Domain: s.Domain.ID, Version: "2027", Content: map[string]string{"de": "Neu"}, Created: s.now()}
 		s.write(t, func(tx *store.Tx) error { return tx.PublishTerms(&published) })
-		for path, want := range map[string]string{signed: `["1",""]`, open: `["2027","true"]`} {
+		for path, want := range map[string]string{signed: `["0",""]`, open: `["2027","true"]`} {
 			var got struct {
 				Version string
 				ToSign  string `json:"to_sign"`
