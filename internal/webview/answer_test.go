@@ -310,7 +310,7 @@ func TestTermsAreAcceptedWithTheOrder(t *testing.T) {
 			t.Errorf("other terms were answered with %d: %s", got.status, got.body)
 		}
 		s.post(t, page, "same-origin", s.form(t, page))
-		if stored := s.stored(t, p.ID); stored.State != payment.Validating || stored.TermsVersion != "1" {
+		if stored := s.stored(t, p.ID); stored.State != payment.Validating || stored.TermsVersion != "0" {
 			t.Errorf("the payment is %s with terms %q", stored.State, stored.TermsVersion)
 		}
 	})
