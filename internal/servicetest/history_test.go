@@ -156,6 +156,10 @@ var deeds = []deed{
 	}, nil},
 	{"approve at the bank", func(h *history) servicetest.Answer { return h.decide("approve") }, nil},
 	{"refuse at the bank", func(h *history) servicetest.Answer { return h.decide("refuse") }, nil},
+	{"the program ends and starts again", func(h *history) servicetest.Answer {
+		h.s.Restart()
+		return servicetest.Answer{Status: http.StatusOK}
+	}, nil},
 	{"wait a minute", func(h *history) servicetest.Answer { return h.advance("1m") }, nil},
 	{"wait a month", func(h *history) servicetest.Answer { return h.advance("31d") }, nil},
 	{"simulate", func(h *history) servicetest.Answer {

@@ -43,7 +43,8 @@ type Instance struct {
 	// Logs is everything the service has logged.
 	Logs *Logs
 
-	t testing.TB
+	t      testing.TB
+	config service.Config
 }
 
 // Options change what Start starts; the zero value is the usual service.
@@ -64,21 +65,40 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	if o.Timing == "" {
 		o.Timing = sandbox.CI
 	}
-	logs := &Logs{}
-	ctx := context.Background()
-	running, err := service.Open(ctx, service.Config{
+	s := &Instance{Logs: &Logs{}, t: t}
+	s.config = service.Config{
 		Database: url, Keys: keys.Generate(), Loopback: true, Timing: o.Timing, Migrate: true, Now: o.Now,
-		Log: slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	if err != nil {
-		t.Fatalf("open the service: %v", err)
+		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
-	s := &Instance{Service: running, Origin: "http://" + running.Addr(), Logs: logs, t: t}
-	s.Base = s.Origin + "/2.0"
+	ctx := context.Background()
+	s.open(ctx)
 	s.populate(ctx)
-	running.Start()
+	s.Service.Start()
 	t.Cleanup(s.stop)
 	return s
+}
+
+// Restart ends the service and starts it again on the same database, at
+// another address.
+func (s *Instance) Restart() {
+	s.t.Helper()
+	s.stop()
+	ctx := context.Background()
+	s.open(ctx)
+	domain, err := s.FirstDomain(ctx, s.Domain.Name, s.Domain.Kind, s.Base)
+	s.must(err)
+	s.Domain = domain
+	s.Service.Start()
+}
+
+func (s *Instance) open(ctx context.Context) {
+	s.t.Helper()
+	running, err := service.Open(ctx, s.config)
+	if err != nil {
+		s.t.Fatalf("open the service: %v", err)
+	}
+	s.Service, s.Origin = running, "http://"+running.Addr()
+	s.Base = s.Origin + "/2.0"
 }
 
 func (s *Instance) stop() {
