@@ -28,8 +28,8 @@ func scanDelivery(row scanner) (Delivery, error) {
 // the webhook is not deleted.
 const undeliveredHeads = `SELECT d.id, e.name, d.attempts, e.body FROM delivery d
 	JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL
-	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.id > $3
-	AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL
+	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.id > $3
+	AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
 		AND (p.version < d.version OR p.id < d.id))`
 
@@ -47,7 +47,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 		var id passerelle.DeliveryID
 		err := row.Scan(&id)
 		return id, err
-	}, `SELECT id FROM delivery WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND attempts = 0 ORDER BY id DESC LIMIT 1`,
+	}, `SELECT id FROM delivery WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL AND attempts = 0 ORDER BY id DESC LIMIT 1`,
 		int64(w.Domain), int64(w.ID))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -19,27 +20,78 @@ type Event struct {
 	Subject   string
 	SubjectID int64
 	Version   int64
+	// User is whose event it is, zero when it belongs to no user. The event of
+	// a temporary user is Held until ReleaseHeld.
+	User passerelle.UserID
+	Held bool
+	// MediaType is that of the body, application/json when empty. Other bodies
+	// have no place for id_webhook_data, and Omitted says how many accounts
+	// they could not carry.
+	MediaType string
+	Omitted   int
 	Body      []byte
 	Created   time.Time
+	// NotBefore holds its deliveries back until an instant of the domain's
+	// time; DropHeldBack may end them until then.
+	NotBefore time.Time
 }
 
-// Emit stores an event and one delivery for each webhook that is registered
-// for it at this moment, in the transaction of the change it tells of. A body
-// that does not begin as a JSON object has no place for id_webhook_data and is
-// an error.
+const jsonBody = "application/json"
+
+// Emit stores an event and one delivery for each enabled webhook that is
+// registered for it at this moment, in the transaction of the change it tells
+// of. A JSON body that does not begin as an object has no place for
+// id_webhook_data and is an error.
 func (tx *Tx) Emit(e Event) error {
-	if !bytes.HasPrefix(e.Body, []byte("{")) {
+	mediaType := cmp.Or(e.MediaType, jsonBody)
+	if mediaType == jsonBody && !bytes.HasPrefix(e.Body, []byte("{")) {
 		return fmt.Errorf("emit %s of %s %d: the body is not a JSON object", e.Name, e.Subject, e.SubjectID)
 	}
 	id, err := tx.newID("event")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, e.Body, micros(e.Created))
-	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
-		SELECT domain_id, id, $1, $2, $3, $4, $5 FROM webhook WHERE domain_id = $6 AND event = $7 AND deleted IS NULL`,
-		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), int64(e.Domain), string(e.Name))
+	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted, e.Body, micros(e.Created))
+	if e.Held {
+		return nil
+	}
+	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
+		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
+		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL`,
+		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
 	return nil
+}
+
+func notBefore(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return micros(t)
+}
+
+// ReleaseHeld gives the held events of a user their deliveries, to the webhooks
+// that are registered at this moment.
+func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
+	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
+		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
+		JOIN webhook w ON w.domain_id = e.domain_id AND w.event = e.name AND (w.user_id IS NULL OR w.user_id = e.user_id)
+			AND w.deleted IS NULL AND w.disabled IS NULL
+		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held ORDER BY e.id`, int64(domain), int64(user))
+	tx.exec(`UPDATE event SET held = FALSE WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
+}
+
+// DropHeld removes the held events of a user who never became permanent.
+func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
+	tx.exec(`DELETE FROM event_part WHERE event_id IN (SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND held)`, int64(domain), int64(user))
+	tx.exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
+}
+
+// DropHeldBack gives up the deliveries of a subject up to a version that are
+// still held back at the domain's instant: whom they were for knows already.
+func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
+	tx.exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
+		AND delivered IS NULL AND dropped IS NULL AND not_before > $1`,
+		micros(now), reason, int64(domain), subject, subjectID, version)
 }

@@ -50,7 +50,7 @@ func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, i
 	if err != nil {
 		return nil, fmt.Errorf("load transitions: %w", err)
 	}
-	notes, err := collect(ctx, r, scanNote, `SELECT payment_id, seq, number, kind, actor, text, at FROM payment_note
+	notes, err := collect(ctx, r, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at FROM payment_note
 		WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load notes: %w", err)
@@ -66,10 +66,15 @@ func scanNote(row scanner) (placedRow, error) {
 	var (
 		n    payment.Note
 		at   int64
+		day  *string
 		line placedRow
 	)
-	err := row.Scan(&line.payment, &line.seq, &line.number, &n.Kind, &n.Actor, &n.Text, &at)
+	err := row.Scan(&line.payment, &line.seq, &line.number, &n.Kind, &n.Actor, &n.Bank, &n.Text, &day, &at)
+	if err != nil {
+		return line, err
+	}
 	n.At, line.Note = instant(at), &n
+	n.Day, err = storedDate(day)
 	return line, err
 }
 
@@ -114,7 +119,7 @@ func (tx *Tx) AddNotes(p *payment.Payment) {
 	tx.exec(`UPDATE payment SET next_check = next_check WHERE domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
 	for _, note := range p.TakeNotes() {
 		tx.exec(insertNote+`
-			WHERE NOT EXISTS (SELECT 1 FROM payment_note WHERE payment_id = $1 AND kind = $4 AND text = $6
+			WHERE NOT EXISTS (SELECT 1 FROM payment_note WHERE payment_id = $1 AND kind = $4 AND text = $7
 				AND number = (SELECT MAX(number) FROM payment_note WHERE payment_id = $1))`, noteArgs(p, p.Seq, note)...)
 	}
 }
@@ -124,10 +129,11 @@ func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
 }
 
 // insertNote numbers a note within a transaction that holds the payment's row.
-const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, text, at)
+const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, bank_status, text, day, at)
 	SELECT CAST($1 AS BIGINT), COALESCE((SELECT MAX(number) FROM payment_note WHERE payment_id = $1), 0) + 1,
-		CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT)`
+		CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
+		CAST($8 AS TEXT), CAST($9 AS BIGINT)`
 
 func noteArgs(p *payment.Payment, seq int64, note payment.Note) []any {
-	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Text, micros(note.At)}
+	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Bank, note.Text, optionalDate(note.Day), micros(note.At)}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +18,8 @@ func lines(rows []TimelineRow) []string {
 		if row.Transition != nil {
 			all = append(all, fmt.Sprintf("%d %s %s %s", row.Transition.Seq, row.Transition.To, row.Transition.Cause.Actor, row.Transition.At.Format("15:04")))
 		} else {
-			all = append(all, fmt.Sprintf("%s %s %q %s", row.Note.Kind, row.Note.Actor, row.Note.Text, row.Note.At.Format("15:04")))
+			all = append(all, strings.Join(strings.Fields(fmt.Sprintf("%s %s %q %s %s %s",
+				row.Note.Kind, row.Note.Actor, row.Note.Text, row.Note.At.Format("15:04"), row.Note.Day, row.Note.Bank)), " "))
 		}
 	}
 	return all
@@ -30,7 +32,7 @@ func TestTimeline(t *testing.T) {
 		s.create(draft(1), now)
 		first, second := s.day("2026-12-01"), s.day("2026-12-15")
 		for i, report := range []payment.Report{
-			{Status: payment.Processing, Occurrences: []payment.Occurrence{{Day: first}}},
+			{Status: payment.Processing, Raw: "ACSP", Occurrences: []payment.Occurrence{{Day: first}}},
 			{Status: payment.Processing, Cancellation: payment.CancellationAwaiting, ValidateURI: "https://bank.example/c"},
 			{Status: payment.Processing, Cancellation: payment.CancellationRefused},
 			{Status: payment.Settled, Occurrences: []payment.Occurrence{{Day: first}, {Day: second, Code: payment.InsufficientFunds}}},
@@ -40,8 +42,8 @@ func TestTimeline(t *testing.T) {
 		}
 		got, err := s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID, silent.ID, 999})
 		wantSame(t, []string{
-			"0 created client 15:04", `occurrence bank "2026-12-01" 16:04`, "1 validating payer 16:04", "2 pending payer 16:04",
-			`cancelling payer "" 17:04`, `cancellationRefused bank "" 18:04`, `occurrenceFailed bank "2026-12-15 insufficientFunds" 19:04`, "3 done bank 19:04",
+			"0 created client 15:04", `occurrence bank "2026-12-01" 16:04 2026-12-01 ACSP`, "1 validating payer 16:04", "2 pending payer 16:04",
+			`cancelling payer "" 17:04`, `cancellationRefused bank "" 18:04`, `occurrenceFailed bank "2026-12-15 insufficientFunds" 19:04 2026-12-15`, "3 done bank 19:04",
 		}, lines(got[p.ID]), err)
 		wantSame(t, []string{"0 created client 15:04"}, lines(got[silent.ID]), nil)
 		if len(got) != 2 {

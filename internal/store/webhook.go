@@ -74,7 +74,7 @@ const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 // come before those that have failed.
 func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w WHERE domain_id = $1 AND deleted IS NULL
-		AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.attempts = 0
+		AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND d.attempts = 0
 			AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END)
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
@@ -134,7 +134,7 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 // when the run left nothing undelivered.
 func (tx *Tx) PlanFlush(w Webhook, next time.Time) {
 	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN EXISTS (
-			SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL) THEN CAST($1 AS BIGINT) END
+			SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL) THEN CAST($1 AS BIGINT) END
 		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(next), int64(w.Domain), int64(w.ID))
 }
 

@@ -38,9 +38,15 @@ column auth_provider.name text NOT NULL
 column auth_provider.secret bytea NOT NULL
 column auth_provider.created bigint NOT NULL
 column auth_provider.deleted bigint
+column auth_provider.next_secret bytea
+column auth_provider.next_from bigint
+column auth_provider.config bytea
+column auth_provider.updated bigint
+constraint auth_provider.auth_provider_check CHECK (((next_secret IS NULL) = (next_from IS NULL)))
+constraint auth_provider.auth_provider_check1 CHECK (((type = 'oauth'::text) = (config IS NOT NULL)))
 constraint auth_provider.auth_provider_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint auth_provider.auth_provider_pkey PRIMARY KEY (id)
-constraint auth_provider.auth_provider_type_check CHECK ((type = 'hmac_signature'::text))
+constraint auth_provider.auth_provider_type_check CHECK ((type = ANY (ARRAY['hmac_signature'::text, 'oauth'::text])))
 CREATE UNIQUE INDEX auth_provider_name ON auth_provider USING btree (domain_id, name) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX auth_provider_pkey ON auth_provider USING btree (id)
 column client.id bigint NOT NULL IDENTITY
@@ -75,14 +81,20 @@ column delivery.version bigint NOT NULL
 column delivery.created bigint NOT NULL
 column delivery.attempts bigint NOT NULL DEFAULT 0
 column delivery.delivered bigint
+column delivery.not_before bigint NOT NULL DEFAULT 0
+column delivery.dropped bigint
+column delivery.drop_reason text
 constraint delivery.delivery_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint delivery.delivery_event_id_fkey FOREIGN KEY (event_id) REFERENCES event(id)
 constraint delivery.delivery_pkey PRIMARY KEY (id)
 constraint delivery.delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
-CREATE INDEX delivery_new ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (attempts = 0))
-CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE (delivered IS NULL)
+CREATE INDEX delivery_by_time ON delivery USING btree (webhook_id, created, id)
+CREATE INDEX delivery_held_back ON delivery USING btree (domain_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
+CREATE INDEX delivery_new ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (attempts = 0))
+CREATE INDEX delivery_of_event ON delivery USING btree (event_id)
+CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
-CREATE INDEX delivery_undelivered ON delivery USING btree (webhook_id, id) WHERE (delivered IS NULL)
+CREATE INDEX delivery_undelivered ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 column delivery_attempt.id bigint NOT NULL IDENTITY
 column delivery_attempt.domain_id bigint NOT NULL
 column delivery_attempt.webhook_id bigint NOT NULL
@@ -91,11 +103,14 @@ column delivery_attempt.at bigint NOT NULL
 column delivery_attempt.duration bigint NOT NULL
 column delivery_attempt.status bigint
 column delivery_attempt.failure text
+column delivery_attempt.answer text
+column delivery_attempt.detail text
 constraint delivery_attempt.delivery_attempt_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES delivery(id)
 constraint delivery_attempt.delivery_attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint delivery_attempt.delivery_attempt_pkey PRIMARY KEY (id)
 constraint delivery_attempt.delivery_attempt_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
 CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt USING btree (delivery_id, id)
+CREATE INDEX delivery_attempt_by_time ON delivery_attempt USING btree (webhook_id, at, id)
 CREATE UNIQUE INDEX delivery_attempt_pkey ON delivery_attempt USING btree (id)
 column domain.id bigint NOT NULL IDENTITY
 column domain.name text NOT NULL
@@ -121,11 +136,28 @@ column event.subject_id bigint NOT NULL
 column event.version bigint NOT NULL
 column event.body bytea NOT NULL
 column event.created bigint NOT NULL
+column event.user_id bigint
+column event.held boolean NOT NULL DEFAULT false
+column event.media_type text NOT NULL DEFAULT 'application/json'::text
+column event.omitted bigint NOT NULL DEFAULT 0
+column event.parted bigint NOT NULL DEFAULT 0
+column event.erased bigint
 constraint event.event_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint event.event_domain_id_subject_subject_id_name_version_key UNIQUE (domain_id, subject, subject_id, name, version)
 constraint event.event_pkey PRIMARY KEY (id)
+CREATE INDEX event_by_age ON event USING btree (domain_id, created, id)
 CREATE UNIQUE INDEX event_domain_id_subject_subject_id_name_version_key ON event USING btree (domain_id, subject, subject_id, name, version)
+CREATE INDEX event_held ON event USING btree (domain_id, user_id, id) WHERE held
 CREATE UNIQUE INDEX event_pkey ON event USING btree (id)
+column event_part.event_id bigint NOT NULL
+column event_part.number bigint NOT NULL
+column event_part.domain_id bigint NOT NULL
+column event_part.body bytea NOT NULL
+column event_part.created bigint NOT NULL
+constraint event_part.event_part_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint event_part.event_part_pkey PRIMARY KEY (event_id, number)
+CREATE INDEX event_part_by_age ON event_part USING btree (created, event_id)
+CREATE UNIQUE INDEX event_part_pkey ON event_part USING btree (event_id, number)
 column field_key.id bigint NOT NULL IDENTITY
 column field_key.domain_id bigint NOT NULL
 column field_key.number bigint NOT NULL
@@ -193,6 +225,25 @@ column key_check.sealed bytea NOT NULL
 constraint key_check.key_check_only_row_check CHECK ((only_row = 1))
 constraint key_check.key_check_pkey PRIMARY KEY (only_row)
 CREATE UNIQUE INDEX key_check_pkey ON key_check USING btree (only_row)
+column mail.id bigint NOT NULL IDENTITY
+column mail.domain_id bigint NOT NULL
+column mail.webhook_id bigint
+column mail.kind text NOT NULL
+column mail.recipient text NOT NULL
+column mail.subject text NOT NULL
+column mail.text text NOT NULL
+column mail.created bigint NOT NULL
+column mail.attempts bigint NOT NULL DEFAULT 0
+column mail.next_try bigint NOT NULL DEFAULT 0
+column mail.lease_until bigint NOT NULL DEFAULT 0
+column mail.failure text
+column mail.sent bigint
+constraint mail.mail_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint mail.mail_pkey PRIMARY KEY (id)
+constraint mail.mail_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE INDEX mail_by_domain ON mail USING btree (domain_id, id)
+CREATE UNIQUE INDEX mail_pkey ON mail USING btree (id)
+CREATE INDEX mail_unsent ON mail USING btree (next_try, id) WHERE (sent IS NULL)
 column maintenance.only_row bigint NOT NULL
 column maintenance.since bigint NOT NULL
 constraint maintenance.maintenance_only_row_check CHECK ((only_row = 1))
@@ -235,6 +286,7 @@ column payment.instruction_count bigint NOT NULL
 column payment.next_check bigint
 column payment.check_lease bigint NOT NULL DEFAULT 0
 column payment.expires_from bigint
+column payment.returned bigint
 constraint payment.payment_amount_check CHECK ((amount > 0))
 constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
 constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))
@@ -411,6 +463,14 @@ column webhook.flush_after bigint NOT NULL DEFAULT 0
 column webhook.news_after bigint NOT NULL DEFAULT 0
 column webhook.holder text NOT NULL DEFAULT ''::text
 column webhook.lease_until bigint NOT NULL DEFAULT 0
+column webhook.user_id bigint
+column webhook.disabled bigint
+column webhook.stopped boolean NOT NULL DEFAULT false
+column webhook.consecutive_failures bigint NOT NULL DEFAULT 0
+column webhook.last_success bigint
+column webhook.last_failure bigint
+column webhook.alerted bigint
+column webhook.alarmed boolean NOT NULL DEFAULT false
 constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_provider(id)
 constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
 constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
@@ -418,6 +478,16 @@ constraint webhook.webhook_pkey PRIMARY KEY (id)
 CREATE INDEX webhook_by_event ON webhook USING btree (domain_id, event) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX webhook_pkey ON webhook USING btree (id)
 CREATE INDEX webhook_to_flush ON webhook USING btree (domain_id, next_flush) WHERE ((next_flush IS NOT NULL) AND (deleted IS NULL))
+column webhook_health.webhook_id bigint NOT NULL
+column webhook_health.hour bigint NOT NULL
+column webhook_health.domain_id bigint NOT NULL
+column webhook_health.requests bigint NOT NULL
+column webhook_health.successes bigint NOT NULL
+column webhook_health.duration bigint NOT NULL
+constraint webhook_health.webhook_health_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint webhook_health.webhook_health_pkey PRIMARY KEY (webhook_id, hour)
+constraint webhook_health.webhook_health_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE UNIQUE INDEX webhook_health_pkey ON webhook_health USING btree (webhook_id, hour)
 CREATE OR REPLACE FUNCTION payment_moves_forward()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -25,14 +25,20 @@ CREATE TABLE attempt (
 );
 CREATE UNIQUE INDEX attempt_live ON attempt (payment_id) WHERE state <> 'answered';
 CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
-CREATE TABLE auth_provider (
-  id        INTEGER PRIMARY KEY AUTOINCREMENT,
-  domain_id BIGINT NOT NULL REFERENCES domain (id),
-  type      TEXT NOT NULL CHECK (type IN ('hmac_signature')),
-  name      TEXT NOT NULL,
-  secret    BLOB NOT NULL,
-  created   BIGINT NOT NULL,
-  deleted   BIGINT
+CREATE TABLE "auth_provider" (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id   BIGINT NOT NULL REFERENCES domain (id),
+  type        TEXT NOT NULL CHECK (type IN ('hmac_signature', 'oauth')),
+  name        TEXT NOT NULL,
+  secret      BLOB NOT NULL,
+  next_secret BLOB,
+  next_from   BIGINT,
+  config      BLOB,
+  created     BIGINT NOT NULL,
+  updated     BIGINT,
+  deleted     BIGINT,
+  CHECK ((next_secret IS NULL) = (next_from IS NULL)),
+  CHECK ((type = 'oauth') = (config IS NOT NULL))
 );
 CREATE UNIQUE INDEX auth_provider_name ON auth_provider (domain_id, name) WHERE deleted IS NULL;
 CREATE TABLE client (
@@ -67,10 +73,13 @@ CREATE TABLE delivery (
   created     BIGINT NOT NULL,
   attempts    BIGINT NOT NULL DEFAULT 0,
   delivered   BIGINT
-);
-CREATE INDEX delivery_new ON delivery (webhook_id, id) WHERE delivered IS NULL AND attempts = 0;
-CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL;
-CREATE INDEX delivery_undelivered ON delivery (webhook_id, id) WHERE delivered IS NULL;
+, not_before BIGINT NOT NULL DEFAULT 0, dropped BIGINT, drop_reason TEXT);
+CREATE INDEX delivery_by_time ON delivery (webhook_id, created, id);
+CREATE INDEX delivery_held_back ON delivery (domain_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL AND not_before > 0;
+CREATE INDEX delivery_new ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL AND attempts = 0;
+CREATE INDEX delivery_of_event ON delivery (event_id);
+CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL;
+CREATE INDEX delivery_undelivered ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL;
 CREATE TABLE delivery_attempt (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id   BIGINT NOT NULL REFERENCES domain (id),
@@ -80,8 +89,9 @@ CREATE TABLE delivery_attempt (
   duration    BIGINT NOT NULL,
   status      BIGINT,
   failure     TEXT
-);
+, answer TEXT, detail TEXT);
 CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt (delivery_id, id);
+CREATE INDEX delivery_attempt_by_time ON delivery_attempt (webhook_id, at, id);
 CREATE TABLE domain (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   name         TEXT NOT NULL UNIQUE,
@@ -101,9 +111,20 @@ CREATE TABLE event (
   subject_id   BIGINT NOT NULL,
   version      BIGINT NOT NULL,
   body         BLOB NOT NULL,
-  created      BIGINT NOT NULL,
+  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT,
   UNIQUE (domain_id, subject, subject_id, name, version)
 );
+CREATE INDEX event_by_age ON event (domain_id, created, id);
+CREATE INDEX event_held ON event (domain_id, user_id, id) WHERE held;
+CREATE TABLE event_part (
+  event_id  BIGINT NOT NULL,
+  number    BIGINT NOT NULL,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  body      BLOB NOT NULL,
+  created   BIGINT NOT NULL,
+  PRIMARY KEY (event_id, number)
+);
+CREATE INDEX event_part_by_age ON event_part (created, event_id);
 CREATE TABLE field_key (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -164,6 +185,23 @@ CREATE TABLE key_check (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   sealed   BLOB NOT NULL
 );
+CREATE TABLE mail (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id   BIGINT NOT NULL REFERENCES domain (id),
+  webhook_id  BIGINT REFERENCES webhook (id),
+  kind        TEXT NOT NULL,
+  recipient   TEXT NOT NULL,
+  subject     TEXT NOT NULL,
+  text        TEXT NOT NULL,
+  created     BIGINT NOT NULL,
+  attempts    BIGINT NOT NULL DEFAULT 0,
+  next_try    BIGINT NOT NULL DEFAULT 0,
+  lease_until BIGINT NOT NULL DEFAULT 0,
+  failure     TEXT,
+  sent        BIGINT
+);
+CREATE INDEX mail_by_domain ON mail (domain_id, id);
+CREATE INDEX mail_unsent ON mail (next_try, id) WHERE sent IS NULL;
 CREATE TABLE maintenance (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   since    BIGINT NOT NULL
@@ -214,7 +252,7 @@ CREATE TABLE payment (
   next_check          BIGINT,
   check_lease         BIGINT NOT NULL DEFAULT 0,
   -- The instant from which the days to its expiry count; null for never.
-  expires_from        BIGINT,
+  expires_from        BIGINT, returned BIGINT,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
   CHECK ((connector_uuid IS NULL) = (connector_name IS NULL)),
   CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL AND expires_from IS NULL)),
@@ -387,6 +425,15 @@ CREATE TABLE webhook (
   -- Who sends to this webhook now: one worker at a time, by the database's clock.
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0
-);
+, user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
 CREATE INDEX webhook_to_flush ON webhook (domain_id, next_flush) WHERE next_flush IS NOT NULL AND deleted IS NULL;
+CREATE TABLE webhook_health (
+  webhook_id BIGINT NOT NULL REFERENCES webhook (id),
+  hour       BIGINT NOT NULL,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  requests   BIGINT NOT NULL,
+  successes  BIGINT NOT NULL,
+  duration   BIGINT NOT NULL,
+  PRIMARY KEY (webhook_id, hour)
+);
