@@ -4,16 +4,23 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"passerelle"
 )
 
 // Note is something worth reading in the timeline of a payment that is not a
 // change of its state. It gives no event. Text is for people, at most
 // MaxDescription characters; what a bank said in it is in bounds.
 type Note struct {
+	// At is when it happened or, of what happened at a bank, was heard of.
 	At    time.Time
 	Kind  string
 	Actor Actor
-	Text  string
+	// Bank is the bank's own status word, empty when no bank was involved.
+	Bank string
+	Text string
+	// Day is that of an occurrence, and of nothing else.
+	Day passerelle.Date
 }
 
 // The kinds of note.
@@ -56,15 +63,18 @@ func (p *Payment) TakeNotes() []Note {
 // record appends to a slice of the payment's own: copies made before may share
 // what is behind it.
 func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
-	p.Notes = append(slices.Clip(p.Notes), Note{At: now, Kind: kind, Actor: by, Text: clean(text, MaxDescription)})
+	p.add(Note{At: now, Kind: kind, Actor: by, Text: clean(text, MaxDescription)})
 }
+
+func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
 // recordReport notes a report that was not followed. Its reason is our own
 // text, with a few quoted characters of the bank's.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
+	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()
 	if errors.Is(why, ErrStale) {
-		kind, text = NoteStale, clean(r.Raw, MaxBankWord)
+		kind, text = NoteStale, said
 	}
-	p.record(kind, ByBank, text, now)
+	p.add(Note{At: now, Kind: kind, Actor: ByBank, Bank: said, Text: clean(text, MaxDescription)})
 }

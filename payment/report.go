@@ -122,10 +122,13 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 		p.recordReport(r, err, now)
 		return nil, err
 	}
-	next := p.clone()
-	steps, err := next.follow(r.tidy().concede(p.CancelCode), now)
+	next, heard := p.clone(), r.tidy().concede(p.CancelCode)
+	steps, err := next.follow(heard, now)
 	if err != nil {
 		return nil, err
+	}
+	for i := len(p.Notes); i < len(next.Notes); i++ {
+		next.Notes[i].Bank = heard.Raw
 	}
 	if len(steps) > 0 {
 		steps[len(steps)-1].Payment = next.clone()
@@ -262,7 +265,7 @@ func (p *Payment) hearOccurrences(all []Occurrence, now time.Time) {
 		if one.Day.Compare(heard) > 0 {
 			in.Occurred = one.Day
 			kind, text := one.note()
-			p.record(kind, ByBank, text, now)
+			p.add(Note{At: now, Kind: kind, Actor: ByBank, Text: text, Day: one.Day})
 		}
 	}
 }

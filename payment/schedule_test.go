@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"passerelle"
@@ -174,6 +175,37 @@ func TestExecutionsOfASeries(t *testing.T) {
 			t.Errorf("report %d changes a copy made before", i)
 		}
 		wantNotes(t, p, r.notes...)
+	}
+}
+
+// TestNotesOfASeries carry the day of the execution and the bank's own word,
+// whenever the bank tells; of what a report says besides, the notes have no day.
+func TestNotesOfASeries(t *testing.T) {
+	p := active(t)
+	p.AskCancellation(payment.CancelledByClient, "https://client.example/back", "")
+	_, err := p.Apply(payment.Report{
+		Status: payment.Processing, Raw: "ACSC\x00", Occurrences: executions(t, "2026-11-30 2026-12-30:bug"), Cancellation: payment.CancellationRefused,
+	}, now)
+	want := []payment.Note{
+		{At: now, Kind: payment.NoteCancellationRefused, Actor: payment.ByBank, Bank: "ACSC"},
+		{At: now, Kind: payment.NoteOccurrence, Actor: payment.ByBank, Bank: "ACSC", Text: "2026-11-30", Day: day(t, "2026-11-30")},
+		{At: now, Kind: payment.NoteOccurrenceFailed, Actor: payment.ByBank, Bank: "ACSC", Text: "2026-12-30 bug", Day: day(t, "2026-12-30")},
+	}
+	if diff := cmp.Diff(want, p.TakeNotes(), cmpopts.EquateComparable(passerelle.Date{})); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestNotesOfBadReports carry the bank's own word, too.
+func TestNotesOfBadReports(t *testing.T) {
+	p := active(t)
+	for _, r := range []payment.Report{{Status: payment.Awaiting, Raw: "RCVD"}, {Status: "gone", Raw: "lost\x00"}} {
+		if _, err := p.Apply(r, now); err == nil {
+			t.Errorf("%+v is followed", r)
+		}
+	}
+	if notes := p.TakeNotes(); len(notes) != 2 || notes[0].Bank != "RCVD" || notes[1].Bank != "lost" {
+		t.Errorf("notes %+v", notes)
 	}
 }
 

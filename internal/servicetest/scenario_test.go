@@ -67,13 +67,18 @@ type seenByClient struct {
 		DateType  payment.DateType   `json:"execution_date_type"`
 		Frequency *payment.Frequency `json:"frequency"`
 	}
-	Transitions []struct {
-		Kind   string
-		From   *payment.State
-		To     *payment.State
-		Reason string `json:"cause"`
-		Text   string
-	}
+	Transitions []happened
+}
+
+// happened is one row of a timeline.
+type happened struct {
+	Kind    string
+	From    *payment.State
+	To      *payment.State
+	Bank    *string `json:"bank_status"`
+	At      string
+	HeardAt string `json:"heard_at"`
+	Text    string
 }
 
 func (p *play) run() {
@@ -282,9 +287,9 @@ func (p *play) settle() {
 			from := cmp.Or(row.From, new(payment.State))
 			p.reached["edge "+string(*from)+" "+string(*row.To)] = true
 		case payment.NoteOccurrence:
-			p.ends.Occurrences++
+			p.occurred(row)
 		case payment.NoteOccurrenceFailed:
-			p.ends.Occurrences++
+			p.occurred(row)
 			p.ends.Failed++
 		}
 	}
@@ -292,6 +297,15 @@ func (p *play) settle() {
 		p.ends.Code = *p.seen.ErrorCode
 	}
 	p.remember()
+}
+
+// occurred counts an occurrence, which has to stand on its own day.
+func (p *play) occurred(row happened) {
+	p.ends.Occurrences++
+	day, _, _ := strings.Cut(row.Text, " ")
+	if row.At != day+" 00:00:00" || row.HeardAt < row.At || row.Bank == nil {
+		p.t.Errorf("%s: the occurrence %+v", p.path, row)
+	}
 }
 
 func (p *play) remember() {

@@ -19,7 +19,8 @@ type TimelineRow struct {
 	Cause      *payment.Trigger `json:"cause" doc:"of a transition: which edge of the state table was taken"`
 	Actor      payment.Actor    `json:"actor" doc:"client, payer, bank or service"`
 	BankStatus *string          `json:"bank_status" doc:"the bank's own word, as it came"`
-	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
+	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone; of an occurrence the first instant of its day"`
+	HeardAt    *string          `json:"heard_at" doc:"of an occurrence: when the bank told of it; else null"`
 	Text       *string          `json:"text" doc:"for people"`
 }
 
@@ -31,7 +32,13 @@ func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 	}
 }
 
-// NewNote renders what happened besides.
+// NewNote renders what happened besides. Banks tell of the days of occurrences,
+// not of their hours.
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
-	return TimelineRow{Kind: n.Kind, Actor: n.Actor, Text: optional(n.Text), At: passerelle.FormatDateTime(n.At, zone)}
+	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
+	if !n.Day.IsZero() {
+		row.HeardAt = optional(row.At)
+		row.At = passerelle.FormatDateTime(n.Day.In(zone), zone)
+	}
+	return row
 }

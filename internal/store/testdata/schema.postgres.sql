@@ -350,6 +350,8 @@ column payment_note.kind text NOT NULL
 column payment_note.actor text NOT NULL
 column payment_note.text text NOT NULL
 column payment_note.at bigint NOT NULL
+column payment_note.bank_status text NOT NULL DEFAULT ''::text
+column payment_note.day text
 constraint payment_note.payment_note_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_note.payment_note_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint payment_note.payment_note_pkey PRIMARY KEY (payment_id, number)

@@ -307,7 +307,7 @@ CREATE TABLE payment_note (
   kind       TEXT NOT NULL,
   actor      TEXT NOT NULL,
   text       TEXT NOT NULL,
-  at         BIGINT NOT NULL,
+  at         BIGINT NOT NULL, bank_status TEXT NOT NULL DEFAULT '', day TEXT,
   PRIMARY KEY (payment_id, number),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
