@@ -1,5 +1,6 @@
 // Package passerelle is the vocabulary of the service: identifiers, money,
-// dates, account numbers, identities, scopes and errors.
+// dates, account numbers, identities, scopes and errors, and what banks and
+// providers tell about their customers: accounts, transactions, subscriptions.
 //
 // It owns what the words mean and which values are possible; constructors and
 // parsers refuse the rest, so that no other package has to check again. It
@@ -24,6 +25,20 @@ type (
 	// DeliveryID is what receivers know as id_webhook_data: one event body
 	// for one webhook.
 	DeliveryID int64
+	// ConnectionID identifies a user's connection to a bank or provider.
+	ConnectionID int64
+	// SourceID identifies one access channel of a connection.
+	SourceID int64
+	// AccountID identifies a bank account.
+	AccountID int64
+	// TransactionID identifies a transaction.
+	TransactionID int64
+	// SubscriptionID identifies a subscription.
+	SubscriptionID int64
+	// DocumentID identifies a document.
+	DocumentID int64
+	// FileID identifies a stored file.
+	FileID int64
 )
 
 // DomainKind says whether money of a domain is real.

@@ -1,0 +1,157 @@
+package passerelle
+
+import (
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// AccountType is the kind of a bank account, by its name in the interface.
+type AccountType string
+
+// AccountTypeDetails describes an account type. Number is its id_type.
+type AccountTypeDetails struct {
+	Type   AccountType
+	Number int64
+	// Parent is the type it is a kind of, or empty.
+	Parent AccountType
+	// Invest says that the account holds investments.
+	Invest bool
+	// Name and Plural are for people, in English.
+	Name, Plural string
+}
+
+// UnknownAccount is the type of an account of which nothing better is known.
+const UnknownAccount AccountType = "unknown"
+
+// accountTypes keeps its numbers for ever: they are ids on the wire.
+var accountTypes = []AccountTypeDetails{
+	{"article83", 1, "", true, "Article 83", "Article 83 plans"},
+	{"capitalisation", 2, "", true, "Capitalisation contract", "Capitalisation contracts"},
+	{"card", 3, "", false, "Card", "Cards"},
+	{"cat", 4, "savings", false, "Term account", "Term accounts"},
+	{"cel", 5, "savings", false, "Home savings account", "Home savings accounts"},
+	{"checking", 6, "", false, "Current account", "Current accounts"},
+	{"crowdlending", 7, "", true, "Crowdlending", "Crowdlending accounts"},
+	{"csl", 8, "savings", false, "Savings book", "Savings books"},
+	{"deposit", 9, "", false, "Deposit account", "Deposit accounts"},
+	{"joint", 10, "checking", false, "Joint account", "Joint accounts"},
+	{"ldds", 11, "savings", false, "Sustainable development savings", "Sustainable development savings"},
+	{"lifeinsurance", 12, "", true, "Life insurance", "Life insurances"},
+	{"livret_a", 13, "savings", false, "Livret A", "Livrets A"},
+	{"livret_b", 14, "savings", false, "Livret B", "Livrets B"},
+	{"loan", 15, "", false, "Loan", "Loans"},
+	{"madelin", 16, "", true, "Madelin contract", "Madelin contracts"},
+	{"market", 17, "", true, "Securities account", "Securities accounts"},
+	{"pea", 18, "", true, "Equity savings plan", "Equity savings plans"},
+	{"pee", 19, "", true, "Company savings plan", "Company savings plans"},
+	{"pel", 20, "savings", false, "Home savings plan", "Home savings plans"},
+	{"per", 21, "", true, "Retirement savings plan", "Retirement savings plans"},
+	{"perco", 22, "", true, "Collective retirement plan", "Collective retirement plans"},
+	{"perp", 23, "", true, "Popular retirement plan", "Popular retirement plans"},
+	{"real_estate", 24, "", true, "Real estate", "Real estate"},
+	{"rsp", 25, "", true, "Profit sharing reserve", "Profit sharing reserves"},
+	{"savings", 26, "", false, "Savings account", "Savings accounts"},
+	{UnknownAccount, 27, "", false, "Other account", "Other accounts"},
+	{"lep", 28, "savings", false, "Popular savings book", "Popular savings books"},
+	{"mortgage", 29, "loan", false, "Mortgage", "Mortgages"},
+	{"consumercredit", 30, "loan", false, "Consumer credit", "Consumer credits"},
+	{"revolvingcredit", 31, "loan", false, "Revolving credit", "Revolving credits"},
+}
+
+// AccountTypes lists the types by their numbers.
+func AccountTypes() []AccountTypeDetails { return append([]AccountTypeDetails(nil), accountTypes...) }
+
+// Details describes the type; one that is not of the interface is unknown.
+func (t AccountType) Details() AccountTypeDetails {
+	for _, known := range accountTypes {
+		if known.Type == t {
+			return known
+		}
+	}
+	return UnknownAccount.Details()
+}
+
+// Usage says for what an account is used.
+type Usage string
+
+// The usages: private, of an organisation, of an association.
+const (
+	Private      Usage = "PRIV"
+	Organisation Usage = "ORGA"
+	Association  Usage = "ASSO"
+)
+
+// AccountDetails is what an institution says about a bank account. Empty
+// strings and nil are what it does not say.
+type AccountDetails struct {
+	// Key is the institution's own name for the account, by which it is found
+	// again; unique within its connection.
+	Key string
+	// Parent is the key of the account that a card is settled on.
+	Parent          string
+	Number          string
+	IBAN, BIC       string
+	Name            string
+	Type            AccountType
+	Usage           Usage
+	Ownership       string
+	Currency        Currency
+	Balance, Coming *decimal.Decimal
+	OpeningDate     *Date
+	CompanyName     string
+	Loan            *Loan
+	Parties         []Party
+}
+
+// BankAccount is an account of a connection.
+type BankAccount struct {
+	ID         AccountID
+	Connection ConnectionID
+	User       UserID
+	Source     SourceID
+	ParentID   AccountID
+	AccountDetails
+	// CustomName is the one the person gave it, which the institution's does
+	// not overwrite.
+	CustomName string
+	// Display and Bookmarked are the person's.
+	Display, Bookmarked bool
+	// Disabled is when the person withheld the account, from its discovery on.
+	Disabled *time.Time
+	// Deleted is when the institution no longer showed it.
+	Deleted    *time.Time
+	LastUpdate *time.Time
+	Error      ConnectionState
+	// CoveredFrom is the first day of which all transactions were read.
+	CoveredFrom *Date
+	// Epoch numbers the times the account was emptied: rows of earlier ones are
+	// gone for readers, whether they are erased yet or not.
+	Epoch int64
+}
+
+// Loan is what an institution says about a credit. Rates are in percent.
+type Loan struct {
+	Type                                    string
+	Total, Available, Used                  *decimal.Decimal
+	Subscribed, Matures, RepaymentStarts    *Date
+	Deferred                                *bool
+	NextAmount, LastAmount                  *decimal.Decimal
+	NextDate, LastDate                      *Date
+	Rate, InsuranceRate                     *decimal.Decimal
+	PaymentsLeft, PaymentsDone, PaymentsAll *int
+	AccountLabel, InsuranceLabel            string
+	InsuranceAmount                         *decimal.Decimal
+	Months                                  *int
+}
+
+// Party is somebody with a role in an account (holder, co_holder, attorney,
+// custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee,
+// unknown).
+type Party struct {
+	Role string
+	// IsUser says that the party is the user of the connection; nil when
+	// nobody knows.
+	IsUser   *bool
+	FullName string
+}

@@ -1,0 +1,129 @@
+package connector
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"time"
+
+	"passerelle"
+)
+
+// Field is a value that a connector asks of a person: for a connection, or
+// while it is being established.
+type Field struct {
+	Name, Label, Description string
+	// Type is text, password, date, list or number.
+	Type     string
+	Regex    string
+	Required bool
+	Values   []FieldValue
+	// Mechanisms and Sources are those for which the field is asked; none
+	// stands for all.
+	Mechanisms []passerelle.AuthMechanism
+	Sources    []string
+}
+
+// FieldValue is one choice of a list.
+type FieldValue struct{ Label, Value string }
+
+// DataSettings is what a connector can read.
+type DataSettings struct {
+	// Capabilities are bank, bankwealth, document, profile and contact.
+	Capabilities []string
+	AccountTypes []passerelle.AccountType
+	Usages       []passerelle.Usage
+	// Documents are the names of the document types.
+	Documents []string
+	Fields    []Field
+	// MonthsToFetch is how far back a first read goes; zero for all there is.
+	MonthsToFetch int
+	// ConsentDays is how long a person's consent lasts at the institution;
+	// zero means 180.
+	ConsentDays int
+	// UnattendedReads is how often in 24 hours the institution may be read
+	// without the person; zero for as often as one likes.
+	UnattendedReads int
+}
+
+// Visit is one conversation with an institution on behalf of a person.
+type Visit struct {
+	Domain     passerelle.DomainID
+	Connection passerelle.ConnectionID
+	Source     string
+	// Values are those of the connector's fields.
+	Values map[string]string
+	// Answers are what the last visit asked for, and Resumed says that the
+	// person has done what it asked to be done elsewhere.
+	Answers map[string]string
+	Resumed bool
+	// Callback is what the institution sent along with the person's browser,
+	// nil when this visit is no return.
+	Callback url.Values
+	// ReturnURL is where the institution is to send the browser after webauth,
+	// and carries what leads back to this connection.
+	ReturnURL string
+	// Memory is what the last visit left: tokens, a session. It is kept sealed.
+	Memory []byte
+	// Present says that the person takes part; without them no visit may
+	// disturb them.
+	Present bool
+	// Now is the present instant of the domain.
+	Now time.Time
+}
+
+// Outcome is how a visit ended.
+type Outcome struct {
+	// State is empty when all was read.
+	State passerelle.ConnectionState
+	// Message is the institution's own text for the person.
+	Message string
+	// Fields are asked for in AdditionalInformationNeeded and Wrongpass.
+	Fields []Field
+	// URL is the institution's page for WebauthRequired.
+	URL string
+	// Memory replaces the former when it is not nil.
+	Memory []byte
+	// ConsentUntil is the end of the consent when the institution says so.
+	ConsentUntil *time.Time
+	// RetryAfter is when the institution wants to be asked again.
+	RetryAfter time.Duration
+}
+
+// Sink takes what a visit reads, in the order of the calls. A connector calls
+// it from one goroutine, passes pages and not whole histories, and stops at
+// the first error, which it returns.
+type Sink interface {
+	// Accounts is called once, with all accounts there are.
+	Accounts(all []passerelle.AccountDetails) error
+	// Wanted says whether the transactions of an account are to be read, and
+	// from which day on; nil stands for all there are.
+	Wanted(account string) (from *passerelle.Date, wanted bool)
+	// Transactions hands over a page of an account.
+	Transactions(account string, page []passerelle.TransactionDetails) error
+	// AccountRead ends an account: all of it from that day on was handed over;
+	// what is stored of those days and was not is gone at the institution.
+	AccountRead(account string, from passerelle.Date) error
+	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead are the
+	// same for providers.
+	Subscriptions(all []passerelle.SubscriptionDetails) error
+	SubscriptionWanted(subscription string) bool
+	Documents(subscription string, page []passerelle.DocumentDetails) error
+	SubscriptionRead(subscription string) error
+}
+
+// DataReader is the ability to read what an institution knows of a person.
+type DataReader interface {
+	Connector
+	// Read visits the institution. A state in the outcome is not an error; an
+	// error says that the visit broke off, and becomes WebsiteUnavailable, or
+	// Bug when it panics. What the sink was given before stays given.
+	Read(ctx context.Context, v Visit, out Sink) (Outcome, error)
+}
+
+// FileReader is the ability to fetch the file of a document or an attachment.
+type FileReader interface {
+	DataReader
+	// File streams the file to w and returns its media type.
+	File(ctx context.Context, v Visit, subscription, document string, w io.Writer) (mediaType string, err error)
+}

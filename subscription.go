@@ -1,0 +1,61 @@
+package passerelle
+
+import (
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// SubscriptionDetails is what a provider says about a subscription
+// (interface.md, Subscription).
+type SubscriptionDetails struct {
+	// Key is the provider's own name for it, unique within its connection.
+	Key                string
+	Number             string
+	Label              string
+	Subscriber         string
+	Validity, Renewing *Date
+}
+
+// Subscription is a subscription of a connection. It is disabled from its
+// discovery until the person consents.
+type Subscription struct {
+	ID         SubscriptionID
+	Connection ConnectionID
+	User       UserID
+	Source     SourceID
+	SubscriptionDetails
+	LastUpdate, Deleted, Disabled *time.Time
+	Error                         ConnectionState
+	Epoch                         int64
+}
+
+// DocumentDetails is what a provider says about a document.
+type DocumentDetails struct {
+	Key    string
+	Type   string
+	Name   string
+	Number string
+	Issuer string
+	Date   *Date
+	Due    *Date
+	// Total, Untaxed and VAT are amounts of a bill in Currency.
+	Total, Untaxed, VAT *decimal.Decimal
+	Currency            Currency
+	Income              bool
+	// HasFile says that the provider can be asked for the file.
+	HasFile   bool
+	MediaType string
+}
+
+// Document is a document of a subscription.
+type Document struct {
+	ID           DocumentID
+	Subscription SubscriptionID
+	User         UserID
+	DocumentDetails
+	File       FileID
+	Found      time.Time
+	LastUpdate time.Time
+	Deleted    *time.Time
+}

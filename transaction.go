@@ -1,0 +1,83 @@
+package passerelle
+
+import (
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// TransactionType is the nature of a transaction.
+type TransactionType string
+
+// UnknownTransaction is the type of one of which nothing better is known.
+const UnknownTransaction TransactionType = "unknown"
+
+var transactionTypes = map[TransactionType]bool{
+	"transfer": true, "order": true, "check": true, "deposit": true, "payback": true, "withdrawal": true,
+	"loan_repayment": true, "bank": true, "card": true, "deferred_card": true, "summary_card": true,
+	UnknownTransaction: true, "market_order": true, "market_fee": true, "arbitrage": true, "profit": true,
+	"refund": true, "payout": true, "payment": true, "fee": true,
+}
+
+// Known reports whether the type is one of the interface.
+func (t TransactionType) Known() bool { return transactionTypes[t] }
+
+// TransactionDetails is what an institution says about a transaction. Value is
+// signed: negative is money that leaves. Dates are calendar days of the
+// institution; instants are given only by institutions that know them.
+type TransactionDetails struct {
+	// Key is the institution's own name for the transaction within its
+	// account; a connector whose bank gives none derives a stable one.
+	Key string
+	// Date is the booking day or, of a coming one, the expected day. VDate is
+	// the value day, RDate the day it was made, BDate the bank's booking day.
+	Date, RDate                               Date
+	VDate, BDate                              *Date
+	DateTime, VDateTime, RDateTime, BDateTime *time.Time
+	Value                                     decimal.Decimal
+	GrossValue                                *decimal.Decimal
+	Type                                      TransactionType
+	Wording                                   string
+	SimplifiedWording                         string
+	Coming                                    bool
+	OriginalValue, OriginalGrossValue         *decimal.Decimal
+	OriginalCurrency                          Currency
+	Commission                                *decimal.Decimal
+	CommissionCurrency                        Currency
+	Country, Card                             string
+	Counterparty                              *Counterparty
+	Attachments                               []AttachmentDetails
+}
+
+// Counterparty is the other side of a transaction.
+type Counterparty struct {
+	Label string
+	// Scheme is iban, bban, sort_code_account_number, cpan or tpan.
+	Scheme, Identification string
+	// Type is creditor or debtor.
+	Type string
+}
+
+// AttachmentDetails is a file that belongs to a transaction.
+type AttachmentDetails struct {
+	Key, Name, Description, MediaType string
+}
+
+// Transaction is a transaction of an account.
+type Transaction struct {
+	ID      TransactionID
+	Account AccountID
+	TransactionDetails
+	// CustomWording, Comment and ApplicationDate are the person's; a day that
+	// they did not move is RDate.
+	CustomWording, Comment string
+	ApplicationDate        Date
+	// Active is false when the person leaves it out of their sums.
+	Active bool
+	// Categories are codes, the most specific first.
+	Categories []string
+	Cluster    int64
+	Scraped    time.Time
+	LastUpdate time.Time
+	Deleted    *time.Time
+}
