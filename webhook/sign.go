@@ -79,5 +79,16 @@ func (s Signature) Set(header http.Header, aliases ...string) {
 	}
 }
 
+// SetNext puts the header SVC-Signature-Next into a request, and repeats it
+// under every other prefix given. It is the signature by the secret that is to
+// take the place of the one that [Signature.Set] was called for, over the same
+// date: while a secret is being replaced a receiver may hold either of the two.
+func (s Signature) SetNext(header http.Header, aliases ...string) {
+	for _, prefix := range append([]string{Prefix}, aliases...) {
+		header.Set(nextHeader(prefix), s.Value)
+	}
+}
+
 func dateHeader(prefix string) string      { return prefix + "-Signature-Date" }
 func signatureHeader(prefix string) string { return prefix + "-Signature" }
+func nextHeader(prefix string) string      { return prefix + "-Signature-Next" }

@@ -106,3 +106,12 @@ func TestSetRepeatsTheHeadersUnderAliases(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSetNextAddsOneHeaderUnderEachPrefix(t *testing.T) {
+	header := http.Header{}
+	webhook.Signature{Date: "d", Value: "v"}.SetNext(header, "BI")
+	want := http.Header{"Svc-Signature-Next": {"v"}, "Bi-Signature-Next": {"v"}}
+	if diff := cmp.Diff(want, header); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -14,7 +14,7 @@ import (
 // What a verification can find. Receivers answer all of them with 401.
 var (
 	// ErrHeader: a signature header is missing or comes more than once.
-	ErrHeader = errors.New("webhook: the signature headers must come exactly once")
+	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
 	// ErrDate: the date cannot be read or is too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
 	// ErrSignature: the request was not signed with this secret as it came.
@@ -31,7 +31,10 @@ const (
 )
 
 // Verifier checks the signatures of webhook requests on the receiving side.
-// Only the secret is required.
+// Only the secret is required. While the secret of a provider is being replaced
+// requests carry two signatures, by the old secret and by the new one; a
+// Verifier that has either of them accepts a request, so that a receiver may
+// change its own at any moment in between.
 type Verifier struct {
 	// Secret is the secret_key of the provider, as it was shown. Without one
 	// nothing is accepted.
@@ -51,7 +54,8 @@ type Verifier struct {
 func (v Verifier) Verify(header http.Header, path string, payload []byte, now time.Time) error {
 	date, dateErr := once(header, dateHeader(v.prefix()))
 	got, valueErr := once(header, signatureHeader(v.prefix()))
-	if err := errors.Join(dateErr, valueErr); err != nil {
+	next, nextErr := atMostOnce(header, nextHeader(v.prefix()))
+	if err := errors.Join(dateErr, valueErr, nextErr); err != nil {
 		return err
 	}
 	if err := v.checkDate(date, now); err != nil {
@@ -59,7 +63,9 @@ func (v Verifier) Verify(header http.Header, path string, payload []byte, now ti
 	}
 	signer := newSigner(v.Secret, path, date)
 	signer.mac.Write(payload)
-	if v.Secret == "" || !hmac.Equal([]byte(signer.Signature().Value), []byte(got)) {
+	want := []byte(signer.Signature().Value)
+	fits := hmac.Equal(want, []byte(got)) || hmac.Equal(want, []byte(next))
+	if v.Secret == "" || !fits {
 		return ErrSignature
 	}
 	return nil
@@ -122,6 +128,13 @@ func once(header http.Header, name string) (string, error) {
 		return "", fmt.Errorf("%w: %s came %d times", ErrHeader, name, len(values))
 	}
 	return values[0], nil
+}
+
+func atMostOnce(header http.Header, name string) (string, error) {
+	if len(header.Values(name)) == 0 {
+		return "", nil
+	}
+	return once(header, name)
 }
 
 func decompressed(r *http.Request) (io.Reader, error) {

@@ -60,6 +60,42 @@ func TestVerify(t *testing.T) {
 		{"another payload", func(r *request) { r.payload += " " }, webhook.ErrSignature},
 		{"another secret", func(r *request) { r.verifier.Secret = "secret-key" }, webhook.ErrSignature},
 		{"empty signature", func(r *request) { r.header.Set("SVC-Signature", "") }, webhook.ErrSignature},
+		{"by the next secret", func(r *request) {
+			r.verifier.Secret = "next"
+			webhook.Sign("next", "/hook", signedAt, []byte(payload)).SetNext(r.header)
+		}, nil},
+		{"by the next secret under an alias", func(r *request) {
+			r.verifier.Secret, r.verifier.Prefix = "next", "BI"
+			webhook.Sign("next", "/hook", signedAt, []byte(payload)).SetNext(r.header, "BI")
+		}, nil},
+		{"by the present secret beside a next one", func(r *request) {
+			webhook.Sign("next", "/hook", signedAt, []byte(payload)).SetNext(r.header)
+		}, nil},
+		{"by neither of two", func(r *request) {
+			r.verifier.Secret = "third"
+			webhook.Sign("next", "/hook", signedAt, []byte(payload)).SetNext(r.header)
+		}, webhook.ErrSignature},
+		{"by the next secret over another payload", func(r *request) {
+			r.verifier.Secret = "next"
+			webhook.Sign("next", "/hook", signedAt, []byte(payload+" ")).SetNext(r.header)
+		}, webhook.ErrSignature},
+		{"by the next secret over another date", func(r *request) {
+			r.verifier.Secret = "next"
+			webhook.Sign("next", "/hook", signedAt.Add(time.Second), []byte(payload)).SetNext(r.header)
+		}, webhook.ErrSignature},
+		{"by the next secret alone", func(r *request) {
+			r.verifier.Secret = "next"
+			webhook.Sign("next", "/hook", signedAt, []byte(payload)).SetNext(r.header)
+			r.header.Del("SVC-Signature")
+		}, webhook.ErrHeader},
+		{"two next signatures", func(r *request) {
+			webhook.Sign("next", "/hook", signedAt, []byte(payload)).SetNext(r.header)
+			r.header.Add("SVC-Signature-Next", "x")
+		}, webhook.ErrHeader},
+		{"an empty next signature", func(r *request) {
+			r.verifier.Secret = "next"
+			r.header.Set("SVC-Signature-Next", "")
+		}, webhook.ErrSignature},
 		{"no secret on either side", func(r *request) {
 			r.verifier.Secret = ""
 			webhook.Sign("", "/hook", signedAt, []byte(payload)).Set(r.header)
