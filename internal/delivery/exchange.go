@@ -35,14 +35,19 @@ func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) store.
 	defer cancel()
 	sent := t.Now()
 	a := store.DeliveryAttempt{Delivery: d.ID, At: t.domain.Clock.Now(sent)}
-	request, err := to.request(ctx, d, sent)
+	shown, err := to.authority.credential(ctx, d.User)
+	if err != nil {
+		a.Failure = err.Error()
+		return a
+	}
+	request, err := to.request(ctx, d, shown, sent)
 	status, err := post(t.Client, request, err)
 	a.Status, a.Duration, a.Failure = status, t.Now().Sub(sent), failure(status, err)
 	return a
 }
 
 // request is the one form in which events go out.
-func (to target) request(ctx context.Context, d store.Delivery, now time.Time) (*http.Request, error) {
+func (to target) request(ctx context.Context, d store.Delivery, shown credential, now time.Time) (*http.Request, error) {
 	body := withID(d.Body, d.ID)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.webhook.URL, bytes.NewReader(body))
 	if err != nil {
@@ -58,8 +63,8 @@ func (to target) request(ctx context.Context, d store.Delivery, now time.Time) (
 	} {
 		r.Header.Set(name, value)
 	}
-	if to.secret != "" {
-		webhook.Sign(to.secret, r.URL.EscapedPath(), now, body).Set(r.Header, to.aliases...)
+	if shown.secret != "" {
+		webhook.Sign(shown.secret, r.URL.EscapedPath(), now, body).Set(r.Header, to.aliases...)
 	}
 	return r, nil
 }

@@ -165,9 +165,8 @@ func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // target is a webhook as it stands now, with what a request to it needs.
 type target struct {
-	webhook store.Webhook
-	// secret signs; there is none without a provider.
-	secret            string
+	webhook           store.Webhook
+	authority         *authority
 	aliases           []string
 	timeout, interval time.Duration
 }
@@ -186,19 +185,14 @@ func (t *turn) target(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	to := target{
-		webhook: w, aliases: values.List(settings.SignatureAliases),
-		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
-	}
-	if w.Auth == 0 {
-		return to, nil
-	}
-	provider, err := t.DB.AuthProvider(ctx, t.domain.ID, w.Auth)
+	auth, err := t.authority(ctx, w)
 	if err != nil {
-		return target{}, fmt.Errorf("load the provider of webhook %d: %w", t.webhook, err)
+		return target{}, err
 	}
-	to.secret = provider.Secret
-	return to, nil
+	return target{
+		webhook: w, authority: auth, aliases: values.List(settings.SignatureAliases),
+		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
+	}, nil
 }
 
 // sendNews sends what was never tried until nothing is left. Receivers that

@@ -11,22 +11,36 @@ import (
 // Delivery is one event on its way to one webhook.
 type Delivery struct {
 	ID       passerelle.DeliveryID
+	EventID  int64
 	Event    string
 	Attempts int64
-	// Body is the event's, without id_webhook_data.
-	Body []byte
+	// User is whose event it is, zero when it belongs to no user.
+	User    passerelle.UserID
+	Version int64
+	// MediaType is that of the body. A body of another type than JSON is sent
+	// without id_webhook_data; Omitted accounts are not in it.
+	MediaType string
+	Omitted   int
+	// Body is the event's, without id_webhook_data. It is empty when the body
+	// is kept in parts, of Parted bytes together.
+	Body   []byte
+	Parted int64
 }
 
 func scanDelivery(row scanner) (Delivery, error) {
-	var d Delivery
-	err := row.Scan(&d.ID, &d.Event, &d.Attempts, &d.Body)
+	var (
+		d    Delivery
+		user *int64
+	)
+	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted)
+	d.User = owner[passerelle.UserID](user)
 	return d, err
 }
 
 // A delivery is at the head of its subject when no earlier one of the same
 // webhook and subject is undelivered; only heads may be sent, and only while
 // the webhook is not deleted.
-const undeliveredHeads = `SELECT d.id, e.name, d.attempts, e.body FROM delivery d
+const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted FROM delivery d
 	JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL
 	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.id > $3
 	AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
