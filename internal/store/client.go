@@ -69,4 +69,5 @@ func (tx *Tx) UpdateClient(c Client) {
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
 	tx.exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, micros(now), int64(domain), int64(id))
+	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

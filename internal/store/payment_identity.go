@@ -17,7 +17,6 @@ const noLine = -1
 // sees; sealedIdentity the rest. The outer BirthDate stands in for the one of
 // Sensitive, because a date is stored as text.
 type plainIdentity struct {
-	IDUser         passerelle.UserID
 	Kind           passerelle.IdentityKind
 	ExternalRef    string
 	OrgName        string
@@ -34,6 +33,7 @@ type identityRow struct {
 	payment passerelle.PaymentID
 	role    string
 	line    int
+	user    *int64
 	plain   string
 	sealed  []byte
 }
@@ -65,7 +65,7 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 	if err != nil {
 		return err
 	}
-	plain, err := json.Marshal(plainIdentity{identity.IDUser, identity.Kind, identity.ExternalRef, identity.OrgName, identity.OrgLegalStatus})
+	plain, err := json.Marshal(plainIdentity{identity.Kind, identity.ExternalRef, identity.OrgName, identity.OrgLegalStatus})
 	if err != nil {
 		return fmt.Errorf("encode an identity: %w", err)
 	}
@@ -73,8 +73,8 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO payment_identity (id, payment_id, domain_id, role, line, plain, sensitive) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id, int64(p.ID), int64(p.Domain), role, line, string(plain), sealed)
+	tx.execOne(ErrConflict, `INSERT INTO payment_identity (id, payment_id, domain_id, role, line, user_id, plain, sensitive) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		id, int64(p.ID), int64(p.Domain), role, line, optionalID(identity.IDUser), string(plain), sealed)
 	return nil
 }
 
@@ -104,9 +104,9 @@ func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID,
 	}
 	rows, err := collect(ctx, r, func(row scanner) (identityRow, error) {
 		var i identityRow
-		err := row.Scan(&i.id, &i.payment, &i.role, &i.line, &i.plain, &i.sealed)
+		err := row.Scan(&i.id, &i.payment, &i.role, &i.line, &i.user, &i.plain, &i.sealed)
 		return i, err
-	}, `SELECT id, payment_id, role, line, plain, `+column+` FROM payment_identity WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+	}, `SELECT id, payment_id, role, line, user_id, plain, `+column+` FROM payment_identity WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return fmt.Errorf("load identities: %w", err)
 	}
@@ -137,7 +137,7 @@ func (r *Reader) readIdentity(domain passerelle.DomainID, row identityRow) (*pas
 	if err := json.Unmarshal([]byte(row.plain), &plain); err != nil {
 		return nil, err
 	}
-	identity := &passerelle.Identity{IDUser: plain.IDUser, Kind: plain.Kind, ExternalRef: plain.ExternalRef, OrgName: plain.OrgName, OrgLegalStatus: plain.OrgLegalStatus}
+	identity := &passerelle.Identity{IDUser: owner[passerelle.UserID](row.user), Kind: plain.Kind, ExternalRef: plain.ExternalRef, OrgName: plain.OrgName, OrgLegalStatus: plain.OrgLegalStatus}
 	if row.sealed == nil {
 		return identity, nil
 	}

@@ -22,7 +22,7 @@ func (s site) everything() payment.Draft {
 	account := d.Instructions[0].Beneficiary
 	account.Issuer = "AGRIFRPP"
 	d.Payer = &account
-	d.PayerIdentity = &passerelle.Identity{IDUser: 7, ExternalRef: "ref", Sensitive: &passerelle.Sensitive{
+	d.PayerIdentity = &passerelle.Identity{IDUser: s.user(true).ID, ExternalRef: "ref", Sensitive: &passerelle.Sensitive{
 		FirstName: "Ada", LastName: "Lovelace", BirthCity: "London", BirthCountry: "GB", BirthDate: s.day("1815-12-10"), Nationality: "British",
 		PostalAddress: "12 St James's Square", Email: "ada@example.org", SchemeName: passerelle.PassportNumber, Identification: "123",
 		Issuer: "HMPO", UltimateOwnerText: "a", UltimateOwnerExtraText: "b", PEP: true,

@@ -42,6 +42,13 @@ func collect[T any](ctx context.Context, r *Reader, scan func(scanner) (T, error
 	return found, nil
 }
 
+// scanInt reads the only column of a row.
+func scanInt(row scanner) (int64, error) {
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}
+
 func (r *Reader) each(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
 	values, err := arguments(args)
 	if err == nil {

@@ -17,13 +17,15 @@ type Token struct {
 	Scopes  string
 	User    passerelle.UserID
 	Payment passerelle.PaymentID
+	// Single marks a code that is good for one exchange.
+	Single  bool
 	Created time.Time
 	// Expires is nil for a token that is valid until revoked.
 	Expires *time.Time
 	Revoked *time.Time
 }
 
-const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, created, expires, revoked`
+const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires, revoked`
 
 func scanToken(row scanner) (Token, error) {
 	var (
@@ -32,7 +34,7 @@ func scanToken(row scanner) (Token, error) {
 		created               int64
 		expires, revoked      *int64
 	)
-	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &created, &expires, &revoked)
+	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &t.Single, &created, &expires, &revoked)
 	t.Client, t.User, t.Payment = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[passerelle.PaymentID](payment)
 	t.Created, t.Expires, t.Revoked = instant(created), optionalInstant(expires), optionalInstant(revoked)
 	return t, err
@@ -54,9 +56,11 @@ func optionalID[T ~int64](id T) *int64 {
 }
 
 // TokenByHash loads the token of a hash within a domain, revoked or expired
-// ones included, or ErrNotFound.
+// ones included, or ErrNotFound. The tokens of a deleted user are not there any
+// more, even while they wait to be erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
-	return one(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token WHERE hash = $1 AND domain_id = $2`, hash, int64(domain))
+	return one(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
+		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
 // Tokens lists the newest tokens of a domain, at most limit.
@@ -71,9 +75,9 @@ func (tx *Tx) CreateToken(t *Token) error {
 		return err
 	}
 	t.ID = id
-	tx.execOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, created, expires)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		id, int64(t.Domain), optionalID(t.Client), t.Kind, t.Hash, t.Scopes, optionalID(t.User), optionalID(t.Payment),
+	tx.execOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		id, int64(t.Domain), optionalID(t.Client), t.Kind, t.Hash, t.Scopes, optionalID(t.User), optionalID(t.Payment), t.Single,
 		micros(t.Created), optionalMicros(t.Expires))
 	return nil
 }
@@ -81,6 +85,15 @@ func (tx *Tx) CreateToken(t *Token) error {
 // RevokeToken ends a token's validity; one already revoked is ErrNotFound.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
+	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
+}
+
+// RevokeUserTokens ends the permanent tokens that a client, or no client in
+// particular, has for a user.
+func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
+	tx.exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
+		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, micros(now), int64(domain), int64(user), int64(client))
+	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
 // EndPaymentTokens lets the tokens of a payment live no longer than a while.

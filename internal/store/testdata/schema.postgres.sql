@@ -56,10 +56,32 @@ column client.secret_hash bytea NOT NULL
 column client.redirect_uris text NOT NULL
 column client.created bigint NOT NULL
 column client.deleted bigint
+column client.config text NOT NULL DEFAULT '{}'::text
+column client.primary_color text
+column client.secondary_color text
+column client.description text
+column client.description_banks text
+column client.description_providers text
+column client.pro boolean NOT NULL DEFAULT false
+column client.private_key bytea
+column client.public_key text
 constraint client.client_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint client.client_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX client_by_domain ON client USING btree (domain_id, id)
 CREATE UNIQUE INDEX client_pkey ON client USING btree (id)
+column client_logo.id bigint NOT NULL IDENTITY
+column client_logo.client_id bigint NOT NULL
+column client_logo.domain_id bigint NOT NULL
+column client_logo.media_type text NOT NULL
+column client_logo.content bytea NOT NULL
+column client_logo.created bigint NOT NULL
+constraint client_logo.client_logo_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
+constraint client_logo.client_logo_client_id_key UNIQUE (client_id)
+constraint client_logo.client_logo_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint client_logo.client_logo_media_type_check CHECK ((media_type = ANY (ARRAY['image/png'::text, 'image/jpeg'::text])))
+constraint client_logo.client_logo_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX client_logo_client_id_key ON client_logo USING btree (client_id)
+CREATE UNIQUE INDEX client_logo_pkey ON client_logo USING btree (id)
 column connector_name.uuid text NOT NULL
 column connector_name.name text NOT NULL
 constraint connector_name.connector_name_pkey PRIMARY KEY (uuid)
@@ -90,9 +112,16 @@ constraint delivery.delivery_pkey PRIMARY KEY (id)
 constraint delivery.delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
 CREATE INDEX delivery_by_time ON delivery USING btree (webhook_id, created, id)
 CREATE INDEX delivery_held_back ON delivery USING btree (domain_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
+CREATE INDEX delivery_in_state ON delivery USING btree (webhook_id, (
+CASE
+    WHEN (delivered IS NOT NULL) THEN 2
+    WHEN (dropped IS NOT NULL) THEN 1
+    ELSE 0
+END), created, id)
 CREATE INDEX delivery_new ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (attempts = 0))
 CREATE INDEX delivery_of_event ON delivery USING btree (event_id)
 CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL))
+CREATE INDEX delivery_over ON delivery USING btree (domain_id, created, id) WHERE ((delivered IS NOT NULL) OR (dropped IS NOT NULL))
 CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
 CREATE INDEX delivery_undelivered ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 column delivery_attempt.id bigint NOT NULL IDENTITY
@@ -128,6 +157,27 @@ constraint domain.domain_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX domain_host_key ON domain USING btree (host)
 CREATE UNIQUE INDEX domain_name_key ON domain USING btree (name)
 CREATE UNIQUE INDEX domain_pkey ON domain USING btree (id)
+column end_user.id bigint NOT NULL IDENTITY
+column end_user.domain_id bigint NOT NULL
+column end_user.platform text NOT NULL
+column end_user.created bigint NOT NULL
+column end_user.permanent bigint
+column end_user.expires bigint
+column end_user.version bigint NOT NULL
+constraint end_user.end_user_check CHECK (((permanent IS NULL) = (expires IS NOT NULL)))
+constraint end_user.end_user_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint end_user.end_user_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX end_user_by_domain ON end_user USING btree (domain_id, id)
+CREATE INDEX end_user_by_expiry ON end_user USING btree (domain_id, expires) WHERE (expires IS NOT NULL)
+CREATE UNIQUE INDEX end_user_pkey ON end_user USING btree (id)
+column erasure.user_id bigint NOT NULL
+column erasure.domain_id bigint NOT NULL
+column erasure.since bigint NOT NULL
+column erasure.due bigint NOT NULL
+constraint erasure.erasure_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint erasure.erasure_pkey PRIMARY KEY (user_id)
+CREATE INDEX erasure_due ON erasure USING btree (domain_id, due)
+CREATE UNIQUE INDEX erasure_pkey ON erasure USING btree (user_id)
 column event.id bigint NOT NULL IDENTITY
 column event.domain_id bigint NOT NULL
 column event.name text NOT NULL
@@ -148,6 +198,7 @@ constraint event.event_pkey PRIMARY KEY (id)
 CREATE INDEX event_by_age ON event USING btree (domain_id, created, id)
 CREATE UNIQUE INDEX event_domain_id_subject_subject_id_name_version_key ON event USING btree (domain_id, subject, subject_id, name, version)
 CREATE INDEX event_held ON event USING btree (domain_id, user_id, id) WHERE held
+CREATE INDEX event_of_user ON event USING btree (domain_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX event_pkey ON event USING btree (id)
 column event_part.event_id bigint NOT NULL
 column event_part.number bigint NOT NULL
@@ -335,11 +386,14 @@ column payment_identity.role text NOT NULL
 column payment_identity.line bigint NOT NULL
 column payment_identity.plain text NOT NULL
 column payment_identity.sensitive bytea NOT NULL
+column payment_identity.user_id bigint
 constraint payment_identity.payment_identity_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_identity.payment_identity_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint payment_identity.payment_identity_payment_id_role_line_key UNIQUE (payment_id, role, line)
 constraint payment_identity.payment_identity_pkey PRIMARY KEY (id)
 constraint payment_identity.payment_identity_role_check CHECK ((role = ANY (ARRAY['payer'::text, 'operator'::text, 'beneficiary'::text])))
+constraint payment_identity.payment_identity_user_id_fkey FOREIGN KEY (user_id) REFERENCES end_user(id) ON DELETE SET NULL
+CREATE INDEX payment_identity_of_user ON payment_identity USING btree (user_id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX payment_identity_payment_id_role_line_key ON payment_identity USING btree (payment_id, role, line)
 CREATE UNIQUE INDEX payment_identity_pkey ON payment_identity USING btree (id)
 column payment_note.payment_id bigint NOT NULL
@@ -375,6 +429,12 @@ constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, s
 CREATE UNIQUE INDEX payment_transition_domain_id_payment_id_seq_to_state_key ON payment_transition USING btree (domain_id, payment_id, seq, to_state)
 CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
+column purge_place.domain_id bigint NOT NULL
+column purge_place.subject text NOT NULL
+column purge_place.created bigint NOT NULL
+column purge_place.last bigint NOT NULL
+constraint purge_place.purge_place_pkey PRIMARY KEY (domain_id, subject)
+CREATE UNIQUE INDEX purge_place_pkey ON purge_place USING btree (domain_id, subject)
 column received.id bigint NOT NULL IDENTITY
 column received.domain_id bigint NOT NULL
 column received.name text NOT NULL
@@ -412,6 +472,21 @@ column setting.updated bigint NOT NULL
 constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
 CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
+column setting_change.id bigint NOT NULL IDENTITY
+column setting_change.domain_id bigint NOT NULL
+column setting_change.key text NOT NULL
+column setting_change.previous_value text
+column setting_change.new_value text
+column setting_change.type text NOT NULL
+column setting_change.changed_by text NOT NULL
+column setting_change.at bigint NOT NULL
+constraint setting_change.setting_change_check CHECK (((type = 'add'::text) = (previous_value IS NULL)))
+constraint setting_change.setting_change_check1 CHECK (((type = 'delete'::text) = (new_value IS NULL)))
+constraint setting_change.setting_change_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint setting_change.setting_change_pkey PRIMARY KEY (id)
+constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
+CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
+CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
 column terms.domain_id bigint NOT NULL
 column terms.version text NOT NULL
@@ -440,6 +515,7 @@ column token.payment_id bigint
 column token.created bigint NOT NULL
 column token.expires bigint
 column token.revoked bigint
+column token.single boolean NOT NULL DEFAULT false
 constraint token.token_check CHECK (((kind = 'payment'::text) = (payment_id IS NOT NULL)))
 constraint token.token_domain_id_client_id_fkey FOREIGN KEY (domain_id, client_id) REFERENCES client(domain_id, id)
 constraint token.token_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
@@ -449,8 +525,27 @@ constraint token.token_pkey PRIMARY KEY (id)
 CREATE INDEX token_by_domain ON token USING btree (domain_id, id)
 CREATE INDEX token_by_expiry ON token USING btree (expires) WHERE (expires IS NOT NULL)
 CREATE INDEX token_by_payment ON token USING btree (domain_id, payment_id) WHERE (payment_id IS NOT NULL)
+CREATE INDEX token_by_user ON token USING btree (domain_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX token_hash_key ON token USING btree (hash)
 CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
+column user_setting.user_id bigint NOT NULL
+column user_setting.key text NOT NULL
+column user_setting.value text NOT NULL
+column user_setting.domain_id bigint NOT NULL
+constraint user_setting.user_setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint user_setting.user_setting_pkey PRIMARY KEY (user_id, key)
+constraint user_setting.user_setting_user_id_fkey FOREIGN KEY (user_id) REFERENCES end_user(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX user_setting_pkey ON user_setting USING btree (user_id, key)
+column user_token.token_id bigint NOT NULL
+column user_token.domain_id bigint NOT NULL
+column user_token.client_id bigint
+column user_token.user_id bigint NOT NULL
+column user_token.sealed bytea NOT NULL
+column user_token.created bigint NOT NULL
+constraint user_token.user_token_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint user_token.user_token_pkey PRIMARY KEY (token_id)
+CREATE INDEX user_token_newest ON user_token USING btree (domain_id, user_id, client_id, created, token_id)
+CREATE UNIQUE INDEX user_token_pkey ON user_token USING btree (token_id)
 column webhook.id bigint NOT NULL IDENTITY
 column webhook.domain_id bigint NOT NULL
 column webhook.client_id bigint
@@ -477,6 +572,8 @@ constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_pr
 constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
 constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook.webhook_pkey PRIMARY KEY (id)
+CREATE INDEX webhook_by_auth ON webhook USING btree (domain_id, auth_id, id) WHERE ((auth_id IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX webhook_by_domain ON webhook USING btree (domain_id, id)
 CREATE INDEX webhook_by_event ON webhook USING btree (domain_id, event) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX webhook_pkey ON webhook USING btree (id)
 CREATE INDEX webhook_to_flush ON webhook USING btree (domain_id, next_flush) WHERE ((next_flush IS NOT NULL) AND (deleted IS NULL))
@@ -489,6 +586,7 @@ column webhook_health.duration bigint NOT NULL
 constraint webhook_health.webhook_health_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook_health.webhook_health_pkey PRIMARY KEY (webhook_id, hour)
 constraint webhook_health.webhook_health_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE INDEX webhook_health_by_age ON webhook_health USING btree (domain_id, hour)
 CREATE UNIQUE INDEX webhook_health_pkey ON webhook_health USING btree (webhook_id, hour)
 CREATE OR REPLACE FUNCTION payment_moves_forward()
  RETURNS trigger

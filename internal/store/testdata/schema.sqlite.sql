@@ -49,8 +49,16 @@ CREATE TABLE client (
   redirect_uris TEXT NOT NULL,
   created       BIGINT NOT NULL,
   deleted       BIGINT
-);
+, config TEXT NOT NULL DEFAULT '{}', primary_color TEXT, secondary_color TEXT, description TEXT, description_banks TEXT, description_providers TEXT, pro BOOLEAN NOT NULL DEFAULT FALSE, private_key BLOB, public_key TEXT);
 CREATE UNIQUE INDEX client_by_domain ON client (domain_id, id);
+CREATE TABLE client_logo (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  client_id  BIGINT NOT NULL UNIQUE REFERENCES client (id),
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  media_type TEXT NOT NULL CHECK (media_type IN ('image/png', 'image/jpeg')),
+  content    BLOB NOT NULL,
+  created    BIGINT NOT NULL
+);
 CREATE TABLE connector_name (
   uuid TEXT NOT NULL PRIMARY KEY,
   name TEXT NOT NULL
@@ -76,9 +84,12 @@ CREATE TABLE delivery (
 , not_before BIGINT NOT NULL DEFAULT 0, dropped BIGINT, drop_reason TEXT);
 CREATE INDEX delivery_by_time ON delivery (webhook_id, created, id);
 CREATE INDEX delivery_held_back ON delivery (domain_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL AND not_before > 0;
+CREATE INDEX delivery_in_state ON delivery
+  (webhook_id, (CASE WHEN delivered IS NOT NULL THEN 2 WHEN dropped IS NOT NULL THEN 1 ELSE 0 END), created, id);
 CREATE INDEX delivery_new ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL AND attempts = 0;
 CREATE INDEX delivery_of_event ON delivery (event_id);
 CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL;
+CREATE INDEX delivery_over ON delivery (domain_id, created, id) WHERE delivered IS NOT NULL OR dropped IS NOT NULL;
 CREATE INDEX delivery_undelivered ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL;
 CREATE TABLE delivery_attempt (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -103,6 +114,25 @@ CREATE TABLE domain (
   clock_frozen BIGINT,
   CHECK (kind = 'sandbox' OR (clock_offset = 0 AND clock_frozen IS NULL))
 );
+CREATE TABLE end_user (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  platform  TEXT NOT NULL,
+  created   BIGINT NOT NULL,
+  permanent BIGINT,
+  expires   BIGINT,
+  version   BIGINT NOT NULL,
+  CHECK ((permanent IS NULL) = (expires IS NOT NULL))
+);
+CREATE UNIQUE INDEX end_user_by_domain ON end_user (domain_id, id);
+CREATE INDEX end_user_by_expiry ON end_user (domain_id, expires) WHERE expires IS NOT NULL;
+CREATE TABLE erasure (
+  user_id   BIGINT NOT NULL PRIMARY KEY,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  since     BIGINT NOT NULL,
+  due       BIGINT NOT NULL
+);
+CREATE INDEX erasure_due ON erasure (domain_id, due);
 CREATE TABLE event (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id    BIGINT NOT NULL REFERENCES domain (id),
@@ -116,6 +146,7 @@ CREATE TABLE event (
 );
 CREATE INDEX event_by_age ON event (domain_id, created, id);
 CREATE INDEX event_held ON event (domain_id, user_id, id) WHERE held;
+CREATE INDEX event_of_user ON event (domain_id, user_id, id) WHERE user_id IS NOT NULL;
 CREATE TABLE event_part (
   event_id  BIGINT NOT NULL,
   number    BIGINT NOT NULL,
@@ -295,10 +326,11 @@ CREATE TABLE payment_identity (
   role       TEXT NOT NULL CHECK (role IN ('payer', 'operator', 'beneficiary')),
   line       BIGINT NOT NULL,
   plain      TEXT NOT NULL,
-  sensitive  BLOB NOT NULL,
+  sensitive  BLOB NOT NULL, user_id BIGINT REFERENCES end_user (id) ON DELETE SET NULL,
   UNIQUE (payment_id, role, line),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
+CREATE INDEX payment_identity_of_user ON payment_identity (user_id) WHERE user_id IS NOT NULL;
 CREATE TABLE payment_note (
   payment_id BIGINT NOT NULL,
   number     BIGINT NOT NULL,
@@ -335,6 +367,13 @@ CREATE TABLE payment_transition (
   FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
   FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
+CREATE TABLE purge_place (
+  domain_id BIGINT NOT NULL,
+  subject   TEXT NOT NULL,
+  created   BIGINT NOT NULL,
+  last      BIGINT NOT NULL,
+  PRIMARY KEY (domain_id, subject)
+);
 CREATE TABLE received (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -370,6 +409,20 @@ CREATE TABLE setting (
   updated   BIGINT NOT NULL,
   PRIMARY KEY (domain_id, key)
 );
+CREATE TABLE setting_change (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id      BIGINT NOT NULL REFERENCES domain (id),
+  key            TEXT NOT NULL,
+  previous_value TEXT,
+  new_value      TEXT,
+  type           TEXT NOT NULL CHECK (type IN ('add', 'update', 'delete')),
+  -- "command", or a kind of credential and its id.
+  changed_by     TEXT NOT NULL,
+  at             BIGINT NOT NULL,
+  CHECK ((type = 'add') = (previous_value IS NULL)),
+  CHECK ((type = 'delete') = (new_value IS NULL))
+);
+CREATE INDEX setting_change_by_time ON setting_change (domain_id, at, id);
 CREATE TABLE terms (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -396,13 +449,30 @@ CREATE TABLE token (
   payment_id BIGINT,
   created    BIGINT NOT NULL,
   expires    BIGINT,
-  revoked    BIGINT,
+  revoked    BIGINT, single BOOLEAN NOT NULL DEFAULT FALSE,
   CHECK ((kind = 'payment') = (payment_id IS NOT NULL)),
   FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id)
 );
 CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
 CREATE INDEX token_by_payment ON token (domain_id, payment_id) WHERE payment_id IS NOT NULL;
+CREATE INDEX token_by_user ON token (domain_id, user_id, id) WHERE user_id IS NOT NULL;
+CREATE TABLE user_setting (
+  user_id   BIGINT NOT NULL REFERENCES end_user (id) ON DELETE CASCADE,
+  key       TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  PRIMARY KEY (user_id, key)
+);
+CREATE TABLE user_token (
+  token_id  BIGINT NOT NULL PRIMARY KEY,
+  domain_id BIGINT NOT NULL REFERENCES domain (id),
+  client_id BIGINT,
+  user_id   BIGINT NOT NULL,
+  sealed    BLOB NOT NULL,
+  created   BIGINT NOT NULL
+);
+CREATE INDEX user_token_newest ON user_token (domain_id, user_id, client_id, created, token_id);
 CREATE TABLE webhook (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
@@ -426,6 +496,8 @@ CREATE TABLE webhook (
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0
 , user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE);
+CREATE INDEX webhook_by_auth ON webhook (domain_id, auth_id, id) WHERE auth_id IS NOT NULL AND deleted IS NULL;
+CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
 CREATE INDEX webhook_to_flush ON webhook (domain_id, next_flush) WHERE next_flush IS NOT NULL AND deleted IS NULL;
 CREATE TABLE webhook_health (
@@ -437,3 +509,4 @@ CREATE TABLE webhook_health (
   duration   BIGINT NOT NULL,
   PRIMARY KEY (webhook_id, hour)
 );
+CREATE INDEX webhook_health_by_age ON webhook_health (domain_id, hour);

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// Erasure is a deleted user of whom something is left.
+type Erasure struct {
+	Domain passerelle.DomainID
+	User   passerelle.UserID
+	Since  time.Time
+}
+
+// erasureGrace is how long a deletion is looked after although nothing is left:
+// what was being written at its moment comes a little later.
+const erasureGrace = time.Minute
+
+// Who was deleted is told to receivers with the user's token; until they know,
+// both stay. $1 is the domain, $2 the user.
+const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id JOIN webhook w ON w.id = d.webhook_id
+	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
+	AND d.delivered IS NULL AND d.dropped IS NULL AND w.deleted IS NULL)`
+
+const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
+
+// remains are the places where something of a user can be, in the order of
+// erasing: rows selects their keys, erase does away with those among {rows}. $3
+// of erase is how many rows at most, $4 the domain's present instant.
+var remains = []struct{ rows, erase string }{
+	{
+		rows:  `SELECT id FROM token WHERE domain_id = $1 AND user_id = $2`,
+		erase: `DELETE FROM token WHERE id IN ({rows})`,
+	},
+	{
+		rows: `SELECT d.id FROM event e JOIN delivery d ON d.event_id = e.id WHERE e.domain_id = $1 AND e.user_id = $2
+			AND e.name <> 'USER_DELETED' AND d.delivered IS NULL AND d.dropped IS NULL`,
+		erase: `UPDATE delivery SET dropped = $4, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
+	},
+	{
+		rows:  `SELECT e.id ` + eventsOfUser + ` AND EXISTS (SELECT 1 FROM event_part p WHERE p.event_id = e.id)`,
+		erase: `DELETE FROM event_part WHERE event_id IN ({rows})`,
+	},
+	{
+		rows:  `SELECT e.id ` + eventsOfUser + ` AND e.erased IS NULL`,
+		erase: `UPDATE event SET body = CAST('{}' AS {bytes}), erased = $4 WHERE id IN ({rows})`,
+	},
+	{
+		rows:  `SELECT token_id FROM user_token WHERE domain_id = $1 AND user_id = $2 AND NOT ` + farewellPending,
+		erase: `DELETE FROM user_token WHERE token_id IN ({rows})`,
+	},
+}
+
+// ErasuresDue lists the deleted users of a domain who are to be looked after at
+// an instant of real time, at most limit.
+func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, limit int) ([]Erasure, error) {
+	return collect(ctx, r, func(row scanner) (Erasure, error) {
+		var (
+			e     Erasure
+			since int64
+		)
+		err := row.Scan(&e.Domain, &e.User, &since)
+		e.Since = instant(since)
+		return e, err
+	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3`, int64(domain), micros(realNow), limit)
+}
+
+// Erase does away with what a deleted user had, at most batch rows of each kind
+// in a unit, until nothing is left that may go; what has to wait for a delivery
+// is looked at again at the real instant next. Now is the domain's.
+func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
+	for {
+		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {
+			return fmt.Errorf("erase what user %d had: %w", e.User, err)
+		}
+		more, err := db.anyRemains(ctx, e)
+		if err != nil {
+			return fmt.Errorf("look for what user %d had: %w", e.User, err)
+		}
+		if !more {
+			return db.Write(ctx, func(tx *Tx) error { tx.endErasure(e, realNow, next); return nil })
+		}
+	}
+}
+
+func (tx *Tx) erase(e Erasure, batch int, now time.Time) {
+	for _, kind := range remains {
+		statement := strings.Replace(kind.erase, "{rows}", kind.rows+" LIMIT $3", 1)
+		args := []any{int64(e.Domain), int64(e.User), batch}
+		if strings.Contains(statement, "$4") {
+			args = append(args, micros(now))
+		}
+		tx.exec(statement, args...)
+	}
+}
+
+func (r *Reader) anyRemains(ctx context.Context, e Erasure) (bool, error) {
+	any := make([]string, len(remains))
+	for i, kind := range remains {
+		any[i] = "EXISTS (" + kind.rows + ")"
+	}
+	_, err := one(ctx, r, scanInt, `SELECT 1 WHERE `+strings.Join(any, " OR "), int64(e.Domain), int64(e.User))
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (tx *Tx) endErasure(e Erasure, realNow, next time.Time) {
+	tx.exec(`DELETE FROM erasure WHERE domain_id = $1 AND user_id = $2 AND since <= $3 AND NOT `+farewellPending,
+		int64(e.Domain), int64(e.User), micros(realNow.Add(-erasureGrace)))
+	tx.exec(`UPDATE erasure SET due = $1 WHERE domain_id = $2 AND user_id = $3`, micros(next), int64(e.Domain), int64(e.User))
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+const userColumns = `id, domain_id, platform, created, permanent, expires, version`
+
+func scanUser(row scanner) (passerelle.User, error) {
+	var (
+		u                  passerelle.User
+		created            int64
+		permanent, expires *int64
+	)
+	err := row.Scan(&u.ID, &u.Domain, &u.Platform, &created, &permanent, &expires, &u.Version)
+	u.Created, u.Permanent, u.Expires = instant(created), optionalInstant(permanent), optionalInstant(expires)
+	return u, err
+}
+
+// User loads a user, temporary ones included, or ErrNotFound.
+func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passerelle.UserID) (passerelle.User, error) {
+	return one(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+}
+
+// UserWindow is the part of the list of users to be read: those after From, or
+// before it when Backward, which come the nearest first.
+type UserWindow struct {
+	Limit    int
+	Offset   int64
+	From     passerelle.UserID
+	Backward bool
+}
+
+// Users lists the users of a domain by id.
+func (r *Reader) Users(ctx context.Context, domain passerelle.DomainID, w UserWindow) ([]passerelle.User, error) {
+	beyond := `id > $2 ORDER BY id`
+	if w.Backward {
+		beyond = `id < $2 ORDER BY id DESC`
+	}
+	return collect(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND `+beyond+` LIMIT $3 OFFSET $4`,
+		int64(domain), int64(w.From), w.Limit, w.Offset)
+}
+
+// CountUsers is how many users a domain has.
+func (r *Reader) CountUsers(ctx context.Context, domain passerelle.DomainID) (int64, error) {
+	return r.total(ctx, domain, countedUsers)
+}
+
+const countedUsers = "user"
+
+// ExpiredUsers lists temporary users of a domain who expired before an instant
+// of real time, at most limit.
+func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, before time.Time, limit int) ([]passerelle.User, error) {
+	return collect(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3`,
+		int64(domain), micros(before), limit)
+}
+
+// CreateUser stores a user and gives it its id.
+func (tx *Tx) CreateUser(u *passerelle.User) error {
+	id, err := tx.newID("end_user")
+	if err != nil {
+		return err
+	}
+	u.ID = passerelle.UserID(id)
+	tx.execOne(ErrConflict, `INSERT INTO end_user (id, domain_id, platform, created, permanent, expires, version) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		id, int64(u.Domain), string(u.Platform), micros(u.Created), optionalMicros(u.Permanent), optionalMicros(u.Expires), u.Version)
+	tx.count(u.Domain, countedUsers, id, 1)
+	return nil
+}
+
+// KeepUser makes a temporary user permanent at an instant of the domain's time.
+// One who is permanent already, has expired at the real instant or is gone is
+// ErrConflict.
+func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
+	tx.execOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE domain_id = $2 AND id = $3 AND expires > $4`,
+		micros(at), int64(domain), int64(id), micros(realNow))
+}
+
+// BumpUser writes the version of an event about a user over the one that was
+// read; a user changed meanwhile is ErrConflict.
+func (tx *Tx) BumpUser(u passerelle.User) {
+	tx.execOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
+}
+
+// DeleteUser removes a user as it was read, so that nothing of it can be reached
+// any more, drops its held events, and leaves the rest to Erase. A user who
+// changed meanwhile, by an event or by becoming permanent, is ErrConflict.
+func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
+	tx.execOne(ErrConflict, `DELETE FROM end_user WHERE domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
+		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
+	tx.count(u.Domain, countedUsers, int64(u.ID), -1)
+	tx.DropHeld(u.Domain, u.ID)
+	tx.execOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), micros(realNow))
+}

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "user_token", Column: "sealed", Row: token}
+}
+
+// KeepUserToken keeps the text of a permanent user token, sealed, so that
+// webhooks can carry it. The token has been created in the same unit.
+func (tx *Tx) KeepUserToken(t Token, text string) error {
+	sealed, err := tx.keys.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
+	if err != nil {
+		return fmt.Errorf("seal a user token: %w", err)
+	}
+	tx.execOne(ErrConflict, `INSERT INTO user_token (token_id, domain_id, client_id, user_id, sealed, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		t.ID, int64(t.Domain), optionalID(t.Client), int64(t.User), sealed, micros(t.Created))
+	return nil
+}
+
+// WebhookToken is the newest permanent token issued to a client for a user that
+// is not revoked, in clear, or ErrNotFound. That of a deleted user is still
+// found while a webhook about the deletion is to be delivered. One that does
+// not open is ErrSealed.
+func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID) (string, error) {
+	type row struct {
+		token  int64
+		sealed []byte
+	}
+	kept, err := one(ctx, r, func(from scanner) (row, error) {
+		var k row
+		err := from.Scan(&k.token, &k.sealed)
+		return k, err
+	}, `SELECT token_id, sealed FROM user_token WHERE domain_id = $1 AND user_id = $2 AND client_id = $3 ORDER BY created DESC, token_id DESC LIMIT 1`,
+		int64(domain), int64(user), int64(client))
+	if err != nil {
+		return "", err
+	}
+	text, err := r.keys.Open(userTokenPlace(domain, kept.token), kept.sealed)
+	if err != nil {
+		return "", fmt.Errorf("%w: user token %d: %w", ErrSealed, kept.token, err)
+	}
+	return string(text), nil
+}
