@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	".":                        {},
 	"payment":                  {"."},
 	"webhook":                  {"."},
+	"cfonb":                    {"."},
 	"connector":                {".", "payment"},
 	"internal/keys":            {"."},
 	"internal/store":           {".", "payment", "webhook", "internal/keys"},
@@ -42,7 +43,7 @@ var mayImport = map[string][]string{
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/protocol":        {".", "internal/access", "internal/store"},
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/delivery"},
-	"internal/wire":            {".", "payment"},
+	"internal/wire":            {".", "payment", "cfonb"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
@@ -66,7 +67,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 
 // pure names the packages that compute and nothing else. They meet no file,
 // no environment, no log and no server.
-var pure = []string{".", "payment", "webhook", "connector"}
+var pure = []string{".", "payment", "webhook", "cfonb", "connector"}
 
 // impure maps imports refused to pure packages to the exceptions: the root
 // package tells loggers what to leave out, and package webhook reads the
@@ -83,7 +84,7 @@ var impure = map[string][]string{
 // clockless names the packages whose present instant is an argument, because a
 // sandbox domain has a clock of its own.
 var clockless = []string{
-	".", "payment", "webhook", "connector",
+	".", "payment", "webhook", "cfonb", "connector",
 	"internal/wire", "internal/settings", "internal/access", "internal/initiation", "internal/delivery",
 }
 

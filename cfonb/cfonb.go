@@ -1,0 +1,184 @@
+// Package cfonb writes and reads statements of accounts in the form that French
+// banks exchange: records of 120 characters, as the brochure of the Comité
+// français d'organisation et de normalisation bancaires of July 2004 has them.
+//
+// It owns the columns, the coding of signed amounts, the characters that a
+// record may hold, and how labels that do not fit are continued. It does not
+// own where accounts and movements come from. It computes only: no clock, no
+// files, money as integers.
+//
+// Writing fails when a value has no place in its columns, reading with a
+// *LineError at the first line that is not as the norm wants it; neither error
+// repeats what an account number or a label says.
+package cfonb
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"passerelle"
+)
+
+// MaxAmount is the largest magnitude of an amount or a balance, in units of the
+// last decimal: 14 digits.
+const MaxAmount = 99_999_999_999_999
+
+// MaxDecimals is the largest number of decimals that amounts of a statement can
+// have.
+const MaxDecimals = 9
+
+// Account names an account in France as the first three parts of its RIB, and
+// says how its amounts are written.
+type Account struct {
+	// Bank and Branch have five capitals or digits, Number has eleven.
+	Bank, Branch, Number string
+	Currency             passerelle.Currency
+	// Decimals is how many digits of an amount are behind the decimal point,
+	// at most MaxDecimals.
+	Decimals int
+}
+
+// Split takes the account out of a French IBAN; spaces and small letters do
+// not matter. Other IBANs have none, and it says so: a statement cannot carry
+// them. The two digits of the RIB key are no part of a statement.
+func Split(iban string) (bank, branch, number string, french bool) {
+	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
+	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
+	if !strings.HasPrefix(iban, "FR") || a.Check("") != nil {
+		return "", "", "", false
+	}
+	return iban[4:9], iban[9:14], iban[14:25], true
+}
+
+// Statement is what happened to an account between two balances.
+type Statement struct {
+	Account Account
+	// Opened and Closed are the days of the old and of the new balance.
+	Opened, Closed passerelle.Date
+	// Balance is the new one, in units of the last decimal.
+	Balance   int64
+	Movements []Movement
+}
+
+// Opening is the old balance: the new one without the movements. A sum beyond
+// MaxAmount is an error.
+func (s *Statement) Opening() (int64, error) {
+	sum := s.Balance
+	for i := range s.Movements {
+		amount := s.Movements[i].Amount
+		if magnitude(amount) > MaxAmount || magnitude(sum) > math.MaxInt64/2 {
+			return 0, errAmount
+		}
+		sum -= amount
+	}
+	if magnitude(sum) > MaxAmount || magnitude(s.Balance) > MaxAmount {
+		return 0, errAmount
+	}
+	return sum, nil
+}
+
+// Movement is one entry of an account. Texts are written as [Text] makes them.
+type Movement struct {
+	// Operation is the interbank code, two capitals or digits; see [Operation].
+	Operation string
+	// Internal is the bank's own code of four capitals or digits, or empty.
+	Internal string
+	Booked   passerelle.Date
+	// Value is the value day, if any.
+	Value passerelle.Date
+	// Amount is negative for money that leaves, in units of the last decimal.
+	Amount int64
+	// Label is written in 31 columns, and what does not fit there in records of
+	// its own, broken between words; a word of more than 31 characters is cut.
+	Label string
+	// Entry is the number of the entry in the statement, of seven digits.
+	Entry int
+	// Reference is cut after 16 characters.
+	Reference string
+	// Details are further records of the movement.
+	Details []Detail
+}
+
+// The qualifiers of details that this package gives a meaning of its own, or
+// that others are likely to write.
+const (
+	// Label continues the label; reading adds it there.
+	Label = "LIB"
+	// Payer and Payee name the parties.
+	Payer, Payee = "NPY", "NBE"
+	// EndToEnd is the reference that the payer gave.
+	EndToEnd = "RCN"
+)
+
+// Detail is a record that says more about a movement. The qualifier has three
+// capitals or digits and is not Label; the text is cut after 70 characters.
+type Detail struct {
+	Qualifier string
+	Text      string
+}
+
+// What a statement cannot hold.
+var (
+	errAmount   = errors.New("an amount or a balance has more than 14 digits")
+	errDate     = errors.New("a date is missing or outside 1960 to 2059")
+	errAccount  = errors.New("the account must have bank and branch of 5 capitals or digits, a number of 11, a currency of 3 capitals and at most 9 decimals")
+	errCode     = errors.New("an operation must have 2 capitals or digits, a qualifier 3, an internal code 4 or none")
+	errEntry    = errors.New("the number of an entry must have at most 7 digits")
+	errLabelled = errors.New("a detail must not have the qualifier of labels")
+)
+
+func (a *Account) check() error {
+	fits := isCode(a.Bank, 5) && isCode(a.Branch, 5) && isCode(a.Number, 11) &&
+		isCode(string(a.Currency), 3) && !strings.ContainsAny(string(a.Currency), "0123456789") &&
+		0 <= a.Decimals && a.Decimals <= MaxDecimals
+	if !fits {
+		return errAccount
+	}
+	return nil
+}
+
+func (m *Movement) check() error {
+	switch {
+	case magnitude(m.Amount) > MaxAmount:
+		return errAmount
+	case !isCode(m.Operation, 2), m.Internal != "" && !isCode(m.Internal, 4):
+		return errCode
+	case m.Entry < 0 || m.Entry > 9_999_999:
+		return errEntry
+	}
+	for _, d := range m.Details {
+		if !isCode(d.Qualifier, 3) {
+			return errCode
+		}
+		if d.Qualifier == Label {
+			return errLabelled
+		}
+	}
+	return nil
+}
+
+// isCode reports whether s is that many capitals or digits.
+func isCode(s string, size int) bool {
+	return len(s) == size && strings.Trim(s, capitals) == ""
+}
+
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+func magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// LineError says which line of a file is not as the norm wants it, from 1.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *LineError) Unwrap() error { return e.Err }

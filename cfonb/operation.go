@@ -1,0 +1,63 @@
+package cfonb
+
+import "passerelle"
+
+// Interbank codes, as far as the type and the sign of a transaction tell them.
+const (
+	checkPaid      = "01"
+	checkDeposited = "02"
+	cashDeposited  = "04"
+	received       = "05"
+	sent           = "06"
+	returned       = "12"
+	otherReceived  = "18"
+	otherSent      = "21"
+	cardPayment    = "28"
+	cashWithdrawal = "29"
+	cardTaking     = "30"
+	charge         = "62"
+	interest       = "63"
+	loanDrawn      = "71"
+	loanInstalment = "72"
+	otherCredit    = "91"
+	correction     = "99"
+	debitCollected = "A1"
+	debitPaid      = "B1"
+)
+
+// operations are the codes of a type for money that leaves and money that
+// comes.
+var operations = map[passerelle.TransactionType]struct{ debit, credit string }{
+	"transfer":       {sent, received},
+	"order":          {debitPaid, debitCollected},
+	"check":          {checkPaid, checkDeposited},
+	"deposit":        {correction, cashDeposited},
+	"withdrawal":     {cashWithdrawal, correction},
+	"payback":        {otherSent, otherReceived},
+	"refund":         {otherSent, returned},
+	"payout":         {otherSent, otherReceived},
+	"payment":        {otherSent, otherReceived},
+	"loan_repayment": {loanInstalment, loanDrawn},
+	"bank":           {charge, correction},
+	"fee":            {charge, correction},
+	"market_fee":     {charge, correction},
+	"profit":         {correction, interest},
+	"card":           {cardPayment, cardTaking},
+	"deferred_card":  {cardPayment, cardTaking},
+	"summary_card":   {cardPayment, cardTaking},
+}
+
+// Operation is the interbank code of a transaction of a type, by whether money
+// leaves or comes. What has no better one is 91 for credits and 99 for debits.
+func Operation(t passerelle.TransactionType, amount int64) string {
+	codes, known := operations[t]
+	switch {
+	case known && amount < 0:
+		return codes.debit
+	case known:
+		return codes.credit
+	case amount < 0:
+		return correction
+	}
+	return otherCredit
+}

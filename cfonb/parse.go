@@ -1,0 +1,202 @@
+package cfonb
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"passerelle"
+)
+
+// maxRecords bounds what one statement may take of the memory of its reader.
+const maxRecords = 1_000_000
+
+// Parse reads statements one after the other and yields each when it is
+// complete. After the first error it yields no more. Lines may end in CR LF;
+// they have exactly 120 characters of ASCII. The movements must lead from the
+// old balance to the new one.
+func Parse(r io.Reader) iter.Seq2[Statement, error] {
+	return func(yield func(Statement, error) bool) {
+		p := parser{lines: bufio.NewScanner(r)}
+		p.lines.Buffer(make([]byte, 2*width), 2*width)
+		for {
+			s, err := p.statement()
+			if err == io.EOF { //nolint:errorlint // the bare one is the end between statements
+				return
+			}
+			if err != nil {
+				yield(Statement{}, &LineError{Line: p.line, Err: err})
+				return
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+type parser struct {
+	lines *bufio.Scanner
+	line  int
+}
+
+// next is the next line, or io.EOF.
+func (p *parser) next() (*record, error) {
+	p.line++
+	if !p.lines.Scan() {
+		if errors.Is(p.lines.Err(), bufio.ErrTooLong) {
+			return nil, errWidth
+		}
+		if p.lines.Err() != nil {
+			return nil, fmt.Errorf("read: %w", p.lines.Err())
+		}
+		return nil, io.EOF
+	}
+	text := strings.TrimSuffix(p.lines.Text(), "\r")
+	if len(text) != width {
+		return nil, errWidth
+	}
+	for i := range width {
+		if text[i] < ' ' || text[i] > '~' {
+			return nil, fmt.Errorf("column %d is not a printable character of ASCII", i+1)
+		}
+	}
+	r := &record{}
+	copy(r[:], text)
+	return r, nil
+}
+
+// Why a file is not one of statements.
+var (
+	errWidth   = fmt.Errorf("a line has %d characters", width)
+	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
+	errEnd     = errors.New("the file ends within a statement")
+	errOther   = errors.New("the account is not the one of the statement")
+	errBalance = errors.New("the movements do not lead from the old balance to the new one")
+	errLength  = fmt.Errorf("a statement has at most %d records", maxRecords)
+)
+
+func (p *parser) statement() (Statement, error) {
+	first, err := p.next()
+	if err != nil {
+		return Statement{}, err
+	}
+	var s Statement
+	if first.get(atCode) != oldBalance {
+		return s, errOrder
+	}
+	if s.Account, err = first.account(); err != nil {
+		return s, err
+	}
+	opening, err := first.amount()
+	if err != nil {
+		return s, err
+	}
+	if s.Opened, err = first.date(atDate, false); err != nil {
+		return s, err
+	}
+	return s, p.rest(&s, opening)
+}
+
+// rest reads what follows the old balance, up to the new one.
+func (p *parser) rest(s *Statement, opening int64) error {
+	for range maxRecords {
+		r, err := p.next()
+		if err == io.EOF { //nolint:errorlint // the bare one is the end of the file
+			return errEnd
+		}
+		if err != nil {
+			return err
+		}
+		if a, err := r.account(); err != nil || a != s.Account {
+			return errOther
+		}
+		if r.get(atCode) == newBalance {
+			return s.close(r, opening)
+		}
+		if err := s.add(r); err != nil {
+			return err
+		}
+	}
+	return errLength
+}
+
+func (s *Statement) close(r *record, opening int64) (err error) {
+	if s.Balance, err = r.amount(); err != nil {
+		return err
+	}
+	if s.Closed, err = r.date(atDate, false); err != nil {
+		return err
+	}
+	if computed, err := s.Opening(); err != nil || computed != opening {
+		return errBalance
+	}
+	return nil
+}
+
+func (r *record) account() (Account, error) {
+	decimals, err := strconv.ParseUint(r.get(atDecimals), 10, 8)
+	a := Account{
+		Bank: r.get(atBank), Branch: r.get(atBranch), Number: r.get(atNumber),
+		Currency: passerelle.Currency(r.get(atCurrency)), Decimals: int(decimals),
+	}
+	if err != nil {
+		return a, errAccount
+	}
+	return a, a.check()
+}
+
+// add takes a movement, or a detail of the last one.
+func (s *Statement) add(r *record) error {
+	switch code := r.get(atCode); {
+	case code == movement:
+		m, err := r.movement()
+		s.Movements = append(s.Movements, m)
+		return err
+	case code == detail && len(s.Movements) > 0:
+		return s.Movements[len(s.Movements)-1].add(r)
+	}
+	return errOrder
+}
+
+func (r *record) movement() (m Movement, err error) {
+	if m.Booked, err = r.date(atDate, false); err != nil {
+		return m, err
+	}
+	if m.Value, err = r.date(atValue, true); err != nil {
+		return m, err
+	}
+	if m.Amount, err = r.amount(); err != nil {
+		return m, err
+	}
+	if number := r.trimmed(atEntry); number != "" {
+		entry, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return m, errEntry
+		}
+		m.Entry = int(entry)
+	}
+	m.Operation, m.Internal = r.get(atOperation), r.trimmed(atInternal)
+	m.Label, m.Reference = words(r.get(atLabel)), words(r.get(atReference))
+	return m, m.check()
+}
+
+// add takes a detail; one that continues the label goes there.
+func (m *Movement) add(r *record) error {
+	qualifier, text := r.get(atQualifier), words(r.get(atText))
+	switch {
+	case r.get(atOperation) != m.Operation:
+		return errOrder
+	case !isCode(qualifier, 3):
+		return errCode
+	case qualifier == Label:
+		m.Label = words(m.Label + " " + text)
+	default:
+		m.Details = append(m.Details, Detail{Qualifier: qualifier, Text: text})
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package cfonb
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// width is the length of every record.
+const width = 120
+
+// The records of a statement.
+const (
+	oldBalance = "01"
+	movement   = "04"
+	detail     = "05"
+	newBalance = "07"
+)
+
+// span is the columns from and to, counted from 1, both included.
+type span struct{ from, to int }
+
+// The columns of the norm. The first group is common to all records.
+var (
+	atCode      = span{1, 2}
+	atBank      = span{3, 7}
+	atInternal  = span{8, 11}
+	atBranch    = span{12, 16}
+	atCurrency  = span{17, 19}
+	atDecimals  = span{20, 20}
+	atNumber    = span{22, 32}
+	atOperation = span{33, 34}
+	atDate      = span{35, 40}
+
+	atAmount = span{91, 104}
+
+	atValue     = span{43, 48}
+	atLabel     = span{49, 79}
+	atEntry     = span{82, 88}
+	atMarks     = span{89, 90}
+	atReference = span{105, 120}
+
+	atQualifier = span{46, 48}
+	atText      = span{49, 118}
+)
+
+func (s span) size() int { return s.to - s.from + 1 }
+
+// record is one line, without what ends it.
+type record [width]byte
+
+// blank is a record of an account that says nothing yet.
+func blank(code string, a *Account) *record {
+	r := &record{}
+	for i := range r {
+		r[i] = ' '
+	}
+	r.put(atCode, code)
+	r.put(atBank, a.Bank)
+	r.put(atBranch, a.Branch)
+	r.put(atCurrency, string(a.Currency))
+	r.put(atDecimals, strconv.Itoa(a.Decimals))
+	r.put(atNumber, a.Number)
+	return r
+}
+
+// put writes a text at the left of its columns, and cuts what is too long.
+func (r *record) put(at span, text string) { copy(r[at.from-1:at.to], text) }
+
+func (r *record) get(at span) string { return string(r[at.from-1 : at.to]) }
+
+// trimmed is what is in columns without the blanks around it.
+func (r *record) trimmed(at span) string { return strings.Trim(r.get(at), " ") }
+
+const day = "020106"
+
+// The years of two digits: from pivot on they are of the twentieth century.
+const (
+	firstYear = 1960
+	lastYear  = 2059
+	pivot     = firstYear % 100
+)
+
+// putDate writes a day; no day stays blank where that is allowed.
+func (r *record) putDate(at span, d passerelle.Date, optional bool) error {
+	if d.IsZero() && optional {
+		return nil
+	}
+	t := d.In(time.UTC)
+	if d.IsZero() || t.Year() < firstYear || t.Year() > lastYear {
+		return errDate
+	}
+	r.put(at, t.Format(day))
+	return nil
+}
+
+func (r *record) date(at span, optional bool) (passerelle.Date, error) {
+	text := r.get(at)
+	if optional && strings.Trim(text, " ") == "" {
+		return passerelle.Date{}, nil
+	}
+	year, err := strconv.ParseUint(text[4:], 10, 8)
+	century := 20
+	if year >= pivot {
+		century = 19
+	}
+	d, invalid := passerelle.ParseDate("", fmt.Sprintf("%d%s-%s-%s", century, text[4:], text[2:4], text[:2]))
+	if err != nil || invalid != nil {
+		return passerelle.Date{}, fmt.Errorf("columns %d to %d are not a day as DDMMYY", at.from, at.to)
+	}
+	return d, nil
+}
+
+// The last digit of an amount carries its sign.
+const (
+	positive = "{ABCDEFGHI"
+	negative = "}JKLMNOPQR"
+)
+
+// putAmount writes a number whose magnitude was checked before.
+func (r *record) putAmount(n int64) {
+	m := magnitude(n)
+	signs := positive
+	if n < 0 {
+		signs = negative
+	}
+	r.put(atAmount, fmt.Sprintf("%0*d%c", atAmount.size()-1, m/10, signs[m%10]))
+}
+
+func (r *record) amount() (int64, error) {
+	text := r.get(atAmount)
+	last := len(text) - 1
+	tens, err := strconv.ParseUint(text[:last], 10, 63)
+	units, sign := strings.IndexByte(positive, text[last]), int64(1)
+	if units < 0 {
+		units, sign = strings.IndexByte(negative, text[last]), -1
+	}
+	if err != nil || units < 0 {
+		return 0, fmt.Errorf("columns %d to %d are not a signed amount", atAmount.from, atAmount.to)
+	}
+	return sign * (int64(tens)*10 + int64(units)), nil
+}
