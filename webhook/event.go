@@ -1,9 +1,9 @@
 // Package webhook is what senders and receivers of webhooks have to agree on:
-// the catalogue of events, and the signature of a request.
+// the catalogue of events with a sample of each, and the signature of a request.
 //
 // It owns names, the signed text and its verification; receivers written in
-// Go import it. It does not own when an event happens, what its body holds,
-// or sending and retrying. It makes no calls and has no clock: the present
+// Go import it. It does not own when an event happens, the rendering of its
+// body, or sending and retrying. It makes no calls and has no clock: the present
 // instant is an argument. Verification fails with ErrHeader, ErrDate or
 // ErrSignature, and reading a request also with what went wrong in reading.
 package webhook
@@ -46,37 +46,43 @@ const (
 )
 
 // Entry is what the catalogue says about an event. Number is the id_event of
-// registrations; it never changes and is never reused. Description is one
-// clause that says when the event is emitted.
+// registrations; it never changes and is never reused. Payload names the object
+// that the body is, or the members of one; [Sample] shows it. Description is
+// one clause that says when the event is emitted.
 type Entry struct {
 	Event       Event
 	Number      int
 	Subject     Subject
 	Deprecated  bool
+	Payload     string
 	Description string
 }
+
+// OfUser reports whether the event belongs to a user, whose token its requests
+// then carry by default. Payments belong to nobody.
+func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
 // catalogue keeps the order of the interface specification. Numbers 1 to 12
 // are those that existing consoles show; 13 belongs to an event that is not
 // part of the interface.
 var catalogue = []Entry{
-	{UserCreated, 3, SubjectUser, false, "after a permanent user is created"},
-	{UserDeleted, 4, SubjectUser, false, "after a user is deleted"},
-	{UserSynced, 14, SubjectUser, true, "after several connections of a user are synced"},
-	{ConnectionSynced, 8, SubjectConnection, false, "after a connection is synced"},
-	{ConnectionDeleted, 9, SubjectConnection, false, "after a connection is deleted"},
-	{ConnectionCertificateAvailable, 15, SubjectConnection, false, "after the first sync of a connection, when a certificate of account ownership can be requested"},
-	{AccountsFetched, 1, SubjectConnection, false, "during a sync, once bank accounts are known and before their transactions are processed"},
-	{AccountCategorized, 16, SubjectConnection, false, "during a sync, once the transactions of the accounts are processed and categorized"},
-	{AccountSynced, 2, SubjectConnection, false, "during a sync, once a bank account is processed, with its new transactions"},
-	{AccountDisabled, 5, SubjectConnection, false, "after a bank account is disabled"},
-	{AccountEnabled, 6, SubjectConnection, false, "after a bank account is enabled"},
-	{AccountFound, 7, SubjectConnection, false, "after a new bank account is discovered"},
-	{AccountOwnershipsFound, 17, SubjectConnection, false, "during a sync, once account ownerships are known"},
-	{TransactionAttachmentsFound, 18, SubjectConnection, false, "during a sync, once attachments of transactions are found"},
-	{SubscriptionSynced, 11, SubjectConnection, false, "during a sync, once a subscription is processed, with its new documents"},
-	{SubscriptionFound, 10, SubjectConnection, false, "after a new subscription is discovered"},
-	{PaymentStateUpdated, 12, SubjectPayment, false, "after the state of a payment changes"},
+	{UserCreated, 3, SubjectUser, false, "User", "after a permanent user is created"},
+	{UserDeleted, 4, SubjectUser, false, "User", "after a user is deleted"},
+	{UserSynced, 14, SubjectUser, true, "user, connections", "after several connections of a user are synced"},
+	{ConnectionSynced, 8, SubjectConnection, false, "user, connection", "after a connection is synced"},
+	{ConnectionDeleted, 9, SubjectConnection, false, "Connection", "after a connection is deleted"},
+	{ConnectionCertificateAvailable, 15, SubjectConnection, false, "id_connection, id_user", "after the first sync of a connection, when a certificate of account ownership can be requested"},
+	{AccountsFetched, 1, SubjectConnection, false, "user, connection", "during a sync, once bank accounts are known and before their transactions are processed"},
+	{AccountCategorized, 16, SubjectConnection, false, "transactions", "during a sync, once the transactions of the accounts are processed and categorized"},
+	{AccountSynced, 2, SubjectConnection, false, "BankAccount + investments, recipients, transactions, transfers", "during a sync, once a bank account is processed, with its new transactions"},
+	{AccountDisabled, 5, SubjectConnection, false, "BankAccount", "after a bank account is disabled"},
+	{AccountEnabled, 6, SubjectConnection, false, "BankAccount", "after a bank account is enabled"},
+	{AccountFound, 7, SubjectConnection, false, "id, id_user, id_connection, disabled, type", "after a new bank account is discovered"},
+	{AccountOwnershipsFound, 17, SubjectConnection, false, "account_ownerships", "during a sync, once account ownerships are known"},
+	{TransactionAttachmentsFound, 18, SubjectConnection, false, "id_connection, id_account, id_transaction, attachments", "during a sync, once attachments of transactions are found"},
+	{SubscriptionSynced, 11, SubjectConnection, false, "Subscription + documents", "during a sync, once a subscription is processed, with its new documents"},
+	{SubscriptionFound, 10, SubjectConnection, false, "id, id_user, id_connection", "after a new subscription is discovered"},
+	{PaymentStateUpdated, 12, SubjectPayment, false, "Payment", "after the state of a payment changes"},
 }
 
 // Events is the catalogue, in the order of the interface specification.

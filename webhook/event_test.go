@@ -14,7 +14,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 	}
 	name, numbers := regexp.MustCompile(`^[A-Z]+(_[A-Z]+)+$`), map[int]bool{}
 	for _, entry := range events {
-		if !name.MatchString(string(entry.Event)) || entry.Description == "" || entry.Subject == "" {
+		if !name.MatchString(string(entry.Event)) || entry.Description == "" || entry.Subject == "" || entry.Payload == "" {
 			t.Errorf("incomplete entry %+v", entry)
 		}
 		if entry.Number < 1 || entry.Number == 13 || numbers[entry.Number] {
@@ -39,6 +39,14 @@ func TestLookup(t *testing.T) {
 		entry, found := webhook.Lookup(name)
 		if entry.Subject != want || found != (want != "") {
 			t.Errorf("%s: subject %q, found %v", name, entry.Subject, found)
+		}
+	}
+}
+
+func TestOnlyPaymentsBelongToNobody(t *testing.T) {
+	for _, entry := range webhook.Events() {
+		if entry.OfUser() != (entry.Event != webhook.PaymentStateUpdated) {
+			t.Errorf("%s: of a user is %v", entry.Event, entry.OfUser())
 		}
 	}
 }
