@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -33,5 +34,47 @@ func ExampleVerifier_Read() {
 	fmt.Println("answered", answer.Code)
 	// Output:
 	// received {"id_webhook_data":7,"state":"done"}
+	// answered 204
+}
+
+// A receiver that handles an event once, however often it comes, and answers
+// quickly. Use time.Now in place of the fixed instant, and a table of the
+// database in place of the map.
+func ExampleVerify() {
+	const secret = "the secret_key shown when the provider was created"
+	now := time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
+	handled := map[int64]bool{}
+	receiver := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := webhook.Verify(r, secret, 0, now); err != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		var payload struct {
+			ID    int64 `json:"id_webhook_data"`
+			State string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&payload); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if !handled[payload.ID] {
+			handled[payload.ID] = true
+			fmt.Println(r.Header.Get(webhook.EventHeader), payload.State)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+
+	const body = `{"id_webhook_data":7,"state":"done"}`
+	for range 2 {
+		request := httptest.NewRequest(http.MethodPost, "/payments/state", strings.NewReader(body))
+		request.Header.Set(webhook.EventHeader, string(webhook.PaymentStateUpdated))
+		webhook.Sign(secret, "/payments/state", now, []byte(body)).Set(request.Header)
+		answer := httptest.NewRecorder()
+		receiver.ServeHTTP(answer, request)
+		fmt.Println("answered", answer.Code)
+	}
+	// Output:
+	// PAYMENT_STATE_UPDATED done
+	// answered 204
 	// answered 204
 }

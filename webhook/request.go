@@ -1,0 +1,25 @@
+package webhook
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Verify is all that a receiver has to call: it reads the body of a request, at
+// most DefaultLimit bytes, checks date and signature, and puts the payload back
+// as the body, decompressed, so that the handler goes on as if nobody had read
+// it. Tolerance is how far the signature date may be from now, in both
+// directions; zero means DefaultTolerance. On an error, which a [Verifier]
+// would give as well, the body is used up: answer 401, or 413 for ErrTooLarge.
+func Verify(r *http.Request, secret string, tolerance time.Duration, now time.Time) error {
+	payload, err := Verifier{Secret: secret, Tolerance: tolerance}.Read(r, now)
+	if err != nil {
+		return err
+	}
+	r.Header.Del("Content-Encoding")
+	r.ContentLength = int64(len(payload))
+	r.Body = io.NopCloser(bytes.NewReader(payload))
+	return nil
+}

@@ -1,0 +1,69 @@
+package webhook_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/webhook"
+)
+
+func TestVerifyPutsThePayloadBack(t *testing.T) {
+	for _, test := range []struct{ name, encoding, body string }{
+		{"plain", "", payload}, {"compressed", "gzip", compressed(t, payload)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			request := httptest.NewRequest(http.MethodPost, "/hook?a=b", strings.NewReader(test.body))
+			request.Header = signedHeader()
+			request.Header.Set("Content-Encoding", test.encoding)
+			if err := webhook.Verify(request, secret, time.Minute, signedAt.Add(59*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(request.Body)
+			if err != nil || string(got) != payload || request.ContentLength != int64(len(payload)) || request.Header.Get("Content-Encoding") != "" {
+				t.Errorf("left %q of %d bytes, encoded %q, %v", got, request.ContentLength, request.Header.Get("Content-Encoding"), err)
+			}
+		})
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		change    func(*http.Request)
+		tolerance time.Duration
+		now       time.Time
+		want      error
+	}{
+		{"another secret", func(r *http.Request) { webhook.Sign("x", "/hook", signedAt, []byte(payload)).Set(r.Header) }, 0, signedAt, webhook.ErrSignature},
+		{"no header", func(r *http.Request) { r.Header.Del("SVC-Signature") }, 0, signedAt, webhook.ErrHeader},
+		{"beyond the usual tolerance", func(*http.Request) {}, 0, signedAt.Add(6 * time.Minute), webhook.ErrDate},
+		{"beyond its own tolerance", func(*http.Request) {}, time.Second, signedAt.Add(2 * time.Second), webhook.ErrDate},
+		{"body beyond the limit", func(r *http.Request) {
+			r.Body = io.NopCloser(io.LimitReader(endless{}, webhook.DefaultLimit+1))
+		}, 0, signedAt, webhook.ErrTooLarge},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			request := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(payload))
+			request.Header = signedHeader()
+			test.change(request)
+			if err := webhook.Verify(request, secret, test.tolerance, test.now); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// endless is spaces for as long as anybody reads.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
