@@ -1,0 +1,191 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"strings"
+	"syscall"
+	"time"
+
+	smtp "github.com/wneessen/go-mail"
+)
+
+// Message is one mail to one address, in plain text.
+type Message struct {
+	// ID is the same each time the mail is sent, and no other mail's: with it
+	// its reader's program can tell that it came twice. It has letters, digits
+	// and dots.
+	ID string
+	// To is an address that passerelle.IsEmail takes.
+	To string
+	// Subject is cut off after 255 characters.
+	Subject, Text string
+	// Date is in real time.
+	Date time.Time
+}
+
+// Send hands a mail to the server and returns once the server has taken it
+// over. An error after that, such as a connection lost in saying goodbye, does
+// not count.
+func (s *Server) Send(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	message, err := s.message(m)
+	if err != nil {
+		return fmt.Errorf("write a mail: %w", err)
+	}
+	line := &line{server: s}
+	defer line.end()
+	client, err := smtp.NewClient(s.host, append(s.options(), smtp.WithDialContextFunc(line.dialer(ctx)))...)
+	if err != nil {
+		return fmt.Errorf("prepare a mail: %w", err)
+	}
+	err = client.DialAndSendWithContext(ctx, message)
+	if err == nil || message.IsDelivered() {
+		return nil
+	}
+	return errors.New(reason(ctx, err))
+}
+
+// message writes a mail. Whatever is not ASCII in the subject is encoded, and
+// so is what would end its line.
+func (s *Server) message(m Message) (*smtp.Msg, error) {
+	message := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
+	if err := errors.Join(message.From(s.from), message.To(m.To)); err != nil {
+		return nil, errors.New("an address cannot be written") // the library's error repeats it
+	}
+	message.Subject(shortened(m.Subject))
+	message.SetDateWithValue(m.Date)
+	message.SetMessageIDWithValue(m.ID + s.from[strings.LastIndexByte(s.from, '@'):])
+	// So that no program answers (RFC 3834).
+	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	message.SetBodyString(smtp.TypeTextPlain, m.Text)
+	return message, nil
+}
+
+// maxSubject keeps the line of a subject within what servers take.
+const maxSubject = 255
+
+func shortened(subject string) string {
+	characters := []rune(subject)
+	return string(characters[:min(len(characters), maxSubject)])
+}
+
+func (s *Server) options() []smtp.Option {
+	policy := smtp.NoTLS
+	if s.security == startTLS {
+		policy = smtp.TLSMandatory
+	}
+	options := []smtp.Option{
+		smtp.WithTimeout(s.Timeout), smtp.WithTLSPolicy(policy), smtp.WithTLSConfig(s.tls()),
+		smtp.WithHELO(s.from[strings.LastIndexByte(s.from, '@')+1:]), smtp.WithoutNoop(), smtp.WithoutRset(),
+	}
+	if s.user == nil {
+		return options
+	}
+	password, _ := s.user.Password()
+	return append(options, smtp.WithUsername(s.user.Username()), smtp.WithPassword(password), smtp.WithOpportunisticSMTPAuth(
+		smtp.SMTPAuthSCRAMSHA256, smtp.SMTPAuthSCRAMSHA1, smtp.SMTPAuthPlain, smtp.SMTPAuthLogin))
+}
+
+func (s *Server) tls() *tls.Config {
+	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
+}
+
+// line is the connection of one conversation. The library would keep it open
+// after some errors, move its deadline with every step, and remember whatever
+// the server says, however long it is.
+type line struct {
+	server *Server
+	net.Conn
+	left int
+	free func() bool
+}
+
+var errTalkative = errors.New("the server said too much")
+
+// dialer opens the line for a conversation, whose end closes it. The context
+// that the library gives ends already when the conversation begins.
+func (l *line) dialer(conversation context.Context) smtp.DialContextFunc {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(l.server.host, l.server.port))
+		if err != nil {
+			return nil, err
+		}
+		l.Conn, l.left = connection, maxHeard
+		l.free = context.AfterFunc(conversation, func() { connection.Close() })
+		if l.server.security != implicit {
+			return l, nil
+		}
+		secured := tls.Client(l, l.server.tls())
+		return secured, secured.HandshakeContext(ctx)
+	}
+}
+
+// Read reads up to the bound.
+func (l *line) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errTalkative
+	}
+	n, err := l.Conn.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}
+
+// end closes the connection, if there ever was one, and with it whatever the
+// library has left of it.
+func (l *line) end() {
+	if l.Conn != nil {
+		l.free()
+		l.Close()
+	}
+}
+
+// reason says in a few words why a mail was not taken over. The words of a
+// server may hold addresses and are not repeated.
+func reason(ctx context.Context, err error) string {
+	if ctx.Err() != nil || isTimeout(err) {
+		return "the mail server did not answer in time"
+	}
+	var refused *smtp.SendError
+	if errors.As(err, &refused) && refused.ErrorCode() > 0 {
+		return strings.TrimSpace(fmt.Sprintf("the mail server refused the mail: %d %s", refused.ErrorCode(), refused.EnhancedStatusCode()))
+	}
+	var said *textproto.Error
+	if errors.As(err, &said) {
+		return fmt.Sprintf("the mail server refused the conversation: %d", said.Code)
+	}
+	for _, known := range reasons {
+		if known.is(err) {
+			return known.text
+		}
+	}
+	return "the conversation with the mail server failed"
+}
+
+var reasons = []struct {
+	text string
+	is   func(error) bool
+}{
+	{"the name of the mail server was not found", as[*net.DNSError]},
+	{"the certificate of the mail server was refused", as[*tls.CertificateVerificationError]},
+	{"the mail server refused the connection", func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
+	{"the mail server said more than is read", func(err error) bool { return errors.Is(err, errTalkative) }},
+	{"the mail server offers no way to sign in that keeps the password", func(err error) bool { return errors.Is(err, smtp.ErrNoSupportedAuthDiscovered) }},
+	// The library has no error of its own for it.
+	{"the mail server does not offer STARTTLS", func(err error) bool { return strings.Contains(err.Error(), "does not support STARTTLS") }},
+}
+
+func as[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,141 @@
+// Package mail sends one mail to one address through a server that speaks SMTP.
+//
+// It owns the address of that server, how the way to it is protected, the
+// bounds of a conversation and the form of a mail. It does not own what a mail
+// says, nor when it is sent and sent again: a mail counts as sent once the
+// server has taken it over, and whoever did not hear that sends it again under
+// the same Message-ID.
+//
+// It fails with an Invalid *passerelle.Error for a server or a sender that
+// cannot be used, before anything is sent, and otherwise with an error whose
+// text names no address, no password and nothing the server said beyond its
+// status code.
+package mail
+
+import (
+	"crypto/x509"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// The bounds of a conversation with a server.
+const (
+	// Timeout is from dialling to the server's last word.
+	Timeout = 30 * time.Second
+	// maxHeard is how many bytes a server may say.
+	maxHeard = 1 << 20
+)
+
+// Server is a mail server and who mails come from. It is safe for concurrent
+// use.
+type Server struct {
+	host, port string
+	security   security
+	user       *url.Userinfo // nil to send without signing in
+	from       string
+	// Roots are the authorities that may vouch for the server; nil means those
+	// of the system.
+	Roots *x509.CertPool
+	// Timeout bounds a conversation.
+	Timeout time.Duration
+}
+
+// security is how the way to a server is protected.
+type security string
+
+const (
+	// implicit is TLS from the first byte.
+	implicit security = "implicit"
+	// startTLS is TLS after a few words in the open, or no conversation at all.
+	startTLS security = "starttls"
+	// none is for a server on the same machine, and where the operator says so.
+	none security = "none"
+)
+
+// defaultPorts are those of RFC 8314 for whoever hands in mails.
+var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
+
+// schemes are what goes before a server's name, and the protection that follows
+// from it.
+var schemes = map[string]security{"smtp": startTLS, "smtps": implicit}
+
+const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://user:password@mail.example:465"
+
+// NewServer reads the address of a server, smtp://user:password@host:port or
+// smtps://…, and the address that mails come from. The user and the port may be
+// left out. With smtp the server must offer STARTTLS, unless it is on this
+// machine, or the address ends in ?tls=none, with which there must be no
+// password; ?tls=starttls demands it on this machine, too. The error names
+// --smtp-url or --mail-from and repeats neither.
+func NewServer(address, from string) (*Server, error) {
+	if !passerelle.IsEmail(from) {
+		return nil, passerelle.InvalidField("--mail-from", "must be the e-mail address that mails come from, such as passerelle@bank.example")
+	}
+	u, err := url.Parse(address)
+	if err != nil || schemes[u.Scheme] == "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" || u.Opaque != "" {
+		return nil, passerelle.InvalidField("--smtp-url", "%s", urlForm)
+	}
+	s := &Server{host: u.Hostname(), port: u.Port(), user: u.User, from: from, Timeout: Timeout}
+	if s.port == "" {
+		s.port = defaultPorts[u.Scheme]
+	}
+	if !validHost(s.host) || !validPort(s.port) {
+		return nil, passerelle.InvalidField("--smtp-url", "%s", urlForm)
+	}
+	if s.security, err = s.secured(u); err != nil {
+		return nil, err
+	}
+	return s, s.checkUser()
+}
+
+// secured is the protection that an address asks for.
+func (s *Server) secured(u *url.URL) (security, error) {
+	query, err := url.ParseQuery(u.RawQuery)
+	asked := query.Get("tls")
+	delete(query, "tls")
+	choices := map[string]security{"none": none, "starttls": startTLS}
+	switch {
+	case err != nil || len(query) > 0 || asked != "" && (choices[asked] == "" || u.Scheme == "smtps"):
+		return "", passerelle.InvalidField("--smtp-url", "may end in ?tls=none or ?tls=starttls after smtp://, and in nothing else")
+	case asked != "":
+		return choices[asked], nil
+	case u.Scheme == "smtp" && onThisMachine(s.host):
+		return none, nil
+	}
+	return schemes[u.Scheme], nil
+}
+
+// checkUser refuses half a sign-in, and one that everybody on the way could
+// read.
+func (s *Server) checkUser() error {
+	if s.user == nil {
+		return nil
+	}
+	password, _ := s.user.Password()
+	if s.user.Username() == "" || password == "" {
+		return passerelle.InvalidField("--smtp-url", "must name both a user and a password, or neither")
+	}
+	if s.security == none && !onThisMachine(s.host) {
+		return passerelle.InvalidField("--smtp-url", "must not have a password with tls=none: everybody on the way could read it")
+	}
+	return nil
+}
+
+func validHost(host string) bool {
+	return net.ParseIP(host) != nil || passerelle.IsEmail("x@"+host)
+}
+
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+func onThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}

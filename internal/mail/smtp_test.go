@@ -1,0 +1,236 @@
+package mail_test
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// post is a mail server (RFC 5321) that remembers what it was told and answers
+// as a test wants.
+type post struct {
+	t       *testing.T
+	address string
+	// tls is what STARTTLS begins; without it, STARTTLS is not offered.
+	tls *tls.Config
+	// user and password that AUTH PLAIN asks for; none are needed when empty.
+	user, password string
+	// answers replaces the answer to a command, such as RCPT, or "." for the end
+	// of a mail, as often as it has texts.
+	answers map[string][]string
+	// stuck is a command that is never answered.
+	stuck string
+
+	mu   sync.Mutex
+	got  []mailbag
+	said []string
+	ends sync.WaitGroup
+}
+
+// mailbag is a mail as it arrived.
+type mailbag struct {
+	from, to, text string
+	secured        bool
+	signedIn       bool
+}
+
+// open starts the server, with TLS from the first byte when implicit.
+func (p *post) open(t *testing.T, implicit bool) *post {
+	t.Helper()
+	p.t = t
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.address = listener.Addr().String()
+	if implicit {
+		listener = tls.NewListener(listener, p.tls)
+	}
+	p.ends.Go(func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			p.ends.Go(func() { p.converse(connection, implicit) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		p.ends.Wait()
+	})
+	return p
+}
+
+// talk is one connection.
+type talk struct {
+	*post
+	connection net.Conn
+	lines      *bufio.Reader
+	bag        mailbag
+}
+
+func (p *post) converse(connection net.Conn, secured bool) {
+	c := &talk{post: p, connection: connection, lines: bufio.NewReader(connection), bag: mailbag{secured: secured}}
+	defer func() { c.connection.Close() }()
+	c.say(p.answer("greeting", "220 post.example ready"))
+	for {
+		line, err := c.lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		line = strings.TrimRight(line, "\r\n")
+		verb, rest, _ := strings.Cut(line, " ")
+		p.note(line)
+		if verb == p.stuck {
+			io.Copy(io.Discard, c.lines) // until the client leaves
+			return
+		}
+		if !c.obey(strings.ToUpper(verb), rest) {
+			return
+		}
+	}
+}
+
+func (c *talk) obey(verb, rest string) bool {
+	switch verb {
+	case "EHLO":
+		c.say(c.answer(verb, c.extensions()))
+	case "STARTTLS":
+		c.say(c.answer(verb, "220 go on"))
+		secured := tls.Server(c.connection, c.tls)
+		c.connection, c.lines, c.bag.secured = secured, bufio.NewReader(secured), true
+	case "AUTH":
+		word, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
+		c.bag.signedIn = err == nil && string(word) == "\x00"+c.user+"\x00"+c.password
+		if !c.bag.signedIn {
+			c.say("535 5.7.8 wrong password for " + c.user)
+			return true
+		}
+		c.say("235 welcome")
+	case "MAIL":
+		c.bag.from = rest
+		c.say(c.answer(verb, "250 fine"))
+	case "RCPT":
+		c.bag.to = rest
+		c.say(c.answer(verb, "250 fine"))
+	case "DATA":
+		answer := c.answer(verb, "354 go on")
+		c.say(answer)
+		if strings.HasPrefix(answer, "354") {
+			c.take()
+		}
+	case "QUIT":
+		c.say(c.answer(verb, "221 bye"))
+		return false
+	default:
+		c.say(c.answer(verb, "250 fine"))
+	}
+	return true
+}
+
+func (c *talk) extensions() string {
+	offers := []string{"250-post.example", "250-ENHANCEDSTATUSCODES"}
+	if c.tls != nil && !c.bag.secured {
+		offers = append(offers, "250-STARTTLS")
+	}
+	if c.user != "" {
+		offers = append(offers, "250-AUTH PLAIN")
+	}
+	return strings.Join(append(offers, "250 SIZE 100000"), "\r\n")
+}
+
+// take reads a mail up to its end.
+func (c *talk) take() {
+	var text strings.Builder
+	for {
+		line, err := c.lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line == ".\r\n" {
+			break
+		}
+		text.WriteString(strings.TrimPrefix(line, "."))
+	}
+	c.bag.text = text.String()
+	answer := c.answer(".", "250 2.0.0 taken over")
+	if strings.HasPrefix(answer, "250") {
+		c.mu.Lock()
+		c.got = append(c.got, c.bag)
+		c.mu.Unlock()
+	}
+	c.say(answer)
+}
+
+func (c *talk) say(text string) {
+	fmt.Fprintf(c.connection, "%s\r\n", text) // whether the client still listens is its affair
+}
+
+func (p *post) answer(verb, usual string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if others := p.answers[verb]; len(others) > 0 {
+		p.answers[verb] = others[1:]
+		return others[0]
+	}
+	return usual
+}
+
+func (p *post) note(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, line)
+}
+
+// mails are those that arrived so far.
+func (p *post) mails() []mailbag {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]mailbag(nil), p.got...)
+}
+
+// heard are the commands so far.
+func (p *post) heard() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.said...)
+}
+
+// certified makes a certificate for 127.0.0.1 and the authority that vouches
+// for it.
+func certified(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
+}
