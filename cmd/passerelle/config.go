@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -16,12 +16,14 @@ type configCommand struct {
 	Show   configShow   `cmd:"" aliases:"get" help:"Print one key."`
 	Update configUpdate `cmd:"" aliases:"set" help:"Give a key a value."`
 	Delete configDelete `cmd:"" aliases:"unset" help:"Return a key to its default."`
+	Log    configLog    `cmd:"" help:"List the changes of keys, newest first."`
 }
 
 // settingView is a key as it is printed: Value is in effect, Set says whether
 // it was given or is the default.
 type settingView struct {
 	Key     string `json:"key"`
+	Aliases string `json:"aliases,omitempty"`
 	Value   string `json:"value"`
 	Default string `json:"default"`
 	Set     bool   `json:"set"`
@@ -33,7 +35,7 @@ type settingView struct {
 func setting(values settings.Values) func(settings.Key) settingView {
 	return func(k settings.Key) settingView {
 		_, set := values[k.Name]
-		return settingView{k.Name, values.Text(k.Name), k.Default, set, k.Help, k.Unused}
+		return settingView{k.Name, strings.Join(k.Aliases, ", "), values.Text(k.Name), k.Default, set, k.Help, k.Unused}
 	}
 }
 
@@ -46,7 +48,7 @@ func (configList) Run(c *console, g *configCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		return views(settings.Keys(), setting(values)), nil
+		return views(values.Keys(), setting(values)), nil
 	})
 }
 
@@ -56,7 +58,7 @@ type configShow struct {
 
 // Run prints a key.
 func (s *configShow) Run(c *console, g *configCommand) error {
-	return g.changed(c, s.Key, func(desk) error { return nil })
+	return g.changed(c, s.Key, nil)
 }
 
 type configUpdate struct {
@@ -66,9 +68,7 @@ type configUpdate struct {
 
 // Run sets a key. The service notices at the next request.
 func (u *configUpdate) Run(c *console, g *configCommand) error {
-	return g.changed(c, u.Key, func(d desk) error {
-		return settings.Set(c.ctx, d.db, d.domain.ID, map[string]string{u.Key: u.Value}, time.Now())
-	})
+	return g.changed(c, u.Key, map[string]*string{u.Key: &u.Value})
 }
 
 type configDelete struct {
@@ -77,28 +77,64 @@ type configDelete struct {
 
 // Run makes the default the value of the key.
 func (r *configDelete) Run(c *console, g *configCommand) error {
-	return g.changed(c, r.Key, func(d desk) error {
-		return d.db.Write(c.ctx, func(tx *store.Tx) error {
-			tx.DeleteSetting(d.domain.ID, r.Key)
-			return nil
-		})
-	})
+	return g.changed(c, r.Key, map[string]*string{r.Key: nil})
 }
 
-// changed makes a change to a key that exists and shows the key afterwards.
-func (g *configCommand) changed(c *console, name string, change func(desk) error) error {
-	i := slices.IndexFunc(settings.Keys(), func(k settings.Key) bool { return k.Name == name })
-	if i < 0 {
+// changed makes changes to a key that exists, if there are any, and shows the
+// key afterwards.
+func (g *configCommand) changed(c *console, name string, changes map[string]*string) error {
+	key, known := settings.Find(name)
+	if !known {
 		return passerelle.InvalidField(name, "is not a configuration key; passerelle config list has them all")
 	}
 	return g.at(c, func(d desk) (any, error) {
-		if err := change(d); err != nil {
-			return nil, fmt.Errorf("change %s: %w", name, err)
+		if err := settings.Change(c.ctx, d.db, d.domain.ID, changes, settings.ByCommand, d.domain.Clock.Now(time.Now())); err != nil {
+			return nil, err
 		}
 		values, err := settings.Load(c.ctx, &d.db.Reader, d.domain.ID)
 		if err != nil {
 			return nil, err
 		}
-		return setting(values)(settings.Keys()[i]), nil
+		return setting(values)(key), nil
 	})
+}
+
+type configLog struct {
+	Search string `placeholder:"TEXT" help:"Only keys whose name contains the text."`
+	Limit  int    `default:"100" placeholder:"N" help:"Changes at most, up to 1000."`
+}
+
+// settingChangeView is a change as it is printed.
+type settingChangeView struct {
+	ID       int64   `json:"id"`
+	Key      string  `json:"key"`
+	Type     string  `json:"type"`
+	Previous *string `json:"previous_value,omitempty"`
+	New      *string `json:"new_value,omitempty"`
+	By       string  `json:"changed_by"`
+	At       string  `json:"timestamp"`
+}
+
+// Run lists changes, whoever made them.
+func (l *configLog) Run(c *console, g *configCommand) error {
+	if err := checkLimit(l.Limit); err != nil {
+		return err
+	}
+	return g.at(c, func(d desk) (any, error) {
+		filter := store.SettingChanges{Domain: d.domain.ID, Name: l.Search, Keys: settings.Matching(l.Search)}
+		all, err := d.db.SettingChanges(c.ctx, filter, store.Window{Limit: l.Limit})
+		if err != nil {
+			return nil, fmt.Errorf("list the changes: %w", err)
+		}
+		return views(all, func(s store.SettingChange) settingChangeView {
+			return settingChangeView{s.ID, s.Key, s.Type, s.Previous, s.New, s.By, d.moment(&s.At)}
+		}), nil
+	})
+}
+
+func checkLimit(limit int) error {
+	if limit < 1 || limit > 1000 {
+		return passerelle.InvalidField("--limit", "must be from 1 to 1000")
+	}
+	return nil
 }

@@ -255,6 +255,10 @@ func (e *endpoint) body(s *schemas) *content {
 
 // bodies describes what can come as JSON, and what of it can come in a form.
 func (s *schemas) bodies(e *endpoint) (whole, flat *schema) {
+	if field := e.plan.body.find(wholeBody); field != nil {
+		whole = s.input(field)
+		return whole, whole
+	}
 	if len(e.plan.variants) == 0 {
 		whole = s.component(e.route.Endpoint.in, func() *schema { return s.inputs(e.plan.body) })
 		if e.plan.body.flat() {

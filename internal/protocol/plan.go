@@ -24,6 +24,8 @@ import (
 // An embedded struct lends its fields; when it has a settle method (Page,
 // DateRange, Expand, Sensitive) that runs after everything is bound.
 //
+// A body whose keys are not known beforehand has the one field "*", a map.
+//
 // A body that is one of several has a field for each, which is a pointer to a
 // struct of body fields with the tag variant and a name for the document; see
 // variant.go.
@@ -95,8 +97,14 @@ func newPlan(in reflect.Type) *plan {
 	if len(p.variants) > 0 && len(p.body.list) > 0 {
 		panic(fmt.Sprintf("protocol: input %s has a body besides its variants", in))
 	}
+	if p.body.find(wholeBody) != nil && (len(p.body.list) > 1 || p.body.list[0].typ.Kind() != reflect.Map) {
+		panic(fmt.Sprintf("protocol: input %s has a field %q that is not the whole body", in, wholeBody))
+	}
 	return p
 }
+
+// wholeBody is the name of a field that takes every key of a body.
+const wholeBody = "*"
 
 func (p *plan) collect(in reflect.Type, at []int) {
 	for i := range in.NumField() {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 )
@@ -113,6 +114,55 @@ func (r *Reference) readNode(at *path, n *node) error {
 	return nil
 }
 
+// Object is a JSON object that is passed on: its members as they came, in their
+// order, with the digits of its numbers. An absent or null one is nil.
+type Object []byte
+
+func (o *Object) readNode(at *path, n *node) error {
+	switch n.shape {
+	case null:
+		return nil
+	case object:
+		*o = n.render(nil)
+		return nil
+	}
+	return at.wrong("an object", n)
+}
+
+// render writes a node as JSON.
+func (n *node) render(out []byte) []byte {
+	switch n.shape {
+	case object, list:
+		return n.renderItems(out)
+	case text, loose:
+		return quoted(out, n.text)
+	}
+	return append(out, n.text...)
+}
+
+func (n *node) renderItems(out []byte) []byte {
+	brackets := map[shape]string{object: "{}", list: "[]"}[n.shape]
+	out = append(out, brackets[0])
+	for i := range n.nodes {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if n.shape == object {
+			out = append(quoted(out, n.nodes[i].name), ':')
+		}
+		out = n.nodes[i].render(out)
+	}
+	return append(out, brackets[1])
+}
+
+func quoted(out []byte, s string) []byte {
+	raw, err := encode(s)
+	if err != nil {
+		panic(fmt.Sprintf("protocol: a string cannot be written as JSON: %s", err))
+	}
+	return append(out, raw...)
+}
+
 func (*Number) schema() *schema {
 	return &schema{Type: []string{"number", "string"}, Description: "decimal, as a number or as a string; read exactly"}
 }
@@ -126,6 +176,10 @@ func (o *Nullable[T]) schema() *schema {
 		return &schema{Type: []string{"integer", "null"}}
 	}
 	return &schema{Type: []string{"string", "null"}}
+}
+
+func (*Object) schema() *schema {
+	return &schema{Type: []string{"object", "null"}}
 }
 
 func (*Reference) schema() *schema {

@@ -1,10 +1,11 @@
 // Package settings is the catalogue of configuration keys of a domain: each
 // key's type, default and help, and the typed reading of its value.
 //
-// It owns which keys exist and which values they take; a value that a key
-// cannot have is refused when it is written, so that readers need not doubt
-// it. It does not own flags of the program, and it keeps nothing in memory:
-// a value changed by another process is seen by the next reader.
+// It owns which keys exist, under which names, and which values they take; a
+// value that a key cannot have is refused when it is written, so that readers
+// need not doubt it. Every change is on record with who made it. It does not own
+// flags of the program, and it keeps nothing in memory: a value changed by
+// another process is seen by the next reader.
 //
 // It fails with an Invalid *passerelle.Error for an unknown key or a bad
 // value, and with the store's error when the database does not answer.
@@ -25,7 +26,9 @@ import (
 
 // Key is one configuration key. Values are text; booleans are "0" and "1".
 type Key struct {
-	Name    string
+	Name string
+	// Aliases are other names of the same value, in programs of this API family.
+	Aliases []string
 	Default string
 	Help    string
 	// Unused keys are known to programs of this API family and stored for
@@ -34,51 +37,41 @@ type Key struct {
 	check  func(value string) string // what would be right, "" when it is
 }
 
-// The keys that have an effect.
-const (
-	Timezone          = "api.timezone"
-	MaxAmount         = "payment.max_amount"
-	PeriodicEnabled   = "payment.periodic.enabled"
-	PlainFields       = "payment.allow_plain_fields"
-	AutoConfirmation  = "payment.auto_confirmation"
-	ExpireDays        = "payment.manual_expire_time_days"
-	FlushInterval     = "webhooks.flush_interval_seconds"
-	DeliveryTimeout   = "webhooks.timeout_seconds"
-	SignatureAliases  = "webhooks.signature.aliases"
-	ServiceTokenLife  = "auth.scoped_token_expire"
-	maxSettingLength  = 4096
-	maxTimeoutSeconds = 300
-)
-
-var catalogue = []Key{
-	{Name: Timezone, Default: "UTC", Help: "IANA time zone in which dates and times are written and read.", check: zone},
-	{Name: ServiceTokenLife, Default: "30", Help: "Minutes a service token is valid.", check: whole(1, 1440)},
-	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
-	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
-	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},
-	{Name: AutoConfirmation, Default: "1", Help: "Whether banks execute payments without waiting for the client to confirm them.", check: boolean},
-	{Name: ExpireDays, Default: "30", Help: "Days after which a payment without a definitive status expires; 0 for never.", check: whole(0, 36500)},
-	{Name: FlushInterval, Default: "60", Help: "Seconds between two runs of the flusher for a webhook that failed.", check: whole(1, 86400)},
-	{Name: DeliveryTimeout, Default: "10", Help: "Seconds a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},
-	{Name: SignatureAliases, Default: "BI", Help: "Further prefixes, separated by commas, under which signature headers are repeated.", check: prefixes},
-}
-
 // Keys lists the catalogue, by name.
 func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func find(name string) (Key, bool) {
-	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name })
-	if i < 0 {
-		return Key{}, false
+// Find is the key of a name or an alias. A name of one of the families whose
+// keys are not known one by one is a key that is not used here.
+func Find(name string) (Key, bool) {
+	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
+	if i >= 0 {
+		return catalogue[i], true
 	}
-	return catalogue[i], true
+	return familiar(name)
+}
+
+// Matching names the keys of the catalogue of which a name contains the text,
+// without regard to case. An empty text is in all names.
+func Matching(text string) []string {
+	var names []string
+	for _, key := range Keys() {
+		if key.matches(text) {
+			names = append(names, key.Name)
+		}
+	}
+	return names
+}
+
+func (k Key) matches(text string) bool {
+	contains := func(name string) bool { return strings.Contains(name, strings.ToLower(text)) }
+	return contains(k.Name) || slices.ContainsFunc(k.Aliases, contains)
 }
 
 // Check reports whether the key exists and may have the value.
 func Check(name, value string) error {
-	key, known := find(name)
+	key, known := Find(name)
 	if !known {
 		return passerelle.InvalidField(name, "is not a configuration key")
 	}
@@ -91,22 +84,104 @@ func Check(name, value string) error {
 	return nil
 }
 
-// Set stores values, all or none, after checking them. Their order is fixed: of
-// several errors it is always the same that is told, and two writers never wait
-// for each other's rows.
+// Set gives keys values on behalf of a command; see [Change].
 func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values map[string]string, now time.Time) error {
-	names := slices.Sorted(maps.Keys(values))
-	for _, name := range names {
-		if err := Check(name, values[name]); err != nil {
-			return err
-		}
+	changes := make(map[string]*string, len(values))
+	for name, value := range values {
+		changes[name] = &value
 	}
-	return db.Write(ctx, func(tx *store.Tx) error {
-		for _, name := range names {
-			tx.SetSetting(domain, name, values[name], now)
+	return Change(ctx, db, domain, changes, ByCommand, now)
+}
+
+// ByCommand is who changes keys from the command line.
+const ByCommand = "command"
+
+// Change gives keys values, or with nil returns them to their defaults: all or
+// none, after checking them. Names may be aliases; two names of one key must
+// agree. The record of each change says by whom it was made. The order of
+// changes is fixed: of several errors it is always the same that is told, and
+// two writers never wait for each other's rows.
+func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time) error {
+	wanted, err := canonical(changes)
+	if err != nil {
+		return err
+	}
+	if err := hasRoom(ctx, db, domain, wanted); err != nil {
+		return err
+	}
+	err = db.Write(ctx, func(tx *store.Tx) error {
+		if len(wanted) > 0 {
+			tx.HoldSettings(domain)
+		}
+		for _, name := range slices.Sorted(maps.Keys(wanted)) {
+			if value := wanted[name]; value != nil {
+				tx.SetSetting(domain, name, *value, by, now)
+			} else {
+				tx.DeleteSetting(domain, name, by, now)
+			}
 		}
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("change settings of domain %d: %w", domain, err)
+	}
+	return nil
+}
+
+// canonical checks changes and gives them the names under which values are
+// stored.
+func canonical(changes map[string]*string) (map[string]*string, error) {
+	wanted := make(map[string]*string, len(changes))
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		value := changes[name]
+		key, known := Find(name)
+		if value != nil || !known {
+			if err := Check(name, deref(value)); err != nil {
+				return nil, err
+			}
+		}
+		other, given := wanted[key.Name]
+		if given && (other == nil) != (value == nil) || given && deref(other) != deref(value) {
+			return nil, passerelle.InvalidField(name, "has one value here and another under another name of the key")
+		}
+		wanted[key.Name] = value
+	}
+	return wanted, nil
+}
+
+func deref(value *string) string {
+	if value == nil {
+		return ""
+	}
+	return *value
+}
+
+// hasRoom refuses more keys of families than a domain may have: their names are
+// the client's.
+func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
+	isFamiliar := func(name string) bool { return !slices.ContainsFunc(catalogue, func(k Key) bool { return k.Name == name }) }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), isFamiliar) {
+		return nil
+	}
+	values, err := Load(ctx, &db.Reader, domain)
+	if err != nil {
+		return err
+	}
+	taken := 0
+	for name := range values {
+		if _, changed := wanted[name]; !changed && isFamiliar(name) {
+			taken++
+		}
+	}
+	for name, value := range wanted {
+		if value != nil && isFamiliar(name) {
+			taken++
+		}
+	}
+	if taken > maxFamiliar {
+		return passerelle.Conflicting("The domain would have more than %d keys that have no effect here; remove some first.", maxFamiliar)
+	}
+	return nil
 }
 
 // Values are the settings of one domain at one moment.
@@ -121,13 +196,42 @@ func Load(ctx context.Context, r *store.Reader, domain passerelle.DomainID) (Val
 	return values, nil
 }
 
-// Text is the value of a key, or its default.
+// Text is the value of a key, or its default. The name may be an alias.
 func (v Values) Text(name string) string {
 	if value, set := v[name]; set {
 		return value
 	}
-	key, _ := find(name)
+	key, _ := Find(name)
+	if value, set := v[key.Name]; set {
+		return value
+	}
 	return key.Default
+}
+
+// Keys lists the catalogue and what the domain has set besides, by name.
+func (v Values) Keys() []Key {
+	keys := Keys()
+	for name := range v {
+		if key, isFamiliar := familiar(name); isFamiliar {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
+	return keys
+}
+
+// Flat is the value of every key under each of its names that contains the
+// text, without regard to case.
+func (v Values) Flat(search string) map[string]string {
+	flat := map[string]string{}
+	for _, key := range v.Keys() {
+		for _, name := range append([]string{key.Name}, key.Aliases...) {
+			if strings.Contains(name, strings.ToLower(search)) {
+				flat[name] = v.Text(key.Name)
+			}
+		}
+	}
+	return flat
 }
 
 // On reports whether a boolean key is "1".
@@ -137,7 +241,7 @@ func (v Values) On(name string) bool { return v.Text(name) == "1" }
 func (v Values) Int(name string) int64 {
 	n, err := strconv.ParseInt(v.Text(name), 10, 64)
 	if err != nil {
-		key, _ := find(name)
+		key, _ := Find(name)
 		n, _ = strconv.ParseInt(key.Default, 10, 64)
 	}
 	return n
@@ -160,45 +264,4 @@ func (v Values) List(name string) []string { return words(v.Text(name)) }
 
 func words(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-func boolean(value string) string {
-	if value == "0" || value == "1" {
-		return ""
-	}
-	return `"0" or "1"`
-}
-
-func whole(low, high int64) func(string) string {
-	return func(value string) string {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < low || n > high {
-			return fmt.Sprintf("a whole number from %d to %d", low, high)
-		}
-		return ""
-	}
-}
-
-func amount(value string) string {
-	_, err := passerelle.ParseMoney("amount", value, "JPY")
-	if err != nil || strings.HasPrefix(value, "-") {
-		return "a whole amount, or 0 for none"
-	}
-	return ""
-}
-
-func zone(value string) string {
-	if _, err := time.LoadLocation(value); err != nil || value == "" || value == "Local" {
-		return "an IANA time zone such as Europe/Paris"
-	}
-	return ""
-}
-
-func prefixes(value string) string {
-	for _, word := range words(value) {
-		if len(word) > 32 || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-			return "words of letters, digits and hyphens, separated by commas"
-		}
-	}
-	return ""
 }

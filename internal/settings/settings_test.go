@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -50,9 +51,19 @@ func TestCheck(t *testing.T) {
 		settings.FlushInterval:    {[]string{"1", "86400"}, []string{"0", "86401", "1m"}},
 		settings.DeliveryTimeout:  {[]string{"1", "300"}, []string{"0", "301"}},
 		settings.SignatureAliases: {[]string{"", "BI", "BI,My-Prefix", "BI, X"}, []string{"B:I", "é", "BI\r\nX", strings.Repeat("x", 33), strings.Repeat("x,", 2049)}},
+		settings.Systematic:       {[]string{"", "0", "1"}, []string{"2", "true"}},
+		settings.CallbackGrace:    {[]string{"0", "5", "1440"}, []string{"", "-1", "1441", "05"}},
+		settings.Compression:      {[]string{"0", "1"}, []string{"", "gzip"}},
+		settings.AlertsFrequency:  {[]string{"1", "0.5", "0.01", "365"}, []string{"", "0", "-1", "1e1", "366", "NaN", "Inf", "0x1", "1_0", "1 "}},
+		settings.RetentionDays:    {[]string{"1", "90", "3650"}, []string{"", "0", "3651", "-1", "90.0", "+90"}},
+		settings.ManagerEmail:     {[]string{"", "ops@bank.example"}, []string{"ops", "Ops <ops@bank.example>", "a@b.example, c@d.example", "a@b.example\r\nBcc: c@d.example", strings.Repeat("a", 250) + "@b.example"}},
+		"api.allowed_origins":     {[]string{"", "https://shop.example", "https://a.example,http://localhost:3000"}, []string{"*", "shop.example", "https://a.example/", "https://u@a.example", "ftp://a.example"}},
 	}
 	for _, key := range settings.Keys() {
 		test, tested := tests[key.Name]
+		if key.Unused && !tested {
+			test, tested = struct{ good, bad []string }{[]string{"", "anything é"}, []string{"\x00", strings.Repeat("x", 4097)}}, true
+		}
 		if !tested || key.Help == "" {
 			t.Errorf("%s has no cases here, or no help", key.Name)
 		}
@@ -84,6 +95,28 @@ func TestKeysAreSorted(t *testing.T) {
 	}
 	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
 		t.Errorf("keys %q", names)
+	}
+}
+
+func TestNamesOfKeys(t *testing.T) {
+	for name, want := range map[string]string{
+		"biapi.manager.email": settings.ManagerEmail, "biapi.allowed_origins": "api.allowed_origins", "webhooks.compressions.enabled": settings.Compression,
+		settings.Compression: settings.Compression, "cat.enabled": "cat.enabled", "mails.reset_password.sender_2": "mails.reset_password.sender_2",
+	} {
+		if key, known := settings.Find(name); !known || key.Name != want {
+			t.Errorf("%s is %q, %v", name, key.Name, known)
+		}
+	}
+	for _, name := range []string{"", "cat", "cat.", "cat..x", "cat.x.", "cat.X", "cat.é", "cats.x", "cat." + strings.Repeat("x", 97), "webhooks.compression", "Api.timezone", "api.timezone "} {
+		if key, known := settings.Find(name); known {
+			t.Errorf("%q is %q", name, key.Name)
+		}
+	}
+	if got := settings.Matching("Manager"); !slices.Equal(got, []string{settings.ManagerEmail}) {
+		t.Errorf("keys with manager: %q", got)
+	}
+	if len(settings.Matching("")) != len(settings.Keys()) || settings.Matching("no such thing") != nil {
+		t.Error("an empty text is in all names, another one in none")
 	}
 }
 
@@ -123,6 +156,71 @@ func TestSetAndLoad(t *testing.T) {
 	}
 	if at := now.In(v.Location()).Format(time.DateTime); at != "2026-11-21 16:04:05" {
 		t.Errorf("in Paris it is %s", at)
+	}
+}
+
+func pointer(s string) *string { return &s }
+
+// TestChange follows one key through its names, and reads who did what.
+func TestChange(t *testing.T) {
+	db, domain := open(t)
+	change := func(by string, changes map[string]*string) {
+		t.Helper()
+		if err := settings.Change(t.Context(), db, domain, changes, by, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("token 1", map[string]*string{"biapi.manager.email": pointer("a@b.example"), settings.ManagerEmail: pointer("a@b.example")})
+	change("token 2", map[string]*string{settings.ManagerEmail: pointer("c@d.example"), "cat.enabled": pointer("1")})
+	change("token 3", map[string]*string{settings.ManagerEmail: pointer("c@d.example"), settings.Timezone: nil})
+	values, err := settings.Load(t.Context(), &db.Reader, domain)
+	if err != nil || values.Text("biapi.manager.email") != "c@d.example" {
+		t.Errorf("values %v, %v", values, err)
+	}
+	change("command", map[string]*string{"biapi.manager.email": nil, settings.ManagerEmail: nil})
+	wantInvalid(t, settings.Change(t.Context(), db, domain, map[string]*string{"biapi.manager.email": pointer("x@y.example"), settings.ManagerEmail: nil}, "x", now), settings.ManagerEmail)
+	wantInvalid(t, settings.Change(t.Context(), db, domain, map[string]*string{"no.such.key": nil}, "x", now), "no.such.key")
+	record, err := db.SettingChanges(t.Context(), store.SettingChanges{Domain: domain}, store.Window{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range record {
+		got = append(got, fmt.Sprint(c.By, " ", c.Type, " ", c.Key, " ", shown(c.Previous), " ", shown(c.New)))
+	}
+	want := []string{
+		"command delete svc.manager.email c@d.example -", "token 2 update svc.manager.email a@b.example c@d.example",
+		"token 2 add cat.enabled - 1", "token 1 add svc.manager.email - a@b.example",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func shown(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}
+
+// TestFamiliesAreBounded: the names of keys that are not known one by one are
+// the client's, and so might be their number.
+func TestFamiliesAreBounded(t *testing.T) {
+	db, domain := open(t)
+	many := map[string]*string{}
+	for i := range 200 {
+		many[fmt.Sprint("cat.", i)] = pointer("1")
+	}
+	if err := settings.Change(t.Context(), db, domain, many, "x", now); err != nil {
+		t.Fatal(err)
+	}
+	err := settings.Change(t.Context(), db, domain, map[string]*string{"stet.one": pointer("1")}, "x", now)
+	if !errors.Is(err, passerelle.Conflict) {
+		t.Errorf("one more: %v", err)
+	}
+	if err := settings.Change(t.Context(), db, domain, map[string]*string{"stet.one": pointer("1"), "cat.7": nil}, "x", now); err != nil {
+		t.Errorf("one in place of another: %v", err)
 	}
 }
 

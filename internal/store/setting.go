@@ -24,14 +24,91 @@ func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[
 	return values, nil
 }
 
-// SetSetting stores a configuration value.
-func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value string, now time.Time) {
+// HoldSettings lets one unit at a time change the settings of a domain, so that
+// the record of each change begins where the one before ended.
+func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
+	tx.exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
+}
+
+// SetSetting stores a configuration value, and on record who changed it from
+// what. A value that is stored already is no change.
+func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now time.Time) {
+	tx.exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT), CASE WHEN previous.value IS NULL THEN 'add' ELSE 'update' END,
+			CAST($4 AS TEXT), CAST($5 AS BIGINT)
+		FROM (SELECT MAX(value) AS value FROM setting WHERE domain_id = $1 AND key = $2) AS previous
+		WHERE previous.value IS NULL OR previous.value <> $3`,
+		int64(domain), key, value, by, micros(now))
 	tx.exec(`INSERT INTO setting (domain_id, key, value, updated) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (domain_id, key) DO UPDATE SET value = excluded.value, updated = excluded.updated`,
 		int64(domain), key, value, micros(now))
 }
 
-// DeleteSetting returns a key to its default.
-func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key string) {
+// DeleteSetting returns a key to its default, and puts on record who did so. A
+// key that has its default is left alone.
+func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
+	tx.exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
+		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
+		by, micros(now), int64(domain), key)
 	tx.exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }
+
+// SettingChange is one change of a configuration value. Previous is nil for a
+// key that had its default, New for one that returned to it.
+type SettingChange struct {
+	ID            int64
+	Key           string
+	Previous, New *string
+	Type          string // "add", "update" or "delete"
+	By            string
+	At            time.Time
+}
+
+// SettingChanges selects changes of one domain. The zero value of every other
+// field selects nothing away.
+type SettingChanges struct {
+	Domain passerelle.DomainID
+	// Name is a text that the key contains, unless it is one of Keys.
+	Name string
+	Keys []string
+	Type string
+	// From is inclusive, Until exclusive.
+	From, Until time.Time
+}
+
+func (f SettingChanges) selection() selection {
+	s := selection{from: "setting_change", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}}
+	s = s.during("at", f.From, f.Until)
+	if f.Type != "" {
+		s = s.and("type = $%d", f.Type)
+	}
+	if f.Name != "" {
+		s = s.either("key LIKE $%d ESCAPE '!'", containing(f.Name), "key", f.Keys)
+	}
+	return s
+}
+
+// SettingChanges reads a window of the record, the newest first. Positions are
+// the instant and the id.
+func (r *Reader) SettingChanges(ctx context.Context, f SettingChanges, w Window) ([]SettingChange, error) {
+	sql, args := f.selection().newest(`id, key, previous_value, new_value, type, changed_by, at`, "at", "id", w)
+	return collect(ctx, r, scanSettingChange, sql, args...)
+}
+
+// CountSettingChanges is the exact number of changes that a filter selects.
+func (r *Reader) CountSettingChanges(ctx context.Context, f SettingChanges) (int64, error) {
+	return r.countOf(ctx, f.selection())
+}
+
+func scanSettingChange(row scanner) (SettingChange, error) {
+	var (
+		c  SettingChange
+		at int64
+	)
+	err := row.Scan(&c.ID, &c.Key, &c.Previous, &c.New, &c.Type, &c.By, &at)
+	c.At = instant(at)
+	return c, err
+}
+
+// Place is the position of a change in the list.
+func (c SettingChange) Place() []any { return []any{micros(c.At), c.ID} }

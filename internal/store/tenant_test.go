@@ -84,8 +84,9 @@ func TestClientComesBack(t *testing.T) {
 		}
 		got, err := s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
-		c.Name, c.SecretHash, c.RedirectURIs = "other", []byte("new"), []string{}
-		s.write(func(tx *Tx) error { tx.UpdateClient(c); return nil })
+		c.Name, c.SecretHash, c.RedirectURIs, c.Config = "other", []byte("new"), []string{}, map[string]string{"a": "é"}
+		c.Look = Look{"#0a0B0c", "#ffffff", "text", "about banks", "about providers", true}
+		s.write(func(tx *Tx) error { return tx.UpdateClient(c) })
 		got, err = s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
 		all, err := s.db.Clients(t.Context(), s.domain)
@@ -100,7 +101,7 @@ func TestClientOfAnotherDomain(t *testing.T) {
 		got, err := s.db.Client(t.Context(), s.domain, s.alien)
 		wantNotFound(t, got, err)
 		foreign := Client{ID: s.alien, Domain: s.domain, Name: "taken over", SecretHash: []byte("x")}
-		wantError(t, s.try(func(tx *Tx) error { tx.UpdateClient(foreign); return nil }), ErrNotFound)
+		wantError(t, s.try(func(tx *Tx) error { return tx.UpdateClient(foreign) }), ErrNotFound)
 		wantError(t, s.try(func(tx *Tx) error { tx.DeleteClient(s.domain, s.alien, now); return nil }), ErrNotFound)
 	})
 }
@@ -120,8 +121,7 @@ func TestDeletedClient(t *testing.T) {
 		all, err := s.db.Clients(t.Context(), s.domain)
 		wantSame(t, nil, all, err)
 		wantError(t, s.try(func(tx *Tx) error {
-			tx.UpdateClient(Client{ID: s.client, Domain: s.domain, SecretHash: []byte{1}})
-			return nil
+			return tx.UpdateClient(Client{ID: s.client, Domain: s.domain, SecretHash: []byte{1}})
 		}), ErrNotFound)
 		mine.Revoked = new(now)
 		s.wantToken(mine)
@@ -147,8 +147,9 @@ func TestTokenComesBack(t *testing.T) {
 		expires := now.Add(time.Hour)
 		for _, token := range []Token{
 			{Domain: s.domain, Kind: "config", Hash: []byte("a"), Scopes: "config", Created: now},
+			{Domain: s.domain, Client: s.client, Kind: "code", Hash: []byte("d"), User: s.user(false).ID, Single: true, Created: now},
 			{Domain: s.domain, Client: s.client, Kind: "payment", Hash: []byte("b"), Scopes: "x y", Payment: 7, Created: now, Expires: &expires},
-			{Domain: s.other, Client: s.alien, Kind: "user", Hash: []byte("c"), User: 3, Created: now},
+			{Domain: s.other, Client: s.alien, Kind: "service", Hash: []byte("c"), Created: now},
 		} {
 			s.write(func(tx *Tx) error { return tx.CreateToken(&token) })
 			s.wantToken(token)
@@ -220,17 +221,17 @@ func TestExpiredTokensArePurged(t *testing.T) {
 func TestSettingsComeBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.write(func(tx *Tx) error {
-			tx.SetSetting(s.domain, "a", "1", now)
-			tx.SetSetting(s.domain, "a", "é", now)
-			tx.SetSetting(s.domain, "b", "", now)
-			tx.SetSetting(s.other, "a", "other", now)
+			tx.SetSetting(s.domain, "a", "1", "command", now)
+			tx.SetSetting(s.domain, "a", "é", "command", now)
+			tx.SetSetting(s.domain, "b", "", "command", now)
+			tx.SetSetting(s.other, "a", "other", "command", now)
 			return nil
 		})
 		got, err := s.db.Settings(t.Context(), s.domain)
 		wantSame(t, map[string]string{"a": "é", "b": ""}, got, err)
 		s.write(func(tx *Tx) error {
-			tx.DeleteSetting(s.domain, "a")
-			tx.DeleteSetting(s.domain, "never set")
+			tx.DeleteSetting(s.domain, "a", "command", now)
+			tx.DeleteSetting(s.domain, "never set", "command", now)
 			return nil
 		})
 		got, err = s.db.Settings(t.Context(), s.domain)

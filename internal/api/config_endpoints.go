@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+type searchInput struct {
+	Search string `query:"search" max:"100" doc:"only keys whose name contains this text"`
+}
+
+type changeConfigInput struct {
+	searchInput
+	Values map[string]protocol.Nullable[string] `body:"*" doc:"values by key; null returns a key to its default"`
+}
+
+func (s *Service) readConfig(ctx context.Context, c *protocol.Caller, in searchInput) (map[string]string, error) {
+	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	return values.Flat(in.Search), err
+}
+
+func (s *Service) changeConfig(ctx context.Context, c *protocol.Caller, in changeConfigInput) (map[string]string, error) {
+	changes := make(map[string]*string, len(in.Values))
+	for name, value := range in.Values {
+		changes[name] = &value.Value
+		if value.Null {
+			changes[name] = nil
+		}
+	}
+	if err := settings.Change(ctx, s.DB, c.Domain.ID, changes, changedBy(c), c.Now); err != nil {
+		return nil, err
+	}
+	return s.readConfig(ctx, c, in.searchInput)
+}
+
+// changedBy names a caller in records of changes.
+func changedBy(c *protocol.Caller) string { return fmt.Sprintf("token %d", c.Token) }
+
+type configLogsInput struct {
+	protocol.Page
+	protocol.DateRange
+	searchInput
+	Type string `query:"type" enum:"add,update,delete" doc:"only changes of this type"`
+}
+
+type configLogOutput struct {
+	ID       int64   `json:"id"`
+	Key      string  `json:"key"`
+	Previous *string `json:"previous_value" doc:"null when the key had its default"`
+	New      *string `json:"new_value" doc:"null when the key returned to its default"`
+	Type     string  `json:"type" enum:"add,update,delete"`
+	At       string  `json:"timestamp"`
+	By       string  `json:"changed_by" doc:"the token by its id, or the command line"`
+}
+
+type configLogsOutput struct {
+	Logs []configLogOutput `json:"configlogs"`
+	protocol.Listing
+}
+
+func (s *Service) configLogs(ctx context.Context, c *protocol.Caller, in configLogsInput) (configLogsOutput, error) {
+	filter := store.SettingChanges{
+		Domain: c.Domain.ID, Name: in.Search, Keys: settings.Matching(in.Search), Type: in.Type, From: in.From(), Until: in.Until(),
+	}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.SettingChange, error) {
+			return s.DB.SettingChanges(ctx, filter, window(w))
+		},
+		func(change store.SettingChange) protocol.Position { return change.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountSettingChanges(ctx, filter) })
+	out := configLogsOutput{Logs: make([]configLogOutput, len(rows)), Listing: listing}
+	for i, change := range rows {
+		out.Logs[i] = configLogOutput{
+			ID: change.ID, Key: change.Key, Previous: change.Previous, New: change.New, Type: change.Type,
+			At: passerelle.FormatDateTime(change.At, c.Location), By: change.By,
+		}
+	}
+	return out, err
+}
+
+// window is the part of a list that has one order.
+func window(w protocol.Window) store.Window {
+	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
+}

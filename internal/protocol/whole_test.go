@@ -1,0 +1,81 @@
+package protocol_test
+
+import (
+	"context"
+	"testing"
+
+	"passerelle/internal/protocol"
+)
+
+type anyKeys struct {
+	Values map[string]protocol.Nullable[string] `body:"*"`
+}
+
+func anything(_ context.Context, _ *protocol.Caller, in anyKeys) (map[string]string, error) {
+	out := map[string]string{}
+	for name, value := range in.Values {
+		out[name] = value.Value
+		if value.Null {
+			out[name] = "(null)"
+		}
+	}
+	return out, nil
+}
+
+type passedOn struct {
+	Data protocol.Object `body:"data"`
+}
+
+func passed(_ context.Context, _ *protocol.Caller, in passedOn) (protocol.Document, error) {
+	if in.Data == nil {
+		return protocol.Document(`"none"`), nil
+	}
+	return protocol.Document(in.Data), nil
+}
+
+// A body whose keys nobody declared is taken as it is.
+func TestBodiesOfAnyKeys(t *testing.T) {
+	s := newService(t)
+	to := func(body string) call {
+		return call{method: "POST", url: "/2.0/anything", token: "second", body: body, contentType: "application/json"}
+	}
+	for name, test := range map[string]struct {
+		call call
+		want outcome
+	}{
+		"none":         {to(""), outcome{status: 200, body: `{}`}},
+		"some":         {to(`{"a.b":"1","A.B":"2","c":null,"":"x"}`), outcome{status: 200, body: `{"":"x","A.B":"2","a.b":"1","c":"(null)"}`}},
+		"strict":       {to(`{"a":"1"}`).strict(), outcome{status: 200, body: `{"a":"1"}`}},
+		"a form":       {to("a.b=1&c=null").as(formType), outcome{status: 200, body: `{"a.b":"1","c":"(null)"}`}},
+		"a query":      {to(`{"a":"1"}`).with("b=2"), outcome{status: 200, body: `{"a":"1"}`}},
+		"a number":     {to(`{"a":1}`), invalid("a: must be a string, not a number")},
+		"an object":    {to(`{"a":{}}`), invalid("a: must be a string, not an object")},
+		"an array":     {to(`[]`), invalid("body: must be an object, not an array")},
+		"a key, twice": {to(`{"a":"1","a":"1"}`), invalid("a: given twice")},
+	} {
+		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
+	}
+}
+
+// An object that is passed on keeps order, digits and text.
+func TestObjectsPassedOn(t *testing.T) {
+	s := newService(t)
+	to := func(body string) call {
+		return call{method: "POST", url: "/2.0/passed", token: "second", body: body, contentType: "application/json"}
+	}
+	const object = `{"z":1.50,"a":[true,null,-0,1e400,{}],"é\"<":"\u2028\n</"}`
+	for name, test := range map[string]struct {
+		call call
+		want outcome
+	}{
+		"none":      {to(`{}`), outcome{status: 200, body: `"none"`}},
+		"null":      {to(`{"data":null}`), outcome{status: 200, body: `"none"`}},
+		"empty":     {to(`{"data": { } }`), outcome{status: 200, body: `{}`}},
+		"an object": {to(`{"data":` + object + `}`), outcome{status: 200, body: object}},
+		"an array":  {to(`{"data":[]}`), invalid("data: must be an object, not an array")},
+		"a string":  {to(`{"data":"{}"}`), invalid("data: must be an object, not a string")},
+		"in a form": {to("data={}").as(formType), invalid("data: must be an object, not a string")},
+	} {
+		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
+	}
+}

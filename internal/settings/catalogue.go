@@ -1,0 +1,207 @@
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// The keys that have an effect.
+const (
+	Timezone         = "api.timezone"
+	MaxAmount        = "payment.max_amount"
+	PeriodicEnabled  = "payment.periodic.enabled"
+	PlainFields      = "payment.allow_plain_fields"
+	AutoConfirmation = "payment.auto_confirmation"
+	ExpireDays       = "payment.manual_expire_time_days"
+	Systematic       = "payment.state_updated_webhook.systematic"
+	CallbackGrace    = "payment.callback_grace_minutes"
+	FlushInterval    = "webhooks.flush_interval_seconds"
+	DeliveryTimeout  = "webhooks.timeout_seconds"
+	SignatureAliases = "webhooks.signature.aliases"
+	Compression      = "webhooks.compression.enabled"
+	AlertsFrequency  = "webhooks.alerts_frequency"
+	RetentionDays    = "webhooks.retention_days"
+	ManagerEmail     = "svc.manager.email"
+	ServiceTokenLife = "auth.scoped_token_expire"
+	UserTokenLife    = "auth.user_token_expire"
+	SignedTokenLife  = "auth.default_token_expire"
+	BlockCount       = "auth.block_count"
+	BlockSeconds     = "auth.block_seconds"
+)
+
+const (
+	maxSettingLength  = 4096
+	maxTimeoutSeconds = 300
+	// maxFamiliar is how many keys of families a domain may have.
+	maxFamiliar     = 200
+	maxFamiliarName = 100
+)
+
+var catalogue = append([]Key{
+	{Name: Timezone, Default: "UTC", Help: "IANA time zone in which dates and times are written and read.", check: zone},
+	{Name: ServiceTokenLife, Default: "30", Help: "Minutes a service token is valid.", check: whole(1, 1440)},
+	{Name: UserTokenLife, Default: "30", Help: "Minutes after which a temporary user is deleted, and until when its token is valid.", check: whole(1, 1440)},
+	{Name: SignedTokenLife, Default: "43200", Help: "Minutes a signed token (JWT) of a user is valid, if it is to expire.", check: whole(1, 5256000)},
+	{Name: BlockCount, Default: "5", Help: "Wrong secrets after which an application is made to wait, at the address they came from; 0 for never.", check: whole(0, 1000)},
+	{Name: BlockSeconds, Default: "60", Help: "Seconds for which it waits.", check: whole(1, 86400)},
+	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
+	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
+	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},
+	{Name: AutoConfirmation, Default: "1", Help: "Whether banks execute payments without waiting for the client to confirm them.", check: boolean},
+	{Name: ExpireDays, Default: "30", Help: "Days after which a payment without a definitive status expires; 0 for never.", check: whole(0, 36500)},
+	{Name: Systematic, Default: "", Help: "1 has a domain created before 2024-09-13 send PAYMENT_STATE_UPDATED for every change of state, as later ones do.", check: booleanOrNone},
+	{Name: CallbackGrace, Default: "5", Help: "Minutes for which an older domain holds PAYMENT_STATE_UPDATED back while the payer may return with the same news.", check: whole(0, 1440)},
+	{Name: FlushInterval, Default: "60", Help: "Seconds between two runs of the flusher for a webhook that failed.", check: whole(1, 86400)},
+	{Name: DeliveryTimeout, Default: "10", Help: "Seconds a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},
+	{Name: SignatureAliases, Default: "BI", Help: "Further prefixes, separated by commas, under which signature headers are repeated.", check: prefixes},
+	{Name: Compression, Aliases: []string{"webhooks.compressions.enabled"}, Default: "0", Help: "Whether bodies of webhooks are sent compressed with gzip.", check: boolean},
+	{Name: AlertsFrequency, Default: "1", Help: "Days at least between two mails of alarm about one webhook; 0.5 is twice a day.", check: days},
+	{Name: RetentionDays, Default: "90", Help: "Days for which events and the record of their deliveries are kept, from 1 to 3650; what is undelivered is kept longer.", check: whole(1, 3650)},
+	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Address to which mails of alarm about webhooks go; empty for none.", check: address},
+}, unused()...)
+
+// unused are the keys that programs of this API family know and that have no
+// effect here, with the defaults they expect.
+func unused() []Key {
+	keys := []Key{{
+		Name: "api.allowed_origins", Aliases: []string{"biapi.allowed_origins"}, Help: "Origins, separated by commas, whose pages may call the interface.", check: origins,
+	}}
+	for _, about := range [][3]string{
+		{"autosync.enabled", "1", "Whether connections are synchronised in the background."},
+		{"autosync.frequency", "1", "Days between two synchronisations of a connection."},
+		{"autosync.retry_wrongpass", "1", "Whether connections with wrong credentials are tried again."},
+		{"autosync.cfonb", "0", "Whether events of synchronisation carry CFONB statements."},
+		{"autosync.send_update", "1", "Whether background synchronisations are told of."},
+		{"auth.token_size", "128", "Length of tokens."},
+		{"bank.account.authorized_currencies", "", "Currencies of accounts that are kept."},
+		{"bank.account.display_loans", "", "Whether loans are shown."},
+		{"bank.implicit_date_filtering", "", "Whether lists of transactions are bounded in time."},
+		{"bank.trs.ignore_coming", "", "Whether coming transactions are left out."},
+		{"biapi.callback_url", "", "Single receiving URL of an earlier interface."},
+		{"biapi.multi_push", "0", "Several receiving URLs of an earlier interface."},
+		{"connection.allow_new_error", "0", "Whether a connection that fails at once is kept."},
+		{"connection.delay_error", "1", "Whether errors are told late."},
+		{"connection.delete_noacc", "0", "Whether a connection without accounts is removed."},
+		{"connection.disable_new", "0", "Whether new connections are refused."},
+		{"connection.error.to_wrongpass", "webauthRequired, SCARequired, passwordExpired", "States shown as wrong credentials to older programs."},
+		{"connection.expire", "120", "Minutes after which an unfinished connection is removed."},
+		{"connection.keep_success", "1", "Whether the last success is kept after an error."},
+		{"connection.questions_code", "202", "HTTP status of an answer with open questions."},
+		{"connectors.default_auth_mechanism", "", "How people authenticate when a connector has several ways."},
+		{"connectors.enable_new", "0", "Whether new connectors are shown."},
+		{"connectors.sources.enable_new", "1", "Whether new sources of connectors are shown."},
+		{"oauth2.enabled", "1", "Whether the webview may be used."},
+		{"rate.enabled", "0", "Whether the rate of requests is limited."},
+		{"root.baseurl", "", "Base URL; that of a domain is set by passerelle domain update."},
+		{"root.prefix", "/%(version)s/", "Beginning of all paths."},
+		{"transfer.max_amount", "0", "Highest amount of a transfer."},
+		{"transfer.max_period_amount", "0", "Highest sum of transfers in a period."},
+		{"transfer.max_period_days", "0", "Days of that period."},
+		{"transfer.recipient.iban_white_list.enabled", "0", "Whether recipients are limited to a list."},
+		{"transfer.recipient.iban_white_list.entries", "", "That list."},
+		{"webhooks.ca_cert", "", "Certificate authority of receivers."},
+	} {
+		keys = append(keys, Key{Name: about[0], Default: about[1], Help: about[2], check: anything})
+	}
+	for i := range keys {
+		keys[i].Unused = true
+	}
+	return keys
+}
+
+// families begin the names of keys that are not known one by one.
+var families = []string{"alerts.", "cat.", "documents.", "mails.", "oidc.", "stet."}
+
+// familiar is the key of a family, under any name of words joined by dots.
+func familiar(name string) (Key, bool) {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789_"
+	for _, family := range families {
+		rest, isMember := strings.CutPrefix(name, family)
+		wellFormed := rest != "" && strings.Trim(rest, letters+".") == "" && !strings.Contains("."+rest+".", "..")
+		if isMember && wellFormed && len(name) <= maxFamiliarName {
+			return Key{Name: name, Help: "One of the keys " + family + "*.", Unused: true, check: anything}, true
+		}
+	}
+	return Key{}, false
+}
+
+func anything(string) string { return "" }
+
+func boolean(value string) string {
+	if value == "0" || value == "1" {
+		return ""
+	}
+	return `"0" or "1"`
+}
+
+func booleanOrNone(value string) string {
+	if value == "" {
+		return ""
+	}
+	return boolean(value)
+}
+
+func whole(low, high int64) func(string) string {
+	return func(value string) string {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < low || n > high || strconv.FormatInt(n, 10) != value {
+			return fmt.Sprintf("a whole number from %d to %d", low, high)
+		}
+		return ""
+	}
+}
+
+// days are decimals, of which a part of a day is 0.01 at least.
+func days(value string) string {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || strings.Trim(value, "0123456789.") != "" || n < 0.01 || n > 365 {
+		return "a number of days from 0.01 to 365, such as 1 or 0.5"
+	}
+	return ""
+}
+
+func amount(value string) string {
+	_, err := passerelle.ParseMoney("amount", value, "JPY")
+	if err != nil || strings.HasPrefix(value, "-") {
+		return "a whole amount, or 0 for none"
+	}
+	return ""
+}
+
+func zone(value string) string {
+	if _, err := time.LoadLocation(value); err != nil || value == "" || value == "Local" {
+		return "an IANA time zone such as Europe/Paris"
+	}
+	return ""
+}
+
+func prefixes(value string) string {
+	for _, word := range words(value) {
+		if len(word) > 32 || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return "words of letters, digits and hyphens, separated by commas"
+		}
+	}
+	return ""
+}
+
+func address(value string) string {
+	if value == "" || passerelle.IsEmail(value) {
+		return ""
+	}
+	return "one mail address such as ops@bank.example, or empty"
+}
+
+func origins(value string) string {
+	for _, word := range words(value) {
+		u, err := url.Parse(word)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Scheme+"://"+u.Host != word {
+			return "origins such as https://shop.example, separated by commas"
+		}
+	}
+	return ""
+}

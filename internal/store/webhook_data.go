@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/webhook"
+)
+
+// WebhookState is how far a delivery is.
+type WebhookState string
+
+// The states of deliveries. What is given up is dropped.
+const (
+	WebhookPending   WebhookState = "pending"
+	WebhookDropped   WebhookState = "dropped"
+	WebhookDelivered WebhookState = "delivered"
+)
+
+// Values lists the states, for messages and documents.
+func (WebhookState) Values() []string {
+	return []string{string(WebhookPending), string(WebhookDelivered), string(WebhookDropped)}
+}
+
+// stateNumber is the expression of the index of states.
+const stateNumber = `(CASE WHEN d.delivered IS NOT NULL THEN 2 WHEN d.dropped IS NOT NULL THEN 1 ELSE 0 END)`
+
+var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, WebhookDelivered: 2}
+
+// WebhookData is a delivery as operators look it up.
+type WebhookData struct {
+	ID    passerelle.DeliveryID
+	Event webhook.Event
+	// Resource is the id of what the event is about, User whose it is, zero
+	// when it belongs to no user.
+	Resource  int64
+	User      passerelle.UserID
+	MediaType string
+	// Body is the event's, without id_webhook_data; nil when it was erased or
+	// has more than MaxShownBody bytes.
+	Body []byte
+	// Created is when the event happened.
+	Created time.Time
+	// NotBefore is until when it is held back, nil when it is not.
+	NotBefore          *time.Time
+	Attempts           int64
+	Delivered, Dropped *time.Time
+	DropReason         string
+}
+
+// MaxShownBody is the longest body that lists show.
+const MaxShownBody = 16 << 10
+
+// State is how far the delivery is.
+func (d WebhookData) State() WebhookState {
+	switch {
+	case d.Delivered != nil:
+		return WebhookDelivered
+	case d.Dropped != nil:
+		return WebhookDropped
+	}
+	return WebhookPending
+}
+
+// Place is the position of a delivery in lists.
+func (d WebhookData) Place() []any { return []any{micros(d.Created), int64(d.ID)} }
+
+// WebhookDataFilter selects deliveries of one webhook. The zero value of every
+// other field selects nothing away.
+type WebhookDataFilter struct {
+	Domain  passerelle.DomainID
+	Webhook passerelle.WebhookID
+	State   WebhookState
+	// From and Until bound the instant of the event; From is inclusive, Until
+	// exclusive.
+	From, Until time.Time
+}
+
+func (f WebhookDataFilter) selection() selection {
+	s := selection{from: "delivery d", where: []string{"d.domain_id = $1"}, args: []any{int64(f.Domain)}}
+	s = s.and("d.webhook_id = $%d", int64(f.Webhook))
+	if f.State != "" {
+		// The number is part of the text: only then does an index of an
+		// expression serve.
+		s.where = append(s.where, fmt.Sprintf("%s = %d", stateNumber, stateNumbers[f.State]))
+	}
+	return s.during("d.created", f.From, f.Until)
+}
+
+const dataPlace = `d.id AS id, d.event_id AS event_id, d.created AS created, d.not_before AS not_before, d.attempts AS attempts,
+	d.delivered AS delivered, d.dropped AS dropped, d.drop_reason AS drop_reason`
+
+var dataColumns = fmt.Sprintf(`p.id, e.name, e.subject_id, e.user_id, e.media_type,
+	CASE WHEN e.erased IS NULL AND e.parted = 0 AND length(e.body) <= %d THEN e.body END,
+	p.created, p.not_before, p.attempts, p.delivered, p.dropped, p.drop_reason`, MaxShownBody)
+
+// WebhookData reads a window of deliveries, the newest event first.
+func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window) ([]WebhookData, error) {
+	page, args := f.selection().newest(dataPlace, "d.created", "d.id", w)
+	direction := "DESC"
+	if w.Backward {
+		direction = "ASC"
+	}
+	return collect(ctx, r, scanWebhookData, fmt.Sprintf(`SELECT %s FROM (%s) AS p JOIN event e ON e.id = p.event_id ORDER BY p.created %s, p.id %s`,
+		dataColumns, page, direction, direction), args...)
+}
+
+// CountWebhookData is the exact number of deliveries that a filter selects.
+func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int64, error) {
+	return r.countOf(ctx, f.selection())
+}
+
+// OneWebhookData loads a delivery of a webhook, or ErrNotFound.
+func (r *Reader) OneWebhookData(ctx context.Context, domain passerelle.DomainID, w passerelle.WebhookID, id passerelle.DeliveryID) (WebhookData, error) {
+	return one(ctx, r, scanWebhookData, `SELECT `+dataColumns+` FROM delivery p JOIN event e ON e.id = p.event_id
+		WHERE p.domain_id = $1 AND p.webhook_id = $2 AND p.id = $3`, int64(domain), int64(w), int64(id))
+}
+
+func scanWebhookData(row scanner) (WebhookData, error) {
+	var (
+		d                  WebhookData
+		user               *int64
+		created, notBefore int64
+		delivered, dropped *int64
+		reason             *string
+	)
+	err := row.Scan(&d.ID, &d.Event, &d.Resource, &user, &d.MediaType, &d.Body, &created, &notBefore, &d.Attempts, &delivered, &dropped, &reason)
+	d.User, d.Created, d.DropReason = owner[passerelle.UserID](user), instant(created), text[string](reason)
+	d.Delivered, d.Dropped = optionalInstant(delivered), optionalInstant(dropped)
+	if notBefore > 0 {
+		d.NotBefore = optionalInstant(&notBefore)
+	}
+	return d, err
+}
+
+// WebhookLog is one request to a receiver, as operators look it up.
+type WebhookLog struct {
+	ID int64
+	DeliveryAttempt
+	// User is whose event it was, zero when it belongs to no user.
+	User passerelle.UserID
+	// Pending tells that the delivery is not over.
+	Pending bool
+}
+
+// Place is the position of a request in lists.
+func (l WebhookLog) Place() []any { return []any{micros(l.At), l.ID} }
+
+// WebhookLogFilter selects requests to one webhook. The zero value of every
+// other field selects nothing away.
+type WebhookLogFilter struct {
+	Domain  passerelle.DomainID
+	Webhook passerelle.WebhookID
+	User    passerelle.UserID
+	// From is inclusive, Until exclusive.
+	From, Until time.Time
+}
+
+const logColumns = `a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail,
+	CASE WHEN d.delivered IS NULL AND d.dropped IS NULL THEN TRUE ELSE FALSE END`
+
+func (f WebhookLogFilter) selection() selection {
+	s := selection{from: "delivery_attempt a", where: []string{"a.domain_id = $1"}, args: []any{int64(f.Domain)}}
+	s = s.and("a.webhook_id = $%d", int64(f.Webhook)).during("a.at", f.From, f.Until)
+	if f.User != 0 {
+		s = s.and(`EXISTS (SELECT 1 FROM delivery o JOIN event u ON u.id = o.event_id WHERE o.id = a.delivery_id AND u.user_id = $%d)`, int64(f.User))
+	}
+	return s
+}
+
+// WebhookLogs reads a window of requests, the newest first.
+func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) ([]WebhookLog, error) {
+	s := f.selection()
+	page, args := s.newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
+	direction := "DESC"
+	if w.Backward {
+		direction = "ASC"
+	}
+	return collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (%s) AS p JOIN delivery_attempt a ON a.id = p.id
+		JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id ORDER BY p.at %s, p.id %s`,
+		logColumns, page, direction, direction), args...)
+}
+
+// CountWebhookLogs is the exact number of requests that a filter selects.
+func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int64, error) {
+	return r.countOf(ctx, f.selection())
+}
+
+// shownAttempts is how many requests of a delivery its expansion shows.
+const shownAttempts = 10
+
+// LastAttempts reads the last requests of at most 1000 deliveries, ten of each
+// at most, the oldest of them first.
+func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
+	found := make(map[passerelle.DeliveryID][]WebhookLog, len(deliveries))
+	if len(deliveries) == 0 {
+		return found, nil
+	}
+	list, args := idList(domain, deliveries)
+	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped,
+			(SELECT b.id FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.id DESC LIMIT 1 OFFSET %d) AS first
+			FROM delivery d WHERE d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS d
+		JOIN delivery_attempt a ON a.delivery_id = d.id AND a.id >= COALESCE(d.first, 0)
+		JOIN event e ON e.id = d.event_id ORDER BY a.delivery_id, a.id`, logColumns, shownAttempts-1, list), args...)
+	for _, one := range all {
+		found[one.Delivery] = append(found[one.Delivery], one)
+	}
+	return found, err
+}
+
+func scanWebhookLog(row scanner) (WebhookLog, error) {
+	var (
+		l                       WebhookLog
+		user, status            *int64
+		at, duration            int64
+		failure, answer, detail *string
+	)
+	err := row.Scan(&l.ID, &l.Delivery, &user, &at, &duration, &status, &failure, &answer, &detail, &l.Pending)
+	l.User, l.At, l.Duration, l.Status = owner[passerelle.UserID](user), instant(at), time.Duration(duration)*time.Microsecond, int(owner[int64](status))
+	l.Failure, l.Answer, l.Detail = text[string](failure), text[string](answer), text[string](detail)
+	return l, err
+}
+
+// CountUndelivered is how many deliveries of a webhook are undelivered whose
+// events happened since an instant, counted up to a bound.
+func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
+	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
+	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
+}
+
+// FirstUndelivered is the delivery with the lowest id of those that are
+// undelivered and whose events happened since an instant, or zero.
+func (r *Reader) FirstUndelivered(ctx context.Context, w Webhook, since time.Time) (passerelle.DeliveryID, error) {
+	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
+	first, err := one(ctx, r, scanInt, `SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.args...)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	return passerelle.DeliveryID(first), err
+}
