@@ -3,8 +3,9 @@ package protocol
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"passerelle"
 )
@@ -166,12 +167,20 @@ func (p *parser) unescape(raw string) (string, error) {
 	if err := json.Unmarshal([]byte(raw), &content); err != nil {
 		return "", malformed("not JSON at byte %d: %s", p.pos, err)
 	}
-	const replacement = string(utf8.RuneError)
-	written := strings.Count(raw, replacement) + strings.Count(strings.ToLower(raw), `\ufffd`)
-	if strings.Count(content, replacement) > written {
+	if halved(raw) {
 		return "", p.path.invalid("half of a surrogate pair is not text")
 	}
 	return content, p.path.checkText(content)
+}
+
+// escapes finds the escapes of a JSON string one after the other: a surrogate
+// pair, half of one, any other.
+var escapes = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\(ud[89a-f][0-9a-f]{2})|\\.`)
+
+// halved reports whether half of a surrogate pair is escaped in a JSON string.
+func halved(raw string) bool {
+	alone := func(found []string) bool { return found[1] != "" }
+	return slices.ContainsFunc(escapes.FindAllStringSubmatch(raw, -1), alone)
 }
 
 func (p *parser) list(depth int) (node, error) {
