@@ -41,6 +41,8 @@ type Profile struct {
 	Name string
 	// Countries are ISO 3166-1 alpha-2 codes.
 	Countries []string
+	// Sources are the channels by which the connector reaches its bank.
+	Sources []Source
 	// Hidden connectors are not offered to payers.
 	Hidden bool
 	// Sandbox connectors move no money and refuse to load in live domains.
@@ -52,6 +54,13 @@ type Profile struct {
 	// Idempotent declares that the bank recognises an order's key, so that
 	// the same order may be sent again when nobody knows whether it arrived.
 	Idempotent bool
+}
+
+// Source is one channel of a connector. Its ID is unique within a deployment
+// and, like its name, for ever the same.
+type Source struct {
+	ID   int64
+	Name string
 }
 
 // Connector is the duty of every connector: to say what it is.
@@ -124,12 +133,19 @@ type Registry struct {
 	byID map[string]Connector
 }
 
-// NewRegistry checks that the connectors have distinct names and the abilities
-// their profiles claim.
+// NewRegistry checks that the connectors have distinct names, sources of their
+// own and the abilities their profiles claim.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
 	r := &Registry{list: connectors, byID: map[string]Connector{}}
+	sources := map[int64]bool{}
 	for _, c := range connectors {
 		p := c.Profile()
+		for _, s := range p.Sources {
+			if sources[s.ID] {
+				return nil, fmt.Errorf("connector %s: the number %d of its source %s is taken", p.Name, s.ID, s.Name)
+			}
+			sources[s.ID] = true
+		}
 		for _, name := range []string{p.UUID, fmt.Sprint(p.ID)} {
 			if _, taken := r.byID[name]; taken {
 				return nil, fmt.Errorf("connector %s: the name %s is taken", p.Name, name)

@@ -92,6 +92,10 @@ func TestRulesNotice(t *testing.T) {
 		{"no numeric id", "the profile is coherent", profile(func(p *connector.Profile) { p.ID = 0 })},
 		{"no name", "the profile is coherent", profile(func(p *connector.Profile) { p.Name = "" })},
 		{"no country", "the profile is coherent", profile(func(p *connector.Profile) { p.Countries = nil })},
+		{"a source without name", "the profile is coherent", profile(func(p *connector.Profile) { p.Sources = []connector.Source{{ID: 1}} })},
+		{"a source twice", "the profile is coherent", profile(func(p *connector.Profile) {
+			p.Sources = []connector.Source{{ID: 1, Name: "openapi"}, {ID: 1, Name: "directaccess"}}
+		})},
 		{"no such country", "the profile is coherent", profile(func(p *connector.Profile) { p.Countries = []string{"UK"} })},
 		{"no payment settings", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments = nil })},
 		{"no mechanism", "the profile is coherent", profile(func(p *connector.Profile) { p.Payments.Mechanisms = nil })},

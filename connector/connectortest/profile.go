@@ -63,6 +63,7 @@ func checkNames(p connector.Profile) error {
 		{len(p.Countries) > 0, "there is no country"},
 		{all(p.Countries, isCountry), fmt.Sprintf("not all are countries of ISO 3166-1: %v", p.Countries)},
 		{distinct(p.Countries), fmt.Sprintf("a country comes twice: %v", p.Countries)},
+		{all(p.Sources, func(s connector.Source) bool { return s.ID > 0 && s.Name != "" }), fmt.Sprintf("a source without number or name: %v", p.Sources)},
 	})
 }
 

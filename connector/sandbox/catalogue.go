@@ -418,6 +418,8 @@ func incompatible() []Scenario {
 		return func(s *Scenario) { s.Lines = slices.Repeat([]ScenarioLine{s.Lines[0]}, n) }
 	}
 	two := one(56, "nspBulk", payment.Incompatible, "Two reasons at a time.", amount("600.00"), count(2))
+	hidden := one(57, "maxBulk", payment.Incompatible, "More lines than a hidden bank takes, which is told with all.", count(3))
+	hidden.Name = "incompatible-hidden"
 	two.Name, two.Ends.Incompatible = "incompatible-twice", append(two.Ends.Incompatible, ScenarioReason{"maxAmount", payment.Warning})
 	return []Scenario{
 		one(43, "maxAmount", payment.Warning, "More than the bank’s usual limit.", amount("1000.01")),
@@ -437,7 +439,7 @@ func incompatible() []Scenario {
 		one(53, "nspExecDate", payment.Incompatible, "Not on a Saturday.", ofType(payment.Deferred, 1), func(s *Scenario) { s.Lines[0].Saturday = true }),
 		one(54, "nspCurrency", payment.Incompatible, "No pounds.", func(s *Scenario) { s.Lines[0].Currency = "GBP" }),
 		one(55, "trustBenef", payment.Warning, "The beneficiary has to be a trusted one."),
-		two,
+		two, hidden,
 	}
 }
 

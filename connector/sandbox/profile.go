@@ -58,7 +58,7 @@ var variants = []variant{
 	})},
 
 	// Banks with manners of their own.
-	{"2f563544-83c1-4bd3-9fe7-ea9d8f121815", 57, "Sandbox Hidden", func(b *bank) { b.profile.Hidden = true }},
+	{"2f563544-83c1-4bd3-9fe7-ea9d8f121815", 57, "Sandbox Hidden", func(b *bank) { b.profile.Hidden, b.profile.Payments.MaxInstructions = true, 2 }},
 	{"d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5", 58, "Sandbox No Cancellation", func(b *bank) { b.cancels = "" }},
 	{"c1aecb20-d380-4f3b-873c-a194f0f5a483", 60, "Sandbox Quick Cancellation", func(b *bank) { b.cancels = payment.CancellationGranted }},
 	{"af21fe8a-c3a1-4fc9-bbf5-89f5c707f2a5", 61, "Sandbox Forgetful", func(b *bank) { b.profile.Idempotent = false }},
@@ -70,6 +70,7 @@ func (v variant) bank() bank {
 	b := bank{
 		profile: connector.Profile{
 			UUID: v.uuid, ID: v.id, Name: v.name, Countries: sepaCountries, Sandbox: true, Idempotent: true,
+			Sources:       []connector.Source{{ID: v.id*10 + 1, Name: "openapi"}},
 			PaymentFields: paymentFields(), Payments: everything(),
 		},
 		cancels: payment.CancellationAwaiting,

@@ -19,18 +19,21 @@ func (s *Service) banks(c *protocol.Caller) []wire.Bank {
 	all := make([]wire.Bank, len(profiles))
 	for i, p := range profiles {
 		all[i] = wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}
+		for _, source := range p.Sources {
+			all[i].Sources = append(all[i].Sources, wire.Source(source))
+		}
 	}
 	return all
 }
 
 // connectorView shows in a connector what was asked for.
 func connectorView(asked protocol.Expansion) wire.ConnectorView {
-	return wire.ConnectorView{PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries")}
+	return wire.ConnectorView{PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources")}
 }
 
 type listConnectorsInput struct {
 	protocol.Page
-	protocol.Expand `names:"payment_fields,countries"`
+	protocol.Expand `names:"payment_fields,countries,sources"`
 	CountryCodes    string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
 	IDPayment       *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
 }
@@ -134,18 +137,64 @@ func windowOf(all []placedBank, w protocol.Window) []placedBank {
 	return rows[:min(w.Limit, len(rows))]
 }
 
+// connectorPath names a connector in the path.
+type connectorPath struct {
+	ID string `path:"connectorId"`
+}
+
+// bank is the connector of a uuid or of a deprecated number.
+func (s *Service) bank(c *protocol.Caller, name string) (wire.Bank, error) {
+	for _, b := range s.banks(c) {
+		if b.UUID == name || strconv.FormatInt(b.ID, 10) == name {
+			return b, nil
+		}
+	}
+	return wire.Bank{}, passerelle.Missing()
+}
+
 type oneConnectorInput struct {
-	protocol.Expand `names:"payment_fields,countries"`
-	ID              string `path:"connectorId"`
+	connectorPath
+	protocol.Expand `names:"payment_fields,countries,sources"`
 }
 
 func (s *Service) oneConnector(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
-	for _, b := range s.banks(c) {
-		if b.UUID == in.ID || strconv.FormatInt(b.ID, 10) == in.ID {
-			return wire.NewConnector(b, connectorView(in.Expansion())), nil
+	b, err := s.bank(c, in.ID)
+	if err != nil {
+		return wire.Connector{}, err
+	}
+	return wire.NewConnector(b, connectorView(in.Expansion())), nil
+}
+
+type listSourcesOutput struct {
+	Sources []wire.ConnectorSource `json:"sources"`
+	Total   int                    `json:"total"`
+}
+
+func (s *Service) listSources(_ context.Context, c *protocol.Caller, in connectorPath) (listSourcesOutput, error) {
+	b, err := s.bank(c, in.ID)
+	if err != nil {
+		return listSourcesOutput{}, err
+	}
+	sources := wire.NewConnectorSources(b)
+	return listSourcesOutput{Sources: sources, Total: len(sources)}, nil
+}
+
+type oneSourceInput struct {
+	connectorPath
+	Source int64 `path:"sourceId"`
+}
+
+func (s *Service) oneSource(_ context.Context, c *protocol.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
+	b, err := s.bank(c, in.ID)
+	if err != nil {
+		return wire.ConnectorSource{}, err
+	}
+	for _, one := range wire.NewConnectorSources(b) {
+		if one.ID == in.Source {
+			return one, nil
 		}
 	}
-	return wire.Connector{}, passerelle.Missing()
+	return wire.ConnectorSource{}, passerelle.Missing()
 }
 
 type incompatibilitiesInput struct {

@@ -49,7 +49,7 @@ var (
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []protocol.Route {
-	return slices.Concat(s.paymentRoutes(), s.connectorRoutes(), s.termsRoutes(), s.webhookRoutes(), s.sandboxRoutes())
+	return slices.Concat(s.paymentRoutes(), s.connectorRoutes(), s.termsRoutes(), s.providerRoutes(), s.webhookRoutes(), s.sandboxRoutes())
 }
 
 func (s *Service) paymentRoutes() []protocol.Route {
@@ -95,6 +95,14 @@ func (s *Service) connectorRoutes() []protocol.Route {
 			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
 		},
 		{
+			Method: http.MethodGet, Pattern: "/connectors/{connectorId}/sources", Needs: public, Endpoint: protocol.Handle(s.listSources),
+			Summary: "List the sources of a connector", Doc: "The channels by which the bank is reached.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/connectors/{connectorId}/sources/{sourceId}", Needs: public, Endpoint: protocol.Handle(s.oneSource),
+			Summary: "Read a source of a connector",
+		},
+		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: protocol.Handle(s.incompatibilities),
 			Summary: "See what speaks against connectors",
 			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
@@ -124,17 +132,43 @@ func (s *Service) termsRoutes() []protocol.Route {
 	}
 }
 
-func (s *Service) webhookRoutes() []protocol.Route {
+func (s *Service) providerRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.listProviders),
-			Summary: "List webhook authentication providers",
+			Summary: "List webhook authentication providers", Doc: "Oldest first.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.createProvider),
 			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
-			Doc: "The secret key of an HMAC provider is in this answer and never shown again.",
+			Doc: "The secret key of an HMAC provider is in this answer and never shown again. An OAuth provider gets an access token from its token endpoint, which goes with every request.",
 		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.deleteProviders),
+			Summary: "Delete all webhook authentication providers", Errors: []string{"conflict"}, Doc: "All or none: a conflict while a webhook has one of them.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.oneProvider),
+			Summary: "Read a webhook authentication provider", Doc: "Without its secrets.",
+		},
+		{
+			Method: protocol.Update, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.updateProvider),
+			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "What is left out stays as it is. Access tokens that the former configuration led to are not used any more.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.deleteProvider),
+			Summary: "Delete a webhook authentication provider", Errors: []string{"conflict"}, Doc: "A conflict while a webhook has it.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.rotateProvider),
+			Summary: "Replace the secret key of an HMAC provider",
+			Doc:     "The new secret key is in this answer and never shown again. While the two overlap, requests are signed by the old one in SVC-Signature and by the new one in SVC-Signature-Next; afterwards by the new one alone. Rotating during an overlap replaces the next one.",
+		},
+	}
+}
+
+func (s *Service) webhookRoutes() []protocol.Route {
+	return []protocol.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.listWebhooks),
 			Summary: "List webhooks",

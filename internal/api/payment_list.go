@@ -18,7 +18,7 @@ type listPaymentsInput struct {
 	Filter                    string                    `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
 	ConnectorUUID             protocol.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
 	IDConnector               protocol.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
-	IDConnectorSource         *int64                    `query:"id_connector_source" doc:"only payments by this source of a connector; connectors that initiate payments have none"`
+	IDConnectorSource         *int64                    `query:"id_connector_source" doc:"only payments with the connector that has this source"`
 	State                     payment.State             `query:"state" doc:"only payments in this state"`
 	ErrorCode                 payment.ErrorCode         `query:"error_code" doc:"only payments rejected with this code"`
 	BankPaymentID             string                    `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
@@ -88,7 +88,7 @@ func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 		left = narrowed(left, s.numbered(in.IDConnector.Value))
 	}
 	if in.IDConnectorSource != nil {
-		left = narrowed(left, []string{})
+		left = narrowed(left, s.Initiation.SourceUUIDs(*in.IDConnectorSource))
 	}
 	if countries != nil {
 		left = narrowed(left, s.Initiation.ConnectorUUIDs(countries))

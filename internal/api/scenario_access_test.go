@@ -51,6 +51,8 @@ POST   /auth/token   200
 GET    /openapi.json 200
 GET    /connectors 200
 GET    /connectors/{connectorId} 200
+GET    /connectors/{connectorId}/sources 200
+GET    /connectors/{connectorId}/sources/{sourceId} 200
 GET    /publickey    200
 GET    /terms        200
 `
@@ -161,7 +163,7 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
 	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{connectorId}", testConnector).Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{connectorId}", testConnector, "{sourceId}", "401").Replace(path)
 	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
 		path += "?for={payment}"
 	}

@@ -25,6 +25,13 @@ func TestConnectorScenarios(t *testing.T) {
 		{name: "one by number, expanded", status: 200, ask: get("malformed", "/connectors/41?expand=payment_fields,countries,sources")},
 		{name: "one with bounds", status: 200, ask: get("", "/connectors/"+lowLimit)},
 		{name: "a hidden one", status: 200, ask: get("", "/connectors/"+hiddenBank)},
+		{name: "sources", status: 200, ask: get("", "/connectors/"+testConnector+"/sources")},
+		{name: "sources by number", status: 200, ask: get("malformed", "/connectors/41/sources")},
+		{name: "a source", status: 200, ask: get("", "/connectors/40/sources/401")},
+		{name: "a source of another connector", status: 404, ask: get("", "/connectors/40/sources/411")},
+		{name: "sources of none", status: 404, ask: get("", "/connectors/9999/sources")},
+		{name: "a source of none", status: 404, ask: get("", "/connectors/9999/sources/401")},
+		{name: "sources in a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/connectors/40/sources"}},
 		{name: "none by uuid", status: 404, ask: get("", "/connectors/00000000-0000-4000-8000-000000000000")},
 		{name: "none by number", status: 404, ask: get("", "/connectors/9999")},
 		{name: "none by another spelling of a number", status: 404, ask: get("", "/connectors/040")},
@@ -106,6 +113,28 @@ func TestPagesOfConnectors(t *testing.T) {
 			t.Errorf("beyond the end: %+v", got)
 		}
 		s.ofCountries(t, all)
+	})
+}
+
+// A bulk of three lines is too much for the hidden bank, which only the list of
+// all says; the rest of both lists is the same.
+func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
+	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
+	onStages(t, func(t *testing.T, s *stage) {
+		for lines, want := range map[int][]string{2: nil, 3: {"maxBulk"}} {
+			var made struct{ ID int64 }
+			draft := strings.Replace(minimalDraft, line, strings.Join(slices.Repeat([]string{line}, lines), ","), 1)
+			s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: draft}).decode(t, &made)
+			_, open := s.against(t, strconv.FormatInt(made.ID, 10), false)
+			_, all := s.against(t, strconv.FormatInt(made.ID, 10), true)
+			if !slices.Equal(all[hiddenBank], want) {
+				t.Errorf("%d lines: against the hidden bank speak %v, want %v", lines, all[hiddenBank], want)
+			}
+			delete(all, hiddenBank)
+			if diff := cmp.Diff(open, all); diff != "" {
+				t.Errorf("%d lines: the lists differ (-open +all):\n%s", lines, diff)
+			}
+		}
 	})
 }
 

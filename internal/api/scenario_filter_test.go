@@ -54,6 +54,7 @@ func (s *stage) variety(t *testing.T) []*payment.Payment {
 			s.do(t, ask{method: "POST", path: "/payments/" + strconv.FormatInt(made.ID, 10), token: "admin", body: one.choice}).says(t, 200, "", "")
 		}
 	}
+	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "") // or loops change them meanwhile
 	rows, err := s.DB.Payments(t.Context(), store.PaymentFilter{Domain: s.Domain.ID}, store.Window{Order: "id", Limit: 1000}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,9 @@ func (s *stage) connectorFilters() []filter {
 		{"id_connector=40", with(testConnector)},
 		{"id_connector=41", with(britishConnector)},
 		{"id_connector=9999", with()},
-		{"id_connector_source=1", with()},
+		{"id_connector_source=401", with(testConnector)},
+		{"id_connector_source=411", with(britishConnector)},
+		{"id_connector_source=40", with()},
 		{"country=FR", french},
 		{"country=GB", chosen},
 		{"country=fr,GB", chosen},

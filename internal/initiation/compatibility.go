@@ -45,11 +45,21 @@ func (i *Initiation) Initiators(d passerelle.Domain) []connector.Profile {
 // ConnectorUUIDs names the connectors with an ability in one of the countries,
 // ISO 3166-1 alpha-2 codes, for a filter of payments. It is never nil.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
+	in := func(country string) bool { return slices.Contains(countries, country) }
+	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
+}
+
+// SourceUUIDs names the connector that has the source of that number, if there
+// is one, for a filter of payments. It is never nil.
+func (i *Initiation) SourceUUIDs(source int64) []string {
+	is := func(s connector.Source) bool { return s.ID == source }
+	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })
+}
+
+func (i *Initiation) uuids(keeps func(connector.Profile) bool) []string {
 	uuids := []string{}
 	for _, c := range i.Connectors.Initiators() {
-		profile := c.Profile()
-		in := func(country string) bool { return slices.Contains(countries, country) }
-		if slices.ContainsFunc(profile.Countries, in) {
+		if profile := c.Profile(); keeps(profile) {
 			uuids = append(uuids, profile.UUID)
 		}
 	}

@@ -18,13 +18,20 @@ type Bank struct {
 	ID        int64
 	Name      string
 	Countries []string
+	Sources   []Source
 	Hidden    bool
 	Payments  *payment.Settings
 	Fields    []payment.Field
 }
 
+// Source is a channel by which a bank is reached.
+type Source struct {
+	ID   int64
+	Name string
+}
+
 // ConnectorView says which linked resources are shown inside a connector.
-type ConnectorView struct{ PaymentFields, Countries bool }
+type ConnectorView struct{ PaymentFields, Countries, Sources bool }
 
 // Connector is a bank as clients see it. Members that concern reading accounts
 // are empty for a connector that initiates payments and nothing else.
@@ -56,6 +63,22 @@ type Connector struct {
 	// The expansions; absent unless they are asked for.
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" doc:"with expand=countries"`
+	Sources       *[]ConnectorSource       `json:"sources,omitempty" doc:"with expand=sources"`
+}
+
+// ConnectorSource is a channel by which a bank is reached. Members that concern
+// reading accounts are empty for one that initiates payments and nothing else.
+type ConnectorSource struct {
+	ID                      int64    `json:"id"`
+	IDConnector             int64    `json:"id_connector" doc:"deprecated number of the connector"`
+	Name                    string   `json:"name" doc:"openapi, directaccess or fallback"`
+	AuthMechanism           string   `json:"auth_mechanism"`
+	AvailableAuthMechanisms []string `json:"available_auth_mechanisms"`
+	Disabled                *string  `json:"disabled" doc:"since when it is out of use; null while it is in use"`
+	Priority                int      `json:"priority" doc:"the lowest is used first"`
+	Capabilities            []string `json:"capabilities"`
+	AccountTypes            []string `json:"account_types"`
+	AccountUsages           []string `json:"account_usages"`
 }
 
 // Stability says how well a connector works.
@@ -74,7 +97,7 @@ type Country struct {
 type ConnectorPaymentField struct {
 	PaymentField
 	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms with which it is to be given"`
-	ConnectorSources []string `json:"connector_sources" doc:"empty for all"`
+	ConnectorSources []string `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
 }
 
 // PaymentSettings are what a connector can carry.
@@ -116,7 +139,7 @@ type Bounds struct {
 // NewConnector renders a connector that initiates payments.
 func NewConnector(b Bank, v ConnectorView) Connector {
 	out := Connector{
-		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, AuthMechanism: "webauth", AvailableAuthMechanisms: []string{"webauth"},
+		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, AuthMechanism: webauth, AvailableAuthMechanisms: []string{webauth},
 		Capabilities: []string{}, Products: []string{"pay"}, AccountTypes: []string{}, AccountUsages: []string{}, Categories: []string{},
 		Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{}, TransferBeneficiaryTypes: []string{},
 		TransferExecutionDateTypes: []string{}, PaymentSettings: paymentSettings(b.Payments),
@@ -126,6 +149,26 @@ func NewConnector(b Bank, v ConnectorView) Connector {
 	}
 	if v.Countries {
 		out.Countries = countries(b.Countries)
+	}
+	if v.Sources {
+		sources := NewConnectorSources(b)
+		out.Sources = &sources
+	}
+	return out
+}
+
+// webauth is the mechanism of banks that payments are validated with: on a page
+// of the bank's own.
+const webauth = "webauth"
+
+// NewConnectorSources renders the sources of a connector that initiates payments.
+func NewConnectorSources(b Bank) []ConnectorSource {
+	out := make([]ConnectorSource, len(b.Sources))
+	for i, s := range b.Sources {
+		out[i] = ConnectorSource{
+			ID: s.ID, IDConnector: b.ID, Name: s.Name, AuthMechanism: webauth, AvailableAuthMechanisms: []string{webauth}, Priority: i + 1,
+			Capabilities: []string{}, AccountTypes: []string{}, AccountUsages: []string{},
+		}
 	}
 	return out
 }
@@ -158,9 +201,13 @@ func bounds(s *payment.Settings, minor map[payment.DateType]int64) Bounds {
 }
 
 func connectorFields(b Bank) *[]ConnectorPaymentField {
+	names := make([]string, len(b.Sources))
+	for i, s := range b.Sources {
+		names[i] = s.Name
+	}
 	out := make([]ConnectorPaymentField, len(b.Fields))
 	for i, f := range b.Fields {
-		out[i] = ConnectorPaymentField{PaymentField: NewField(f), AuthMechanisms: listed(b.Payments.Mechanisms), ConnectorSources: []string{}}
+		out[i] = ConnectorPaymentField{PaymentField: NewField(f), AuthMechanisms: listed(b.Payments.Mechanisms), ConnectorSources: names}
 	}
 	return &out
 }
