@@ -98,6 +98,7 @@ func TestEncryptedFields(t *testing.T) {
 		submit := func(value string) reply {
 			return s.do(t, ask{method: "POST", path: path, token: "validate", body: `{"fields":{"openapisms":` + strconv.Quote(value) + `}}`})
 		}
+		submit("").says(t, 400, "missingParameter", `fields.openapisms: "Code received by SMS" is required, and must be text of at most 1000 characters`)
 		submit(s.encrypt(t, "other", "1234")).says(t, 400, "invalidValue", "fields.openapisms: ")
 		sealed := s.encrypt(t, "", "1234")
 		submit(sealed[:len(sealed)-2]).says(t, 400, "invalidValue", "fields.openapisms: ")

@@ -137,7 +137,7 @@ func takeFields(fields []payment.Field, given map[string]string) (map[string]str
 	for _, field := range fields {
 		path, value := "fields."+field.Name, given[field.Name]
 		if value == "" && field.Required {
-			return nil, passerelle.MissingField(path, field.Label)
+			return nil, passerelle.MissingField(path, fmt.Sprintf("%q is required, and %s", field.Label, right(field)))
 		}
 		if value == "" {
 			continue
@@ -156,13 +156,21 @@ func checkField(path string, field payment.Field, value string) error {
 		return err
 	}
 	known := func(v payment.FieldValue) bool { return v.Value == value }
-	switch {
-	case field.Type == "list" && !slices.ContainsFunc(field.Values, known):
-		return passerelle.InvalidField(path, "must be one of %q", choices(field))
-	case !fits(field.Regex, value):
-		return passerelle.InvalidField(path, "must match %s", field.Regex)
+	if (field.Type == "list" && !slices.ContainsFunc(field.Values, known)) || !fits(field.Regex, value) {
+		return passerelle.InvalidField(path, "%s", right(field))
 	}
 	return nil
+}
+
+// right says which values a field takes.
+func right(field payment.Field) string {
+	switch {
+	case field.Type == "list":
+		return fmt.Sprintf("must be one of %q", choices(field))
+	case field.Regex != "":
+		return "must match " + field.Regex
+	}
+	return fmt.Sprintf("must be text of at most %d characters", maxFieldValue)
 }
 
 // matchTime is how long a pattern in Perl's words may take: a hostile one could
