@@ -83,7 +83,7 @@ const (
 )
 
 // AccountDetails is what an institution says about a bank account. Empty
-// strings and nil are what it does not say.
+// strings, no date and nil are what it does not say.
 type AccountDetails struct {
 	// Key is the institution's own name for the account, by which it is found
 	// again; unique within its connection.
@@ -98,7 +98,7 @@ type AccountDetails struct {
 	Ownership       string
 	Currency        Currency
 	Balance, Coming *decimal.Decimal
-	OpeningDate     *Date
+	OpeningDate     Date
 	CompanyName     string
 	Loan            *Loan
 	Parties         []Party
@@ -124,7 +124,7 @@ type BankAccount struct {
 	LastUpdate *time.Time
 	Error      ConnectionState
 	// CoveredFrom is the first day of which all transactions were read.
-	CoveredFrom *Date
+	CoveredFrom Date
 	// Epoch numbers the times the account was emptied: rows of earlier ones are
 	// gone for readers, whether they are erased yet or not.
 	Epoch int64
@@ -134,10 +134,10 @@ type BankAccount struct {
 type Loan struct {
 	Type                                    string
 	Total, Available, Used                  *decimal.Decimal
-	Subscribed, Matures, RepaymentStarts    *Date
+	Subscribed, Matures, RepaymentStarts    Date
 	Deferred                                *bool
 	NextAmount, LastAmount                  *decimal.Decimal
-	NextDate, LastDate                      *Date
+	NextDate, LastDate                      Date
 	Rate, InsuranceRate                     *decimal.Decimal
 	PaymentsLeft, PaymentsDone, PaymentsAll *int
 	AccountLabel, InsuranceLabel            string

@@ -23,6 +23,25 @@ func ParseDate(field, s string) (Date, error) {
 	return d, nil
 }
 
+// MarshalText writes the date as String does, and no date as nothing.
+func (d Date) MarshalText() ([]byte, error) {
+	if d.IsZero() {
+		return nil, nil
+	}
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (d *Date) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*d = Date{}
+		return nil
+	}
+	read, err := ParseDate("date", string(text))
+	*d = read
+	return err
+}
+
 func readDate(s string) (Date, bool) {
 	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
 		return Date{}, false

@@ -14,7 +14,7 @@ type SubscriptionDetails struct {
 	Number             string
 	Label              string
 	Subscriber         string
-	Validity, Renewing *Date
+	Validity, Renewing Date
 }
 
 // Subscription is a subscription of a connection. It is disabled from its
@@ -37,8 +37,8 @@ type DocumentDetails struct {
 	Name   string
 	Number string
 	Issuer string
-	Date   *Date
-	Due    *Date
+	Date   Date
+	Due    Date
 	// Total, Untaxed and VAT are amounts of a bill in Currency.
 	Total, Untaxed, VAT *decimal.Decimal
 	Currency            Currency

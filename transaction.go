@@ -32,7 +32,7 @@ type TransactionDetails struct {
 	// Date is the booking day or, of a coming one, the expected day. VDate is
 	// the value day, RDate the day it was made, BDate the bank's booking day.
 	Date, RDate                               Date
-	VDate, BDate                              *Date
+	VDate, BDate                              Date
 	DateTime, VDateTime, RDateTime, BDateTime *time.Time
 	Value                                     decimal.Decimal
 	GrossValue                                *decimal.Decimal

@@ -97,8 +97,8 @@ type Sink interface {
 	// Accounts is called once, with all accounts there are.
 	Accounts(all []passerelle.AccountDetails) error
 	// Wanted says whether the transactions of an account are to be read, and
-	// from which day on; nil stands for all there are.
-	Wanted(account string) (from *passerelle.Date, wanted bool)
+	// from which day on; no date stands for all there are.
+	Wanted(account string) (from passerelle.Date, wanted bool)
 	// Transactions hands over a page of an account.
 	Transactions(account string, page []passerelle.TransactionDetails) error
 	// AccountRead ends an account: all of it from that day on was handed over;

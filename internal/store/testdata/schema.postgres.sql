@@ -49,6 +49,69 @@ constraint auth_provider.auth_provider_pkey PRIMARY KEY (id)
 constraint auth_provider.auth_provider_type_check CHECK ((type = ANY (ARRAY['hmac_signature'::text, 'oauth'::text])))
 CREATE UNIQUE INDEX auth_provider_name ON auth_provider USING btree (domain_id, name) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX auth_provider_pkey ON auth_provider USING btree (id)
+column bank_account.id bigint NOT NULL IDENTITY
+column bank_account.domain_id bigint NOT NULL
+column bank_account.user_id bigint NOT NULL
+column bank_account.connection_id bigint NOT NULL
+column bank_account.source_id bigint
+column bank_account.parent_id bigint
+column bank_account.key text NOT NULL
+column bank_account.type text NOT NULL
+column bank_account.details text NOT NULL
+column bank_account.digest bigint NOT NULL
+column bank_account.custom_name text
+column bank_account.display boolean NOT NULL DEFAULT true
+column bank_account.bookmarked boolean NOT NULL DEFAULT false
+column bank_account.usage text
+column bank_account.disabled bigint
+column bank_account.deleted bigint
+column bank_account.last_update bigint
+column bank_account.error text
+column bank_account.covered_from text
+column bank_account.epoch bigint NOT NULL DEFAULT 0
+column bank_account.transactions bigint NOT NULL DEFAULT 0
+column bank_account.deleted_transactions bigint NOT NULL DEFAULT 0
+column bank_account.changed bigint NOT NULL DEFAULT 0
+constraint bank_account.bank_account_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
+constraint bank_account.bank_account_connection_id_key_key UNIQUE (connection_id, key)
+constraint bank_account.bank_account_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint bank_account.bank_account_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX bank_account_connection_id_key_key ON bank_account USING btree (connection_id, key)
+CREATE INDEX bank_account_of_user ON bank_account USING btree (domain_id, user_id, id)
+CREATE UNIQUE INDEX bank_account_pkey ON bank_account USING btree (id)
+column bank_transaction.id bigint NOT NULL IDENTITY
+column bank_transaction.domain_id bigint NOT NULL
+column bank_transaction.user_id bigint NOT NULL
+column bank_transaction.account_id bigint NOT NULL
+column bank_transaction.epoch bigint NOT NULL
+column bank_transaction.key text NOT NULL
+column bank_transaction.date text NOT NULL
+column bank_transaction.application_date text NOT NULL
+column bank_transaction.value bigint NOT NULL
+column bank_transaction.value_scale bigint NOT NULL
+column bank_transaction.wording text NOT NULL
+column bank_transaction.custom_wording text
+column bank_transaction.comment text
+column bank_transaction.moved boolean NOT NULL DEFAULT false
+column bank_transaction.active boolean NOT NULL DEFAULT true
+column bank_transaction.coming boolean NOT NULL
+column bank_transaction.categories text
+column bank_transaction.cluster_id bigint
+column bank_transaction.details text NOT NULL
+column bank_transaction.digest bigint NOT NULL
+column bank_transaction.scraped bigint NOT NULL
+column bank_transaction.last_update bigint NOT NULL
+column bank_transaction.deleted bigint
+column bank_transaction.changed bigint NOT NULL
+constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
+constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
+CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
+CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed)
+CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
+CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
+CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
+CREATE INDEX transaction_of_user_by_date ON bank_transaction USING btree (domain_id, user_id, date, id)
 column client.id bigint NOT NULL IDENTITY
 column client.domain_id bigint NOT NULL
 column client.name text NOT NULL
@@ -82,10 +145,94 @@ constraint client_logo.client_logo_media_type_check CHECK ((media_type = ANY (AR
 constraint client_logo.client_logo_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX client_logo_client_id_key ON client_logo USING btree (client_id)
 CREATE UNIQUE INDEX client_logo_pkey ON client_logo USING btree (id)
+column connection.id bigint NOT NULL IDENTITY
+column connection.domain_id bigint NOT NULL
+column connection.user_id bigint NOT NULL
+column connection.connector_uuid text NOT NULL
+column connection.created bigint NOT NULL
+column connection.state text
+column connection.message text
+column connection.fields text
+column connection.url text
+column connection.active boolean NOT NULL DEFAULT true
+column connection.established bigint
+column connection.last_update bigint
+column connection.last_push bigint
+column connection.expire bigint
+column connection.next_try bigint
+column connection.consent_until bigint
+column connection.failures bigint NOT NULL DEFAULT 0
+column connection.unattended_from bigint NOT NULL DEFAULT 0
+column connection.unattended bigint NOT NULL DEFAULT 0
+column connection.credentials bytea NOT NULL
+column connection.memory bytea
+column connection.version bigint NOT NULL DEFAULT 0
+column connection.sync bigint NOT NULL DEFAULT 0
+column connection.holder text NOT NULL DEFAULT ''::text
+column connection.lease_until bigint NOT NULL DEFAULT 0
+column connection.deleted bigint
+constraint connection.connection_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint connection.connection_pkey PRIMARY KEY (id)
+CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHERE ((next_try IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
+CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
+CREATE INDEX connection_unfinished ON connection USING btree (domain_id, expire) WHERE ((expire IS NOT NULL) AND (deleted IS NULL))
+column connection_log.id bigint NOT NULL IDENTITY
+column connection_log.domain_id bigint NOT NULL
+column connection_log.user_id bigint NOT NULL
+column connection_log.connection_id bigint NOT NULL
+column connection_log.source_id bigint
+column connection_log.started bigint NOT NULL
+column connection_log.at bigint NOT NULL
+column connection_log.next_try bigint
+column connection_log.state text
+column connection_log.message text
+column connection_log.accounts bigint NOT NULL
+column connection_log.attended boolean NOT NULL
+constraint connection_log.connection_log_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
+constraint connection_log.connection_log_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint connection_log.connection_log_pkey PRIMARY KEY (id)
+CREATE INDEX connection_log_by_time ON connection_log USING btree (connection_id, at, id)
+CREATE UNIQUE INDEX connection_log_pkey ON connection_log USING btree (id)
+column connection_source.id bigint NOT NULL IDENTITY
+column connection_source.domain_id bigint NOT NULL
+column connection_source.connection_id bigint NOT NULL
+column connection_source.connector_source bigint NOT NULL
+column connection_source.name text NOT NULL
+column connection_source.state text
+column connection_source.created bigint NOT NULL
+column connection_source.last_update bigint
+column connection_source.disabled bigint
+column connection_source.access_expire bigint
+column connection_source.expire bigint
+column connection_source.next_try bigint
+constraint connection_source.connection_source_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
+constraint connection_source.connection_source_connection_id_name_key UNIQUE (connection_id, name)
+constraint connection_source.connection_source_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint connection_source.connection_source_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX connection_source_connection_id_name_key ON connection_source USING btree (connection_id, name)
+CREATE UNIQUE INDEX connection_source_pkey ON connection_source USING btree (id)
 column connector_name.uuid text NOT NULL
 column connector_name.name text NOT NULL
 constraint connector_name.connector_name_pkey PRIMARY KEY (uuid)
 CREATE UNIQUE INDEX connector_name_pkey ON connector_name USING btree (uuid)
+column consent.id bigint NOT NULL IDENTITY
+column consent.domain_id bigint NOT NULL
+column consent.user_id bigint NOT NULL
+column consent.connection_id bigint NOT NULL
+column consent.account_id bigint
+column consent.subscription_id bigint
+column consent.text_version text NOT NULL
+column consent.origin text NOT NULL
+column consent.given bigint NOT NULL
+column consent.withdrawn bigint
+constraint consent.consent_check CHECK (((account_id IS NULL) OR (subscription_id IS NULL)))
+constraint consent.consent_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
+constraint consent.consent_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint consent.consent_pkey PRIMARY KEY (id)
+CREATE INDEX consent_of_connection ON consent USING btree (connection_id, id)
+CREATE INDEX consent_of_user ON consent USING btree (domain_id, user_id, id)
+CREATE UNIQUE INDEX consent_pkey ON consent USING btree (id)
 column counter.domain_id bigint NOT NULL
 column counter.name text NOT NULL
 column counter.shard bigint NOT NULL
@@ -112,16 +259,9 @@ constraint delivery.delivery_pkey PRIMARY KEY (id)
 constraint delivery.delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
 CREATE INDEX delivery_by_time ON delivery USING btree (webhook_id, created, id)
 CREATE INDEX delivery_held_back ON delivery USING btree (domain_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
-CREATE INDEX delivery_in_state ON delivery USING btree (webhook_id, (
-CASE
-    WHEN (delivered IS NOT NULL) THEN 2
-    WHEN (dropped IS NOT NULL) THEN 1
-    ELSE 0
-END), created, id)
 CREATE INDEX delivery_new ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (attempts = 0))
 CREATE INDEX delivery_of_event ON delivery USING btree (event_id)
 CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL))
-CREATE INDEX delivery_over ON delivery USING btree (domain_id, created, id) WHERE ((delivered IS NOT NULL) OR (dropped IS NOT NULL))
 CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
 CREATE INDEX delivery_undelivered ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 column delivery_attempt.id bigint NOT NULL IDENTITY
@@ -429,12 +569,6 @@ constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, s
 CREATE UNIQUE INDEX payment_transition_domain_id_payment_id_seq_to_state_key ON payment_transition USING btree (domain_id, payment_id, seq, to_state)
 CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
-column purge_place.domain_id bigint NOT NULL
-column purge_place.subject text NOT NULL
-column purge_place.created bigint NOT NULL
-column purge_place.last bigint NOT NULL
-constraint purge_place.purge_place_pkey PRIMARY KEY (domain_id, subject)
-CREATE UNIQUE INDEX purge_place_pkey ON purge_place USING btree (domain_id, subject)
 column received.id bigint NOT NULL IDENTITY
 column received.domain_id bigint NOT NULL
 column received.name text NOT NULL
@@ -472,21 +606,6 @@ column setting.updated bigint NOT NULL
 constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
 CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
-column setting_change.id bigint NOT NULL IDENTITY
-column setting_change.domain_id bigint NOT NULL
-column setting_change.key text NOT NULL
-column setting_change.previous_value text
-column setting_change.new_value text
-column setting_change.type text NOT NULL
-column setting_change.changed_by text NOT NULL
-column setting_change.at bigint NOT NULL
-constraint setting_change.setting_change_check CHECK (((type = 'add'::text) = (previous_value IS NULL)))
-constraint setting_change.setting_change_check1 CHECK (((type = 'delete'::text) = (new_value IS NULL)))
-constraint setting_change.setting_change_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
-constraint setting_change.setting_change_pkey PRIMARY KEY (id)
-constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
-CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
-CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
 column terms.domain_id bigint NOT NULL
 column terms.version text NOT NULL
@@ -572,8 +691,6 @@ constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_pr
 constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
 constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook.webhook_pkey PRIMARY KEY (id)
-CREATE INDEX webhook_by_auth ON webhook USING btree (domain_id, auth_id, id) WHERE ((auth_id IS NOT NULL) AND (deleted IS NULL))
-CREATE INDEX webhook_by_domain ON webhook USING btree (domain_id, id)
 CREATE INDEX webhook_by_event ON webhook USING btree (domain_id, event) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX webhook_pkey ON webhook USING btree (id)
 CREATE INDEX webhook_to_flush ON webhook USING btree (domain_id, next_flush) WHERE ((next_flush IS NOT NULL) AND (deleted IS NULL))
@@ -586,8 +703,17 @@ column webhook_health.duration bigint NOT NULL
 constraint webhook_health.webhook_health_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook_health.webhook_health_pkey PRIMARY KEY (webhook_id, hour)
 constraint webhook_health.webhook_health_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
-CREATE INDEX webhook_health_by_age ON webhook_health USING btree (domain_id, hour)
 CREATE UNIQUE INDEX webhook_health_pkey ON webhook_health USING btree (webhook_id, hour)
+column withdrawal.id bigint NOT NULL IDENTITY
+column withdrawal.domain_id bigint NOT NULL
+column withdrawal.kind text NOT NULL
+column withdrawal.subject_id bigint NOT NULL
+column withdrawal.epoch bigint
+column withdrawal.created bigint NOT NULL
+constraint withdrawal.withdrawal_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint withdrawal.withdrawal_kind_check CHECK ((kind = ANY (ARRAY['connection'::text, 'account'::text, 'subscription'::text])))
+constraint withdrawal.withdrawal_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX withdrawal_pkey ON withdrawal USING btree (id)
 CREATE OR REPLACE FUNCTION payment_moves_forward()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -41,6 +41,70 @@ CREATE TABLE "auth_provider" (
   CHECK ((type = 'oauth') = (config IS NOT NULL))
 );
 CREATE UNIQUE INDEX auth_provider_name ON auth_provider (domain_id, name) WHERE deleted IS NULL;
+CREATE TABLE bank_account (
+  id                   INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id            BIGINT NOT NULL REFERENCES domain (id),
+  user_id              BIGINT NOT NULL,
+  connection_id        BIGINT NOT NULL REFERENCES connection (id),
+  source_id            BIGINT,
+  parent_id            BIGINT,
+  key                  TEXT NOT NULL,
+  type                 TEXT NOT NULL,
+  -- What the institution says, as JSON: it is read whole and never searched.
+  details              TEXT NOT NULL,
+  digest               BIGINT NOT NULL,
+  custom_name          TEXT,
+  display              BOOLEAN NOT NULL DEFAULT TRUE,
+  bookmarked           BOOLEAN NOT NULL DEFAULT FALSE,
+  usage                TEXT,
+  disabled             BIGINT,
+  deleted              BIGINT,
+  last_update          BIGINT,
+  error                TEXT,
+  covered_from         TEXT,
+  epoch                BIGINT NOT NULL DEFAULT 0,
+  -- Transactions of the epoch: those that are there, and those that are gone
+  -- at the institution.
+  transactions         BIGINT NOT NULL DEFAULT 0,
+  deleted_transactions BIGINT NOT NULL DEFAULT 0,
+  -- The sync that last changed it.
+  changed              BIGINT NOT NULL DEFAULT 0,
+  UNIQUE (connection_id, key)
+);
+CREATE INDEX bank_account_of_user ON bank_account (domain_id, user_id, id);
+CREATE TABLE bank_transaction (
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id        BIGINT NOT NULL,
+  user_id          BIGINT NOT NULL,
+  account_id       BIGINT NOT NULL,
+  epoch            BIGINT NOT NULL,
+  key              TEXT NOT NULL,
+  date             TEXT NOT NULL,
+  application_date TEXT NOT NULL,
+  -- Signed, as a coefficient and the number of its digits after the point.
+  value            BIGINT NOT NULL,
+  value_scale      BIGINT NOT NULL,
+  wording          TEXT NOT NULL,
+  custom_wording   TEXT,
+  comment          TEXT,
+  moved            BOOLEAN NOT NULL DEFAULT FALSE,
+  active           BOOLEAN NOT NULL DEFAULT TRUE,
+  coming           BOOLEAN NOT NULL,
+  categories       TEXT,
+  cluster_id       BIGINT,
+  details          TEXT NOT NULL,
+  digest           BIGINT NOT NULL,
+  scraped          BIGINT NOT NULL,
+  last_update      BIGINT NOT NULL,
+  deleted          BIGINT,
+  changed          BIGINT NOT NULL,
+  UNIQUE (account_id, epoch, key)
+);
+CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed);
+CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
+CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
+CREATE INDEX transaction_of_user ON bank_transaction (domain_id, user_id, application_date, id);
+CREATE INDEX transaction_of_user_by_date ON bank_transaction (domain_id, user_id, date, id);
 CREATE TABLE client (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id     BIGINT NOT NULL REFERENCES domain (id),
@@ -59,10 +123,90 @@ CREATE TABLE client_logo (
   content    BLOB NOT NULL,
   created    BIGINT NOT NULL
 );
+CREATE TABLE connection (
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id       BIGINT NOT NULL REFERENCES domain (id),
+  user_id         BIGINT NOT NULL,
+  connector_uuid  TEXT NOT NULL,
+  created         BIGINT NOT NULL,
+  state           TEXT,
+  message         TEXT,
+  -- What the institution asks for, as JSON, and where it sends the person.
+  fields          TEXT,
+  url             TEXT,
+  active          BOOLEAN NOT NULL DEFAULT TRUE,
+  established     BIGINT,
+  last_update     BIGINT,
+  last_push       BIGINT,
+  -- When it is removed unless it is established before.
+  expire          BIGINT,
+  next_try        BIGINT,
+  consent_until   BIGINT,
+  failures        BIGINT NOT NULL DEFAULT 0,
+  -- Reads without the person since an instant, at most a day ago.
+  unattended_from BIGINT NOT NULL DEFAULT 0,
+  unattended      BIGINT NOT NULL DEFAULT 0,
+  credentials     BLOB NOT NULL,
+  memory          BLOB,
+  -- The version of its last event, and the number of its last sync.
+  version         BIGINT NOT NULL DEFAULT 0,
+  sync            BIGINT NOT NULL DEFAULT 0,
+  holder          TEXT NOT NULL DEFAULT '',
+  lease_until     BIGINT NOT NULL DEFAULT 0,
+  deleted         BIGINT
+);
+CREATE INDEX connection_due ON connection (domain_id, next_try) WHERE next_try IS NOT NULL AND deleted IS NULL;
+CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
+CREATE INDEX connection_unfinished ON connection (domain_id, expire) WHERE expire IS NOT NULL AND deleted IS NULL;
+CREATE TABLE connection_log (
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id     BIGINT NOT NULL REFERENCES domain (id),
+  user_id       BIGINT NOT NULL,
+  connection_id BIGINT NOT NULL REFERENCES connection (id),
+  source_id     BIGINT,
+  started       BIGINT NOT NULL,
+  at            BIGINT NOT NULL,
+  next_try      BIGINT,
+  state         TEXT,
+  message       TEXT,
+  accounts      BIGINT NOT NULL,
+  attended      BOOLEAN NOT NULL
+);
+CREATE INDEX connection_log_by_time ON connection_log (connection_id, at, id);
+CREATE TABLE connection_source (
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id        BIGINT NOT NULL REFERENCES domain (id),
+  connection_id    BIGINT NOT NULL REFERENCES connection (id),
+  connector_source BIGINT NOT NULL,
+  name             TEXT NOT NULL,
+  state            TEXT,
+  created          BIGINT NOT NULL,
+  last_update      BIGINT,
+  disabled         BIGINT,
+  access_expire    BIGINT,
+  expire           BIGINT,
+  next_try         BIGINT,
+  UNIQUE (connection_id, name)
+);
 CREATE TABLE connector_name (
   uuid TEXT NOT NULL PRIMARY KEY,
   name TEXT NOT NULL
 );
+CREATE TABLE consent (
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id       BIGINT NOT NULL REFERENCES domain (id),
+  user_id         BIGINT NOT NULL,
+  connection_id   BIGINT NOT NULL REFERENCES connection (id),
+  account_id      BIGINT,
+  subscription_id BIGINT,
+  text_version    TEXT NOT NULL,
+  origin          TEXT NOT NULL,
+  given           BIGINT NOT NULL,
+  withdrawn       BIGINT,
+  CHECK (account_id IS NULL OR subscription_id IS NULL)
+);
+CREATE INDEX consent_of_connection ON consent (connection_id, id);
+CREATE INDEX consent_of_user ON consent (domain_id, user_id, id);
 CREATE TABLE counter (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
   name      TEXT NOT NULL,
@@ -84,12 +228,9 @@ CREATE TABLE delivery (
 , not_before BIGINT NOT NULL DEFAULT 0, dropped BIGINT, drop_reason TEXT);
 CREATE INDEX delivery_by_time ON delivery (webhook_id, created, id);
 CREATE INDEX delivery_held_back ON delivery (domain_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL AND not_before > 0;
-CREATE INDEX delivery_in_state ON delivery
-  (webhook_id, (CASE WHEN delivered IS NOT NULL THEN 2 WHEN dropped IS NOT NULL THEN 1 ELSE 0 END), created, id);
 CREATE INDEX delivery_new ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL AND attempts = 0;
 CREATE INDEX delivery_of_event ON delivery (event_id);
 CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL;
-CREATE INDEX delivery_over ON delivery (domain_id, created, id) WHERE delivered IS NOT NULL OR dropped IS NOT NULL;
 CREATE INDEX delivery_undelivered ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL;
 CREATE TABLE delivery_attempt (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -367,13 +508,6 @@ CREATE TABLE payment_transition (
   FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
   FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
-CREATE TABLE purge_place (
-  domain_id BIGINT NOT NULL,
-  subject   TEXT NOT NULL,
-  created   BIGINT NOT NULL,
-  last      BIGINT NOT NULL,
-  PRIMARY KEY (domain_id, subject)
-);
 CREATE TABLE received (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -409,20 +543,6 @@ CREATE TABLE setting (
   updated   BIGINT NOT NULL,
   PRIMARY KEY (domain_id, key)
 );
-CREATE TABLE setting_change (
-  id             INTEGER PRIMARY KEY AUTOINCREMENT,
-  domain_id      BIGINT NOT NULL REFERENCES domain (id),
-  key            TEXT NOT NULL,
-  previous_value TEXT,
-  new_value      TEXT,
-  type           TEXT NOT NULL CHECK (type IN ('add', 'update', 'delete')),
-  -- "command", or a kind of credential and its id.
-  changed_by     TEXT NOT NULL,
-  at             BIGINT NOT NULL,
-  CHECK ((type = 'add') = (previous_value IS NULL)),
-  CHECK ((type = 'delete') = (new_value IS NULL))
-);
-CREATE INDEX setting_change_by_time ON setting_change (domain_id, at, id);
 CREATE TABLE terms (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -496,8 +616,6 @@ CREATE TABLE webhook (
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0
 , user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE);
-CREATE INDEX webhook_by_auth ON webhook (domain_id, auth_id, id) WHERE auth_id IS NOT NULL AND deleted IS NULL;
-CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
 CREATE INDEX webhook_to_flush ON webhook (domain_id, next_flush) WHERE next_flush IS NOT NULL AND deleted IS NULL;
 CREATE TABLE webhook_health (
@@ -509,4 +627,11 @@ CREATE TABLE webhook_health (
   duration   BIGINT NOT NULL,
   PRIMARY KEY (webhook_id, hour)
 );
-CREATE INDEX webhook_health_by_age ON webhook_health (domain_id, hour);
+CREATE TABLE withdrawal (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  kind       TEXT NOT NULL CHECK (kind IN ('connection', 'account', 'subscription')),
+  subject_id BIGINT NOT NULL,
+  epoch      BIGINT,
+  created    BIGINT NOT NULL
+);

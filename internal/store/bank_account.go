@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// StoredAccount is a bank account with its bookkeeping.
+type StoredAccount struct {
+	passerelle.BankAccount
+	// Digest is of the details, to see whether they changed.
+	Digest int64
+	// Transactions counts those that are there, DeletedTransactions those that
+	// are gone at the institution.
+	Transactions, DeletedTransactions int64
+	// Changed is the sync that last changed the row.
+	Changed int64
+}
+
+const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
+	a.disabled, a.deleted, a.last_update, a.error, a.covered_from, a.epoch, a.transactions, a.deleted_transactions, a.changed`
+
+func scanAccount(row scanner) (StoredAccount, error) {
+	var (
+		a                         StoredAccount
+		key, details              string
+		source, parent            *int64
+		name, usage, state, since *string
+		disabled, deleted, update *int64
+	)
+	err := row.Scan(&a.ID, &a.User, &a.Connection, &source, &parent, &key, &details, &a.Digest, &name, &a.Display, &a.Bookmarked, &usage,
+		&disabled, &deleted, &update, &state, &since, &a.Epoch, &a.Transactions, &a.DeletedTransactions, &a.Changed)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal([]byte(details), &a.AccountDetails); err != nil {
+		return a, fmt.Errorf("read the details of account %d: %w", a.ID, err)
+	}
+	a.Key, a.Source, a.ParentID = key, owner[passerelle.SourceID](source), owner[passerelle.AccountID](parent)
+	a.CustomName, a.Error = text[string](name), text[passerelle.ConnectionState](state)
+	if usage != nil {
+		a.Usage = passerelle.Usage(*usage)
+	}
+	a.Disabled, a.Deleted, a.LastUpdate = optionalInstant(disabled), optionalInstant(deleted), optionalInstant(update)
+	a.CoveredFrom, err = storedDate(since)
+	return a, err
+}
+
+// AccountFilter selects accounts of a user. The zero value selects none: a user
+// is required.
+type AccountFilter struct {
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID // zero for all
+	IDs        []passerelle.AccountID  // nil for all
+	// All includes those that are disabled or deleted.
+	All bool
+}
+
+func (f AccountFilter) where() (string, []any) {
+	clauses := []string{"a.domain_id = $1", "a.user_id = $2", "EXISTS (SELECT 1 FROM connection c WHERE c.id = a.connection_id AND c.deleted IS NULL)"}
+	args := []any{int64(f.Domain), int64(f.User)}
+	if !f.All {
+		clauses = append(clauses, "a.disabled IS NULL", "a.deleted IS NULL")
+	}
+	if f.Connection != 0 {
+		args = append(args, int64(f.Connection))
+		clauses = append(clauses, fmt.Sprintf("a.connection_id = $%d", len(args)))
+	}
+	if f.IDs != nil {
+		names := []string{"-1"}
+		for _, id := range f.IDs {
+			args = append(args, int64(id))
+			names = append(names, fmt.Sprintf("$%d", len(args)))
+		}
+		clauses = append(clauses, "a.id IN ("+strings.Join(names, ", ")+")")
+	}
+	return strings.Join(clauses, " AND "), args
+}
+
+// BankAccounts lists accounts by id.
+func (r *Reader) BankAccounts(ctx context.Context, f AccountFilter, w Window) ([]StoredAccount, error) {
+	where, args := f.where()
+	p := idPlace(w)
+	n := len(args)
+	args = append(args, p.from, w.Limit, w.Offset)
+	return collect(ctx, r, scanAccount, fmt.Sprintf(`SELECT %s FROM bank_account a WHERE %s AND a.id %s $%d ORDER BY a.id %s LIMIT $%d OFFSET $%d`,
+		accountColumns, where, p.sign, n+1, p.order, n+2, n+3), args...)
+}
+
+// CountBankAccounts is how many accounts a filter selects.
+func (r *Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, error) {
+	where, args := f.where()
+	return one(ctx, r, scanCount, `SELECT count(*) FROM bank_account a WHERE `+where, args...)
+}
+
+// AccountsOf lists all accounts of a connection, whoever sees them, for the
+// one who synchronises it.
+func (r *Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredAccount, error) {
+	return collect(ctx, r, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
+		int64(domain), int64(connection))
+}
+
+// Details encodes what an institution says, and gives its digest.
+func encodeDetails(details any) (text string, digest int64, err error) {
+	encoded, err := json.Marshal(details)
+	if err != nil {
+		return "", 0, fmt.Errorf("encode details: %w", err)
+	}
+	sum := sha256.Sum256(encoded)
+	return string(encoded), int64(binary.BigEndian.Uint64(sum[:8])), nil //nolint:gosec // any 64 bits do
+}
+
+// AccountDigest is the digest by which a change of details is seen.
+func AccountDigest(d passerelle.AccountDetails) (int64, error) {
+	_, digest, err := encodeDetails(d)
+	return digest, err
+}
+
+// CreateAccount stores an account that was found, disabled, and gives it its id.
+func (tx *Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
+	id, err := tx.newID("bank_account")
+	if err != nil {
+		return err
+	}
+	a.ID = passerelle.AccountID(id)
+	details, digest, err := encodeDetails(a.AccountDetails)
+	if err != nil {
+		return err
+	}
+	a.Digest = digest
+	tx.execOne(ErrConflict, `INSERT INTO bank_account (id, domain_id, user_id, connection_id, source_id, parent_id, key, type, details, digest, disabled, last_update, error, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		id, int64(domain), int64(a.User), int64(a.Connection), optionalID(a.Source), optionalID(a.ParentID), a.Key, string(a.Type), details, digest,
+		optionalMicros(a.Disabled), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed)
+	return nil
+}
+
+// UpdateAccount stores what an institution now says of an account.
+func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error {
+	details, digest, err := encodeDetails(a.AccountDetails)
+	if err != nil {
+		return err
+	}
+	a.Digest = digest
+	tx.execOne(ErrNotFound, `UPDATE bank_account SET source_id = $1, parent_id = $2, type = $3, details = $4, digest = $5, deleted = $6, last_update = $7, error = $8, changed = $9
+		WHERE domain_id = $10 AND id = $11`,
+		optionalID(a.Source), optionalID(a.ParentID), string(a.Type), details, digest, optionalMicros(a.Deleted), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed,
+		int64(domain), int64(a.ID))
+	return nil
+}
+
+// TouchAccount notes that an account was read and nothing about it changed.
+func (tx *Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, at time.Time, coveredFrom passerelle.Date) {
+	tx.execOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, covered_from = COALESCE($2, covered_from) WHERE domain_id = $3 AND id = $4`,
+		micros(at), optionalDate(coveredFrom), int64(domain), int64(id))
+}
+
+// EditAccount stores what the person set: name, display, bookmark and usage.
+func (tx *Tx) EditAccount(domain passerelle.DomainID, a passerelle.BankAccount, usage *passerelle.Usage) {
+	tx.execOne(ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE domain_id = $5 AND user_id = $6 AND id = $7`,
+		optionalText(a.CustomName), a.Display, a.Bookmarked, optionalUsage(usage), int64(domain), int64(a.User), int64(a.ID))
+}
+
+func optionalUsage(u *passerelle.Usage) *string {
+	if u == nil {
+		return nil
+	}
+	return optionalText(*u)
+}
+
+// EnableAccount records that the person shares an account. ErrConflict when it
+// was enabled already.
+func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, id passerelle.AccountID) {
+	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+		int64(domain), int64(user), int64(id))
+}
+
+// DisableAccount withdraws an account: what was read of it is out of sight at
+// once and erased in small steps. ErrConflict when it was disabled already.
+func (tx *Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
+	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL
+		WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND disabled IS NULL`, micros(now), int64(domain), int64(user), int64(a.ID))
+	tx.exec(`INSERT INTO withdrawal (domain_id, kind, subject_id, epoch, created) VALUES ($1, 'account', $2, $3, $4)`,
+		int64(domain), int64(a.ID), a.Epoch, micros(now))
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+// Connection is a user's connection to an institution, without its secrets.
+type Connection struct {
+	ID        passerelle.ConnectionID
+	Domain    passerelle.DomainID
+	User      passerelle.UserID
+	Connector string // its UUID
+	Created   time.Time
+	State     passerelle.ConnectionState
+	// Message is the institution's text, Fields what it asks for, as JSON, and
+	// URL where it sends the person. They belong to the state.
+	Message string
+	Fields  string
+	URL     string
+	// Active connections are read in the background.
+	Active bool
+	// Established is the first time everything was read.
+	Established, LastUpdate, LastPush *time.Time
+	// Expire is when it is removed unless it is established before.
+	Expire       *time.Time
+	NextTry      *time.Time
+	ConsentUntil *time.Time
+	// Failures counts those in a row.
+	Failures int64
+	// Unattended reads were made since UnattendedFrom.
+	UnattendedFrom time.Time
+	Unattended     int64
+	// Version is that of its last event, Sync the number of its last read.
+	Version, Sync int64
+	// Locked is true while somebody reads.
+	Locked bool
+}
+
+const connectionColumns = `id, domain_id, user_id, connector_uuid, created, state, message, fields, url, active, established,
+	last_update, last_push, expire, next_try, consent_until, failures, unattended_from, unattended, version, sync, lease_until >= {now}`
+
+func scanConnection(row scanner) (Connection, error) {
+	var (
+		c                                                  Connection
+		state, message, fields, url                        *string
+		created, unattended                                int64
+		established, update, push, expire, next, agreement *int64
+	)
+	err := row.Scan(&c.ID, &c.Domain, &c.User, &c.Connector, &created, &state, &message, &fields, &url, &c.Active, &established,
+		&update, &push, &expire, &next, &agreement, &c.Failures, &unattended, &c.Unattended, &c.Version, &c.Sync, &c.Locked)
+	c.State, c.Message = text[passerelle.ConnectionState](state), text[string](message)
+	c.Fields, c.URL = text[string](fields), text[string](url)
+	c.Created, c.UnattendedFrom = instant(created), instant(unattended)
+	c.Established, c.LastUpdate, c.LastPush = optionalInstant(established), optionalInstant(update), optionalInstant(push)
+	c.Expire, c.NextTry, c.ConsentUntil = optionalInstant(expire), optionalInstant(next), optionalInstant(agreement)
+	return c, err
+}
+
+// Connection loads a connection of a user, or ErrNotFound.
+func (r *Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
+	return one(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
+}
+
+// Connections lists a user's connections, oldest first, after an id.
+func (r *Reader) Connections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]Connection, error) {
+	p := idPlace(w)
+	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL AND id `+p.sign+` $3 ORDER BY id `+p.order+` LIMIT $4 OFFSET $5`,
+		int64(domain), int64(user), p.from, w.Limit, w.Offset)
+}
+
+// CountConnections is how many connections a user has.
+func (r *Reader) CountConnections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (int64, error) {
+	return one(ctx, r, scanCount, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
+}
+
+// idOrder is the way through a list that is ordered by id alone.
+type idOrder struct {
+	sign, order string
+	from        int64
+}
+
+// idPlace reads a window of such a list; its position is the id.
+func idPlace(w Window) idOrder {
+	p := idOrder{sign: ">", order: "ASC"}
+	if w.Descending != w.Backward {
+		p = idOrder{sign: "<", order: "DESC", from: 1<<63 - 1}
+	}
+	if len(w.From) > 0 {
+		p.from, _ = w.From[0].(int64)
+	}
+	return p
+}
+
+func scanCount(row scanner) (int64, error) {
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}
+
+// ConnectionSecrets loads what a connector needs to speak for a person: the
+// values they gave, and what its last visit left.
+func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (values map[string]string, memory []byte, err error) {
+	type pair struct{ credentials, memory []byte }
+	sealed, err := one(ctx, r, func(row scanner) (pair, error) {
+		var p pair
+		err := row.Scan(&p.credentials, &p.memory)
+		return p, err
+	}, `SELECT credentials, memory FROM connection WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+	if err != nil {
+		return nil, nil, err
+	}
+	plain, err := r.keys.Open(connectionPlace(domain, id, "credentials"), sealed.credentials)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the credentials of connection %d: %w", id, err)
+	}
+	if err := json.Unmarshal(plain, &values); err != nil {
+		return nil, nil, fmt.Errorf("read the credentials of connection %d: %w", id, err)
+	}
+	if sealed.memory == nil {
+		return values, nil, nil
+	}
+	memory, err = r.keys.Open(connectionPlace(domain, id, "memory"), sealed.memory)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the memory of connection %d: %w", id, err)
+	}
+	return values, memory, nil
+}
+
+func connectionPlace(domain passerelle.DomainID, id passerelle.ConnectionID, column string) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "connection", Column: column, Row: int64(id)}
+}
+
+func (tx *Tx) sealValues(c Connection, values map[string]string) ([]byte, error) {
+	plain, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("encode credentials: %w", err)
+	}
+	return tx.sealFor(c, "credentials", plain)
+}
+
+func (tx *Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) {
+	sealed, err := tx.keys.Seal(connectionPlace(c.Domain, c.ID, column), plain)
+	if err != nil {
+		return nil, fmt.Errorf("seal the %s of a connection: %w", column, err)
+	}
+	return sealed, nil
+}
+
+// CreateConnection stores a connection with the values the person gave, and
+// gives it its id. Holder has its lease from the start, for as long.
+func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
+	id, err := tx.newID("connection")
+	if err != nil {
+		return err
+	}
+	c.ID = passerelle.ConnectionID(id)
+	sealed, err := tx.sealValues(*c, values)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, credentials, holder, lease_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now} + $11)`,
+		id, int64(c.Domain), int64(c.User), c.Connector, micros(c.Created), optionalText(c.State), c.Active, optionalMicros(c.Expire), sealed,
+		holder, lease.Microseconds())
+	return nil
+}
+
+// LeaseConnection makes holder the only one who reads through a connection.
+// Write fails with ErrConflict while somebody else does, or when it is gone.
+func (tx *Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
+	tx.execOne(ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
+		WHERE domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
+}
+
+// KeepConnection renews a lease. Write fails with ErrConflict when it has
+// lapsed or the connection is gone, so that a late reader writes nothing.
+func (tx *Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
+	tx.execOne(ErrConflict, `UPDATE connection SET lease_until = {now} + $1
+		WHERE domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
+}
+
+// ReleaseConnection ends a lease; one that has lapsed is left alone.
+func (tx *Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string) {
+	tx.exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
+}
+
+// SaveConnection stores all but the secrets of a connection, whose version was
+// the former one. Write fails with ErrConflict when it has changed meanwhile.
+func (tx *Tx) SaveConnection(c Connection, former int64) {
+	tx.execOne(ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
+			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
+			unattended_from = $13, unattended = $14, version = $15, sync = $16
+		WHERE domain_id = $17 AND id = $18 AND version = $19 AND deleted IS NULL`,
+		optionalText(c.State), optionalText(c.Message), optionalText(c.Fields), optionalText(c.URL), c.Active, optionalMicros(c.Established),
+		optionalMicros(c.LastUpdate), optionalMicros(c.LastPush), optionalMicros(c.Expire), optionalMicros(c.NextTry), optionalMicros(c.ConsentUntil), c.Failures,
+		micros(c.UnattendedFrom), c.Unattended, c.Version, c.Sync,
+		int64(c.Domain), int64(c.ID), former)
+}
+
+// SetConnectionValues replaces the values a person gave.
+func (tx *Tx) SetConnectionValues(c Connection, values map[string]string) error {
+	sealed, err := tx.sealValues(c, values)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrNotFound, `UPDATE connection SET credentials = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	return nil
+}
+
+// SetConnectionMemory replaces what a visit left.
+func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
+	sealed, err := tx.sealFor(c, "memory", memory)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrNotFound, `UPDATE connection SET memory = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	return nil
+}
+
+// DeleteConnection takes a connection and all that is below it out of sight,
+// with its secrets, and leaves the erasing of the rest to
+// EraseWithdrawn. ErrNotFound
+// when it is not there.
+func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
+	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL
+		WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
+	tx.exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
+		WHERE connection_id = $2`, micros(now), int64(id))
+	tx.exec(`INSERT INTO withdrawal (domain_id, kind, subject_id, created) VALUES ($1, 'connection', $2, $3)`, int64(domain), int64(id), micros(now))
+}
+
+// ConnectionsDue lists the connections of a domain that are to be read at its
+// instant and that nobody reads, the longest overdue first.
+func (r *Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
+		int64(domain), micros(now), limit)
+}
+
+// ConnectionsExpired lists those that were never established in time.
+func (r *Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
+		int64(domain), micros(now), limit)
+}

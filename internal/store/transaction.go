@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+const transactionColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
+	t.details, t.scraped, t.last_update, t.deleted`
+
+func scanTransaction(row scanner) (passerelle.Transaction, error) {
+	var (
+		t                         passerelle.Transaction
+		key, day, details         string
+		wording, comment, matches *string
+		cluster, deleted          *int64
+		scraped, update           int64
+	)
+	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted)
+	if err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal([]byte(details), &t.TransactionDetails); err != nil {
+		return t, fmt.Errorf("read the details of transaction %d: %w", t.ID, err)
+	}
+	t.Key, t.CustomWording, t.Comment, t.Cluster = key, text[string](wording), text[string](comment), owner[int64](cluster)
+	t.Categories = strings.Fields(text[string](matches))
+	t.Scraped, t.LastUpdate, t.Deleted = instant(scraped), instant(update), optionalInstant(deleted)
+	t.ApplicationDate, err = storedDate(&day)
+	return t, err
+}
+
+// KnownTransaction is what a sync needs to know of a stored transaction.
+type KnownTransaction struct {
+	ID      passerelle.TransactionID
+	Key     string
+	Digest  int64
+	Deleted bool
+}
+
+// TransactionsByKey finds those of an account that have one of the keys, in
+// one query.
+func (r *Reader) TransactionsByKey(ctx context.Context, a StoredAccount, keys []string) (map[string]KnownTransaction, error) {
+	args := []any{int64(a.ID), a.Epoch}
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		args = append(args, key)
+		names[i] = fmt.Sprintf("$%d", len(args))
+	}
+	found := map[string]KnownTransaction{}
+	err := r.each(ctx, `SELECT id, key, digest, deleted IS NOT NULL FROM bank_transaction WHERE account_id = $1 AND epoch = $2 AND key IN (`+strings.Join(names, ", ")+`)`,
+		args, func(row scanner) (bool, error) {
+			var k KnownTransaction
+			err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
+			found[k.Key] = k
+			return true, err
+		})
+	return found, err
+}
+
+// KeysFrom lists keys of an account's transactions that are not deleted, from
+// a day on, in the order of keys and after one of them.
+func (r *Reader) KeysFrom(ctx context.Context, a StoredAccount, from passerelle.Date, after string, limit int) ([]KnownTransaction, error) {
+	return collect(ctx, r, func(row scanner) (KnownTransaction, error) {
+		var k KnownTransaction
+		err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
+		return k, err
+	}, `SELECT id, key, digest, FALSE FROM bank_transaction WHERE account_id = $1 AND epoch = $2 AND key > $3 AND date >= $4 AND deleted IS NULL ORDER BY key LIMIT $5`,
+		int64(a.ID), a.Epoch, after, from.String(), limit)
+}
+
+// TransactionDigest is the digest by which a change of details is seen.
+func TransactionDigest(d passerelle.TransactionDetails) (int64, error) {
+	_, digest, err := encodeDetails(d)
+	return digest, err
+}
+
+func coefficient(d decimal.Decimal) (value int64, err error) {
+	if d.Coef() > 1<<63-1 {
+		return 0, fmt.Errorf("%s has too many digits", d)
+	}
+	value = int64(d.Coef()) //nolint:gosec // checked above
+	if d.IsNeg() {
+		value = -value
+	}
+	return value, nil
+}
+
+// CreateTransaction stores a transaction that was found and gives it its id.
+// Sync is the one that found it.
+func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *passerelle.Transaction, sync int64) error {
+	id, err := tx.newID("bank_transaction")
+	if err != nil {
+		return err
+	}
+	t.ID, t.Account = passerelle.TransactionID(id), a.ID
+	details, digest, err := encodeDetails(t.TransactionDetails)
+	if err != nil {
+		return err
+	}
+	value, err := coefficient(t.Value)
+	if err != nil {
+		return fmt.Errorf("store the value of a transaction: %w", err)
+	}
+	tx.execOne(ErrConflict, `INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
+			wording, coming, categories, details, digest, scraped, last_update, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
+		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), sync)
+	return nil
+}
+
+// UpdateTransaction stores what an institution now says of a transaction; what
+// the person set stays. A deleted one is back.
+func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, sync int64) error {
+	details, digest, err := encodeDetails(d)
+	if err != nil {
+		return err
+	}
+	value, err := coefficient(d.Value)
+	if err != nil {
+		return fmt.Errorf("store the value of a transaction: %w", err)
+	}
+	tx.execOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
+			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10
+		WHERE domain_id = $11 AND account_id = $12 AND epoch = $13 AND id = $14`,
+		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), sync,
+		int64(domain), int64(a.ID), a.Epoch, int64(id))
+	return nil
+}
+
+// LoseTransaction marks one that the institution no longer shows.
+func (tx *Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, sync int64) {
+	tx.execOne(ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+		micros(at), sync, int64(domain), int64(a.ID), a.Epoch, int64(id))
+}
+
+// CountTransactions moves the counters of an account, in the unit of the change.
+// ErrConflict when the account was emptied meanwhile.
+func (tx *Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
+	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE domain_id = $3 AND id = $4 AND epoch = $5`,
+		present, deleted, int64(domain), int64(a.ID), a.Epoch)
+}
+
+// TransactionEdit is what a person may change; nil leaves a thing as it is.
+type TransactionEdit struct {
+	Wording, Comment *string
+	ApplicationDate  *passerelle.Date
+	Active           *bool
+	Categories       []string
+}
+
+// EditTransaction stores what the person set. ErrNotFound when the transaction
+// is not there for them.
+func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID, id passerelle.TransactionID, e TransactionEdit, at time.Time) {
+	var day *string
+	if e.ApplicationDate != nil {
+		day = optionalDate(*e.ApplicationDate)
+	}
+	var categories *string
+	if e.Categories != nil {
+		joined := strings.Join(e.Categories, " ")
+		categories = &joined
+	}
+	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = COALESCE($1, custom_wording), comment = COALESCE($2, comment),
+			application_date = COALESCE($3, application_date), moved = CASE WHEN $3 IS NULL THEN moved ELSE TRUE END, active = COALESCE($4, active),
+			categories = COALESCE($5, categories), last_update = $6
+		WHERE domain_id = $7 AND user_id = $8 AND id = $9 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
+		e.Wording, e.Comment, day, e.Active, categories, micros(at), int64(domain), int64(user), int64(id))
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// TransactionFilter selects transactions of a user, who is required: the zero
+// value selects none.
+type TransactionFilter struct {
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID // zero for all
+	// Account is the only one, in its present Epoch; zero for all.
+	Account passerelle.AccountID
+	Epoch   int64
+	ID      passerelle.TransactionID // zero for all
+	// All includes those of disabled and deleted accounts, Deleted those that
+	// are gone at the institution.
+	All, Deleted bool
+	// ByDate orders and bounds by the field date instead of application_date.
+	ByDate bool
+	// From and Until are the first and the last day; no date is no bound.
+	From, Until passerelle.Date
+	// Since selects those that changed after an instant.
+	Since *time.Time
+	// Income selects those that come in, or those that go out.
+	Income *bool
+	// Wording is part of a label; Search of a label, a day, a value or a category.
+	Wording, Search string
+	// Least and Most bound the value; Values are the only ones, when there are any.
+	Least, Most *decimal.Decimal
+	Values      []decimal.Decimal
+}
+
+func (f TransactionFilter) day() string {
+	if f.ByDate {
+		return "t.date"
+	}
+	return "t.application_date"
+}
+
+// plain reports whether counters know how many the filter selects.
+func (f TransactionFilter) plain() bool {
+	return f.ID == 0 && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
+		f.Least == nil && f.Most == nil && f.Values == nil
+}
+
+// conditions gathers clauses and their arguments.
+type conditions struct {
+	clauses []string
+	args    []any
+}
+
+// bind adds an argument and answers its placeholder.
+func (c *conditions) bind(value any) string {
+	c.args = append(c.args, value)
+	return fmt.Sprintf("$%d", len(c.args))
+}
+
+// and adds a clause with one %s for each argument.
+func (c *conditions) and(clause string, values ...any) {
+	names := make([]any, len(values))
+	for i, value := range values {
+		names[i] = c.bind(value)
+	}
+	c.clauses = append(c.clauses, fmt.Sprintf(clause, names...))
+}
+
+func (c *conditions) String() string { return strings.Join(c.clauses, " AND ") }
+
+// accounts are the conditions on the accounts whose transactions are selected.
+func (f TransactionFilter) accounts(c *conditions) {
+	c.and("a.domain_id = %s AND a.user_id = %s", int64(f.Domain), int64(f.User))
+	c.and("EXISTS (SELECT 1 FROM connection c WHERE c.id = a.connection_id AND c.deleted IS NULL)")
+	if !f.All {
+		c.and("a.disabled IS NULL AND a.deleted IS NULL")
+	}
+	if f.Connection != 0 {
+		c.and("a.connection_id = %s", int64(f.Connection))
+	}
+	if f.Account != 0 {
+		c.and("a.id = %s", int64(f.Account))
+	}
+}
+
+// scaled compares a stored value with a decimal exactly: both as whole numbers
+// of the smaller unit.
+const valueAt = `(CAST(t.value AS NUMERIC) * CASE t.value_scale WHEN 0 THEN 10000000000 WHEN 1 THEN 1000000000 WHEN 2 THEN 100000000 WHEN 3 THEN 10000000
+	WHEN 4 THEN 1000000 WHEN 5 THEN 100000 WHEN 6 THEN 10000 WHEN 7 THEN 1000 WHEN 8 THEN 100 WHEN 9 THEN 10 ELSE 1 END)`
+
+func (f TransactionFilter) where(c *conditions) {
+	f.accounts(c)
+	c.and("t.epoch = a.epoch")
+	if f.Account != 0 {
+		c.and("t.account_id = %s AND t.epoch = %s", int64(f.Account), f.Epoch)
+	} else {
+		c.and("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
+	}
+	if f.ID != 0 {
+		c.and("t.id = %s", int64(f.ID))
+	}
+	if !f.Deleted {
+		c.and("t.deleted IS NULL")
+	}
+	f.bounds(c)
+	f.words(c)
+}
+
+func (f TransactionFilter) bounds(c *conditions) {
+	if !f.From.IsZero() {
+		c.and(f.day()+" >= %s", f.From.String())
+	}
+	if !f.Until.IsZero() {
+		c.and(f.day()+" <= %s", f.Until.String())
+	}
+	if f.Since != nil {
+		c.and("t.last_update > %s", micros(*f.Since))
+	}
+	if f.Income != nil && *f.Income {
+		c.and("t.value > 0")
+	}
+	if f.Income != nil && !*f.Income {
+		c.and("t.value < 0")
+	}
+}
+
+// words are the conditions on text and on exact values.
+func (f TransactionFilter) words(c *conditions) {
+	const label = "LOWER(COALESCE(t.custom_wording, t.wording))"
+	if f.Wording != "" {
+		c.and(label+" LIKE %s ESCAPE '!'", contains(f.Wording))
+	}
+	if f.Search != "" {
+		pattern := c.bind(contains(f.Search))
+		c.clauses = append(c.clauses, fmt.Sprintf("(%s LIKE %s ESCAPE '!' OR t.date LIKE %[2]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[2]s ESCAPE '!')", label, pattern))
+	}
+	for _, bound := range []struct {
+		value *decimal.Decimal
+		sign  string
+	}{{f.Least, ">="}, {f.Most, "<="}} {
+		if bound.value != nil {
+			c.and(valueAt+" "+bound.sign+" CAST(%s AS NUMERIC)", tenDigits(*bound.value))
+		}
+	}
+	if f.Values != nil {
+		var names []string
+		for _, value := range f.Values {
+			names = append(names, "CAST("+c.bind(tenDigits(value))+" AS NUMERIC)")
+		}
+		c.clauses = append(c.clauses, valueAt+" IN ("+strings.Join(names, ", ")+")")
+	}
+}
+
+// tenDigits is a decimal as a whole number of ten-billionths, in text.
+func tenDigits(d decimal.Decimal) string {
+	return strings.Replace(d.Rescale(10).String(), ".", "", 1)
+}
+
+// contains is the pattern of texts that hold another one, in any case.
+func contains(part string) string {
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(part)) + "%"
+}
+
+// transactionSource has both databases walk the index of transactions, which
+// is in the order of the list, and look the account of each up: a CROSS JOIN
+// keeps SQLite from beginning with the accounts and sorting all they have.
+const transactionSource = `bank_transaction t CROSS JOIN bank_account a WHERE a.id = t.account_id AND `
+
+// Transactions lists the newest first. A position is the day and the id.
+func (r *Reader) Transactions(ctx context.Context, f TransactionFilter, w Window) ([]passerelle.Transaction, error) {
+	var c conditions
+	f.where(&c)
+	order, sign := "DESC", "<"
+	if w.Descending != w.Backward {
+		order, sign = "ASC", ">"
+	}
+	if len(w.From) == 2 {
+		c.and("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
+	}
+	sql := fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY %s %s, t.id %[5]s LIMIT %[6]s OFFSET %[7]s`,
+		transactionColumns, transactionSource, c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset))
+	return collect(ctx, r, scanTransaction, sql, c.args...)
+}
+
+// CountTransactions is exactly how many a filter selects: from counters when it
+// only narrows to accounts, counted otherwise.
+func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int64, error) {
+	var c conditions
+	if f.plain() {
+		f.accounts(&c)
+		sum := "a.transactions"
+		if f.Deleted {
+			sum += " + a.deleted_transactions"
+		}
+		return one(ctx, r, scanCount, `SELECT CAST(COALESCE(SUM(`+sum+`), 0) AS BIGINT) FROM bank_account a WHERE `+c.String(), c.args...)
+	}
+	f.where(&c)
+	return one(ctx, r, scanCount, `SELECT count(*) FROM `+transactionSource+c.String(), c.args...)
+}
+
+// TransactionDays are the first and the last day of the transactions of the
+// accounts that a filter narrows to, from the ends of an index for each.
+func (r *Reader) TransactionDays(ctx context.Context, f TransactionFilter) (first, last passerelle.Date, err error) {
+	var c conditions
+	f.accounts(&c)
+	end := func(order string) string {
+		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch ORDER BY %[1]s %s, t.id %[2]s LIMIT 1)`, f.day(), order)
+	}
+	ends, err := one(ctx, r, func(row scanner) ([2]*string, error) {
+		var ends [2]*string
+		err := row.Scan(&ends[0], &ends[1])
+		return ends, err
+	}, `SELECT MIN(oldest), MAX(newest) FROM (SELECT `+end("ASC")+` AS oldest, `+end("DESC")+` AS newest FROM bank_account a WHERE `+c.String()+`) AS ends`, c.args...)
+	if err != nil {
+		return first, last, err
+	}
+	if first, err = storedDate(ends[0]); err != nil {
+		return first, last, err
+	}
+	last, err = storedDate(ends[1])
+	return first, last, err
+}
+
+// ChangedTransactions lists what a sync changed in an account, by id.
+func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, sync int64, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
+	return collect(ctx, r, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
+		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
+		int64(a.ID), a.Epoch, sync, int64(after), limit)
+}

@@ -1,0 +1,277 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+)
+
+const reader = "reader"
+
+// holdings is a user with a connection and two enabled accounts.
+type holdings struct {
+	site
+	connection Connection
+	accounts   []StoredAccount
+}
+
+func newHoldings(t *testing.T, s site) *holdings {
+	h := &holdings{site: s}
+	h.connection = Connection{Domain: s.domain, User: 7, Connector: "c1", Created: now, Active: true, State: passerelle.Validating}
+	s.write(func(tx *Tx) error {
+		return tx.CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
+	})
+	for i, key := range []string{"a", "b"} {
+		a := StoredAccount{BankAccount: passerelle.BankAccount{
+			User: 7, Connection: h.connection.ID, Disabled: &now,
+			AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: "EUR"},
+		}, Changed: int64(i)}
+		s.write(func(tx *Tx) error { return tx.CreateAccount(s.domain, &a) })
+		s.write(func(tx *Tx) error { tx.EnableAccount(s.domain, 7, a.ID); return nil })
+		h.accounts = append(h.accounts, a)
+	}
+	return h
+}
+
+func day(n int) passerelle.Date {
+	return passerelle.DateOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC).AddDays(n)
+}
+
+// add stores one transaction for each of the days.
+func (h *holdings) add(account int, days ...int) []passerelle.Transaction {
+	h.t.Helper()
+	var added []passerelle.Transaction
+	h.write(func(tx *Tx) error {
+		added = nil
+		for i, n := range days {
+			d := passerelle.TransactionDetails{
+				Key: fmt.Sprintf("%d-%d-%d", account, n, i), Date: day(n), RDate: day(n), Type: "card", Wording: fmt.Sprintf("Shop %d", n),
+				Value: decimal.MustNew(int64(n)-5, n%3),
+			}
+			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
+			if err := tx.CreateTransaction(h.domain, h.accounts[account], &one, 1); err != nil {
+				return err
+			}
+			added = append(added, one)
+		}
+		tx.CountTransactions(h.domain, h.accounts[account], int64(len(days)), 0)
+		return nil
+	})
+	return added
+}
+
+func (h *holdings) filter() TransactionFilter { return TransactionFilter{Domain: h.domain, User: 7} }
+
+// days are those of the transactions that a filter selects, through pages of
+// two, and their number is the one that is counted.
+func (h *holdings) days(f TransactionFilter) string {
+	h.t.Helper()
+	var days []string
+	w := Window{Limit: 2}
+	for {
+		page, err := h.db.Transactions(h.t.Context(), f, w)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, one := range page {
+			days = append(days, strings.TrimPrefix(one.ApplicationDate.String(), "2026-01-"))
+		}
+		if len(page) < w.Limit {
+			break
+		}
+		last := page[len(page)-1]
+		w.From = []any{last.ApplicationDate.String(), int64(last.ID)}
+	}
+	n, err := h.db.CountTransactions(h.t.Context(), f)
+	if err != nil || int(n) != len(days) {
+		h.t.Errorf("counted %d (%v), listed %v", n, err, days)
+	}
+	return strings.Join(days, " ")
+}
+
+func TestTransactionsOfAUser(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newHoldings(t, s)
+		h.add(0, 0, 2, 4, 6)
+		gone := h.add(1, 1, 3, 3)
+		truth, no := true, decimal.MustNew(-5, 0)
+		for name, test := range map[string]struct {
+			with func(*TransactionFilter)
+			want string
+		}{
+			"all":                {func(*TransactionFilter) {}, "07 05 04 04 03 02 01"},
+			"of an account":      {func(f *TransactionFilter) { f.Account = h.accounts[1].ID }, "04 04 02"},
+			"of a connection":    {func(f *TransactionFilter) { f.Connection = h.connection.ID }, "07 05 04 04 03 02 01"},
+			"of another one":     {func(f *TransactionFilter) { f.Connection = 99 }, ""},
+			"of another user":    {func(f *TransactionFilter) { f.User = 8 }, ""},
+			"of another domain":  {func(f *TransactionFilter) { f.Domain = h.other }, ""},
+			"between days":       {func(f *TransactionFilter) { f.From, f.Until = day(2), day(4) }, "05 04 04 03"},
+			"by the other date":  {func(f *TransactionFilter) { f.ByDate, f.From = true, day(5) }, "07"},
+			"that come in":       {func(f *TransactionFilter) { f.Income = &truth }, "07"},
+			"of a wording":       {func(f *TransactionFilter) { f.Wording = "SHOP 3" }, "04 04"},
+			"of no such pattern": {func(f *TransactionFilter) { f.Wording = "%" }, ""},
+			"searched by day":    {func(f *TransactionFilter) { f.Search = "2026-01-07" }, "07"},
+			"of a value":         {func(f *TransactionFilter) { f.Values = []decimal.Decimal{no} }, "01"},
+			"of at most a value": {func(f *TransactionFilter) { f.Most = &no }, "01"},
+			"changed since":      {func(f *TransactionFilter) { f.Since = &now }, ""},
+			"one":                {func(f *TransactionFilter) { f.ID = gone[0].ID }, "02"},
+		} {
+			f := h.filter()
+			test.with(&f)
+			if got := h.days(f); got != test.want {
+				t.Errorf("%s: %q, want %q", name, got, test.want)
+			}
+		}
+		first, last, err := h.db.TransactionDays(t.Context(), h.filter())
+		if err != nil || first != day(0) || last != day(6) {
+			t.Errorf("from %s to %s (%v)", first, last, err)
+		}
+	})
+}
+
+// TestWithdrawnTransactions: what a person withholds is out of sight at once and
+// erased later, and nobody can add to it.
+func TestWithdrawnTransactions(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newHoldings(t, s)
+		h.add(0, 0, 1, 2)
+		h.add(1, 3)
+		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
+		all := h.filter()
+		all.All = true
+		if got := h.days(h.filter()) + " | " + h.days(all); got != "04 | 04" {
+			t.Errorf("listed %q", got)
+		}
+		wantError(t, s.try(func(tx *Tx) error { tx.CountTransactions(s.domain, h.accounts[0], 1, 0); return nil }), ErrConflict)
+		h.eraseAll(2)
+		if left := h.rows("bank_transaction"); left != 1 {
+			t.Errorf("%d transactions are left, want 1", left)
+		}
+		s.write(func(tx *Tx) error { tx.DeleteConnection(s.domain, 7, h.connection.ID, now); return nil })
+		if got := h.days(all); got != "" {
+			t.Errorf("of a deleted connection: %q", got)
+		}
+		h.eraseAll(2)
+		for _, table := range []string{"connection", "bank_account", "bank_transaction", "withdrawal"} {
+			if left := h.rows(table); left != 0 {
+				t.Errorf("%d rows of %s are left", left, table)
+			}
+		}
+	})
+}
+
+func (h *holdings) eraseAll(limit int) {
+	h.t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = h.db.EraseWithdrawn(h.t.Context(), limit); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func (h *holdings) rows(table string) int64 {
+	h.t.Helper()
+	n, err := one(h.t.Context(), &h.db.Reader, scanCount, `SELECT count(*) FROM `+table)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+// TestChangesOfTransactions: a change keeps what the person set, one that is
+// gone can come back, and a sync finds what it changed.
+func TestChangesOfTransactions(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newHoldings(t, s)
+		a, made := h.accounts[0], h.add(0, 0, 1)
+		moved, wording := day(9), "Mine"
+		s.write(func(tx *Tx) error {
+			tx.EditTransaction(s.domain, 7, made[0].ID, TransactionEdit{Wording: &wording, ApplicationDate: &moved, Categories: []string{"food"}}, now)
+			return nil
+		})
+		changed := made[0].TransactionDetails
+		changed.Wording = "Shop, corrected"
+		s.write(func(tx *Tx) error { tx.LoseTransaction(s.domain, a, made[0].ID, now, 2); return nil })
+		s.write(func(tx *Tx) error { return tx.UpdateTransaction(s.domain, a, made[0].ID, changed, now, 3) })
+		got, err := h.db.ChangedTransactions(t.Context(), a, 3, 0, 10)
+		if err != nil || len(got) != 1 || got[0].Wording != "Shop, corrected" || got[0].CustomWording != "Mine" || got[0].ApplicationDate != moved ||
+			got[0].Deleted != nil || !slices.Equal(got[0].Categories, []string{"food"}) {
+			t.Errorf("after the change: %+v (%v)", got, err)
+		}
+		digest, err := TransactionDigest(changed)
+		known, err2 := h.db.TransactionsByKey(t.Context(), a, []string{changed.Key, "no such key"})
+		if want := (KnownTransaction{ID: made[0].ID, Key: changed.Key, Digest: digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
+			t.Errorf("known %v, want %v (%v)", known, want, err2)
+		}
+		from, err := h.db.KeysFrom(t.Context(), a, day(1), "", 10)
+		if err != nil || len(from) != 1 || from[0].ID != made[1].ID {
+			t.Errorf("from a day on: %v (%v)", from, err)
+		}
+	})
+}
+
+func TestConnections(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newHoldings(t, s)
+		c := h.connection
+		values, memory, err := s.db.ConnectionSecrets(t.Context(), s.domain, c.ID)
+		if err != nil || values["password"] != "secret" || memory != nil {
+			t.Fatalf("%v %q (%v)", values, memory, err)
+		}
+		s.write(func(tx *Tx) error { return tx.SetConnectionMemory(c, []byte("token")) })
+		if _, memory, err = s.db.ConnectionSecrets(t.Context(), s.domain, c.ID); err != nil || string(memory) != "token" {
+			t.Errorf("memory %q (%v)", memory, err)
+		}
+		wantError(t, s.try(func(tx *Tx) error { tx.LeaseConnection(s.domain, c.ID, "other", time.Minute); return nil }), ErrConflict)
+		s.write(func(tx *Tx) error { tx.ReleaseConnection(s.domain, c.ID, reader); return nil })
+		wantError(t, s.try(func(tx *Tx) error { tx.KeepConnection(s.domain, c.ID, reader, time.Minute); return nil }), ErrConflict)
+		due := now.Add(-time.Hour)
+		c.State, c.Message, c.NextTry, c.Version = passerelle.WebsiteUnavailable, "closed", &due, 1
+		s.write(func(tx *Tx) error { tx.SaveConnection(c, 0); return nil })
+		wantError(t, s.try(func(tx *Tx) error { tx.SaveConnection(c, 0); return nil }), ErrConflict)
+		got, err := s.db.ConnectionsDue(t.Context(), s.domain, now, 5)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("due: %v (%v)", got, err)
+		}
+		c.UnattendedFrom = got[0].UnattendedFrom
+		wantSame(t, c, got[0], nil)
+		none, err := s.db.Connection(t.Context(), s.domain, 8, c.ID)
+		wantNotFound(t, none, err)
+	})
+}
+
+// TestPlansOfTransactions: a page comes from an index that has its order,
+// however much there is.
+func TestPlansOfTransactions(t *testing.T) {
+	s := newSite(t, storetest.SQLite(t))
+	h := newHoldings(t, s)
+	engine := &explained{engine: s.db.engine}
+	s.db.engine = engine
+	for name, with := range map[string]func(*TransactionFilter){
+		"transaction_of_user (domain_id=? AND user_id=?":                        func(*TransactionFilter) {},
+		"transaction_of_user_by_date (domain_id=? AND user_id=?":                func(f *TransactionFilter) { f.ByDate = true },
+		"transaction_of_account (account_id=? AND epoch=?":                      func(f *TransactionFilter) { f.Account = h.accounts[0].ID },
+		"transaction_of_account_by_date (account_id=? AND epoch=?":              func(f *TransactionFilter) { f.Account, f.ByDate = h.accounts[0].ID, true },
+		"transaction_of_user (domain_id=? AND user_id=? AND application_date>?": func(f *TransactionFilter) { f.From = day(1) },
+	} {
+		f := h.filter()
+		with(&f)
+		engine.plans = nil
+		if _, err := s.db.Transactions(t.Context(), f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}}); err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(engine.plans, "; ")
+		if !strings.Contains(plan, name) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "SCAN") {
+			t.Errorf("%s: %s", name, plan)
+		}
+	}
+}
