@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -40,6 +43,13 @@ var build = sync.OnceValues(func() (string, error) {
 	return binary, err
 })
 
+// Where the arguments are that tell one process from another.
+const (
+	dataArgument     = 3
+	listenArgument   = 5
+	databaseArgument = 7
+)
+
 // StartProcess builds the program, once per test binary, and starts it on a
 // data folder of its own, with a fixed free port, so that a restart answers at
 // the same address. An empty database URL means SQLite in the data folder.
@@ -58,18 +68,40 @@ func StartProcess(t testing.TB, database string) *Process {
 	return p
 }
 
-// freeAddress is a loopback address nobody listens on.
+// freeAddress is a loopback address nobody listens on, with a port below those
+// that the kernel hands out: it stays free while its owner is dead.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+	t.Fatal("no port is free")
+	return ""
+}
+
+// Replica starts the program once more beside this one, on the same database,
+// which has to be PostgreSQL, and with the same keys.
+func (p *Process) Replica() *Process {
+	p.t.Helper()
+	other := &Process{t: p.t, binary: p.binary, args: slices.Clone(p.args)}
+	other.args[listenArgument] = freeAddress(p.t)
+	other.Start()
+	p.t.Cleanup(other.Kill)
+	return other
+}
+
+// Configure gives a configuration key of the sandbox a value, by the command
+// for it.
+func (p *Process) Configure(key, value string) {
+	p.t.Helper()
+	command := exec.CommandContext(context.Background(), p.binary, "config", "set", key, value, "--database", p.Database())
+	if out, err := command.CombinedOutput(); err != nil {
+		p.t.Fatalf("set %s: %v: %s", key, err, out)
 	}
-	return address
 }
 
 // Start starts the program and returns when it says that it is ready.
@@ -107,4 +139,12 @@ func (p *Process) Terminate() int {
 }
 
 // DataFolder is where the program keeps its database and credentials.
-func (p *Process) DataFolder() string { return p.args[3] }
+func (p *Process) DataFolder() string { return p.args[dataArgument] }
+
+// Database is the address of the database.
+func (p *Process) Database() string {
+	if len(p.args) > databaseArgument {
+		return p.args[databaseArgument]
+	}
+	return "sqlite:" + filepath.Join(p.DataFolder(), "passerelle.db")
+}

@@ -107,6 +107,37 @@ func (i *Inspection) Events() []Event {
 	return events
 }
 
+// Delivery is an event on its way to a webhook; ID is its id_webhook_data.
+type Delivery struct {
+	Event
+	ID, Webhook        int64
+	Delivered, Dropped bool
+}
+
+// Deliveries lists all deliveries, in the order in which they were stored.
+func (i *Inspection) Deliveries() []Delivery {
+	i.t.Helper()
+	var deliveries []Delivery
+	i.query(`SELECT e.domain_id, e.name, e.subject, e.subject_id, e.version, e.body, d.id, d.webhook_id, d.delivered IS NOT NULL, d.dropped IS NOT NULL
+		FROM delivery d JOIN event e ON e.id = d.event_id ORDER BY d.id`, func(rows *sql.Rows) error {
+		var d Delivery
+		var body []byte
+		err := rows.Scan(&d.Domain, &d.Name, &d.Subject, &d.SubjectID, &d.Version, &body, &d.ID, &d.Webhook, &d.Delivered, &d.Dropped)
+		d.Body = string(body)
+		deliveries = append(deliveries, d)
+		return err
+	})
+	return deliveries
+}
+
+// Count runs a query for one number.
+func (i *Inspection) Count(query string) int64 {
+	i.t.Helper()
+	var n int64
+	i.query(query, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n
+}
+
 // Digest is a hash of every value of every table, but for the identifiers
 // that processes have reserved. Two that are equal saw the same.
 func (i *Inspection) Digest() string {

@@ -1,0 +1,156 @@
+package servicetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Cluster is a PostgreSQL of a test's own, to be killed and started again on
+// the same data. Unlike the one that all tests share it is as safe as an
+// operator's: what it acknowledged is on disk.
+type Cluster struct {
+	t                      testing.TB
+	programs, folder, port string
+	// account is who the server runs as; it refuses to be root.
+	account *syscall.Credential
+	server  *exec.Cmd
+	ended   chan struct{}
+}
+
+// StartCluster makes a cluster, which is gone after the test.
+func StartCluster(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
+	programs, err := exec.CommandContext(context.Background(), "../../scripts/postgres-bin").Output()
+	c.must("find the programs of PostgreSQL", err)
+	c.programs = strings.TrimSpace(string(programs))
+	c.folder, err = os.MkdirTemp("", "passerelle-cluster-")
+	c.must("make a folder", err)
+	t.Cleanup(func() { _ = os.RemoveAll(c.folder) })
+	if os.Getuid() == 0 {
+		c.must("give the folder to another account", c.leaveRoot())
+	}
+	out, err := c.command("initdb", "--pgdata=data", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C").CombinedOutput()
+	c.must("make a cluster: "+string(out), err)
+	_, c.port, err = net.SplitHostPort(freeAddress(t))
+	c.must("find a port", err)
+	c.Start()
+	t.Cleanup(c.Kill)
+	return c
+}
+
+func (c *Cluster) must(attempted string, err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("%s: %v", attempted, err)
+	}
+}
+
+// leaveRoot has the server run as another account.
+func (c *Cluster) leaveRoot() error {
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		account, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return err
+	}
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	c.account = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return os.Chown(c.folder, int(uid), int(gid))
+}
+
+// command is a program of PostgreSQL. It is not in the test's process group, so
+// that an interrupt typed at the terminal leaves it to the cleanup.
+func (c *Cluster) command(program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(context.Background(), filepath.Join(c.programs, program), args...)
+	command.Dir, command.SysProcAttr = c.folder, &syscall.SysProcAttr{Credential: c.account, Setpgid: true}
+	return command
+}
+
+// URL is the address of its one database.
+func (c *Cluster) URL() string {
+	return "postgres://postgres@127.0.0.1:" + c.port + "/postgres?sslmode=disable"
+}
+
+// Start starts the server and returns when it has recovered and answers.
+func (c *Cluster) Start() {
+	c.t.Helper()
+	log, err := os.OpenFile(filepath.Join(c.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	c.must("open the log of PostgreSQL", err)
+	defer log.Close()
+	c.server = c.command("postgres", "-D", "data", "-h", "127.0.0.1", "-p", c.port, "-c", "unix_socket_directories=", "-c", "max_connections=200")
+	c.server.Stdout, c.server.Stderr = log, log
+	c.must("start PostgreSQL", c.server.Start())
+	c.ended = make(chan struct{})
+	go func(server *exec.Cmd, ended chan<- struct{}) {
+		_ = server.Wait()
+		close(ended)
+	}(c.server, c.ended)
+	for c.command("pg_isready", "-q", "-h", "127.0.0.1", "-p", c.port).Run() != nil {
+		select {
+		case <-c.ended:
+			text, err := os.ReadFile(log.Name())
+			c.t.Fatalf("PostgreSQL did not start: %s %v", text[max(0, len(text)-2000):], err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Kill ends the server and all its children at once, as a power cut would. The
+// server is held first, so that it makes no further child; a child that
+// outlived it could still commit. Killing twice is harmless.
+func (c *Cluster) Kill() {
+	select {
+	case <-c.ended:
+		return
+	default:
+	}
+	server := c.server.Process.Pid
+	_ = syscall.Kill(server, syscall.SIGSTOP)
+	children := c.processes("--ppid", strconv.Itoa(server))
+	for _, pid := range append(children, server) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	<-c.ended
+	for _, pid := range children {
+		for len(c.processes("--pid", strconv.Itoa(pid))) > 0 {
+			<-time.After(time.Millisecond)
+		}
+	}
+}
+
+// processes lists those that a selection of ps finds, but for dead ones that
+// nobody has taken note of.
+func (c *Cluster) processes(selection ...string) (pids []int) {
+	out, err := exec.CommandContext(context.Background(), "ps", append(selection, "-o", "pid=,state=")...).Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // it fails when it finds none
+		c.t.Errorf("list processes: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var pid int
+		var state string
+		if _, err := fmt.Sscan(line, &pid, &state); err == nil && state != "Z" {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

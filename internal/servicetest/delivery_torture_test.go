@@ -1,0 +1,274 @@
+package servicetest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+const stateUpdated = "PAYMENT_STATE_UPDATED"
+
+// TestNothingIsLostToKills drives payments to their end by patient clients,
+// while the program, or PostgreSQL with it, is killed again and again at moments
+// nobody chooses, and while receivers refuse, hang, leave and forget. Once that
+// is over, nothing may be lost: each change of each payment reached every
+// receiver, in order and with the same bytes however often, and the bank got
+// each order once.
+//
+// A run is repeated, as far as chance allows, with the PASSERELLE_TEST_SEED it
+// logs.
+func TestNothingIsLostToKills(t *testing.T) {
+	kills := amount("PASSERELLE_TEST_KILLS", 5)
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		surviveKills(t, servicetest.StartProcess(t, ""), nil, kills, 0)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		surviveKills(t, servicetest.StartProcess(t, storetest.Postgres(t)), nil, kills, 0)
+	})
+	t.Run("database", func(t *testing.T) {
+		t.Parallel()
+		databaseKills := amount("PASSERELLE_TEST_DATABASE_KILLS", 2)
+		c := servicetest.StartCluster(t)
+		surviveKills(t, servicetest.StartProcess(t, c.URL()), c, databaseKills/4, databaseKills)
+	})
+}
+
+const (
+	tortureClients   = 6
+	tortureEndpoints = 6
+)
+
+func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, kills, databaseKills int) {
+	chosen := seed()
+	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+	random := rand.New(rand.NewPCG(chosen, 1))
+	p.Configure("webhooks.timeout_seconds", "1")
+	p.Configure("webhooks.flush_interval_seconds", "1")
+	d := newDriver(t, p)
+	l := newLedger(t, d, newReceiver(t, rand.New(rand.NewPCG(chosen, 2))), tortureEndpoints)
+
+	over := make(chan struct{})
+	paying := make(chan struct{})
+	go func() {
+		defer close(paying)
+		d.payUntil(over, tortureClients, coin(rand.New(rand.NewPCG(chosen, 3))))
+	}()
+	f := &fate{process: p, cluster: c, ledger: l, random: random}
+	started := time.Now()
+	f.strike(kills, databaseKills)
+	t.Logf("%d kills of the program and %d of the database in %v", kills, databaseKills, time.Since(started).Round(time.Second))
+	close(over)
+	l.behave(accepts)
+	<-paying
+
+	l.settle()
+	l.check()
+	p.Kill()
+	d.checkSubmissions()
+}
+
+// fate decides who dies when, and who is in which mood.
+type fate struct {
+	process *servicetest.Process
+	cluster *servicetest.Cluster
+	ledger  *ledger
+	random  *rand.Rand
+}
+
+// strike kills as often as it says, in a random order.
+func (f *fate) strike(kills, databaseKills int) {
+	blows := append(slices.Repeat([]func(){f.killProgram}, kills), slices.Repeat([]func(){f.killDatabase}, databaseKills)...)
+	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
+	for _, blow := range blows {
+		f.changeMoods()
+		f.wait(50, 500)
+		blow()
+	}
+}
+
+func (f *fate) wait(least, most int) {
+	<-time.After(time.Duration(least+f.random.IntN(most-least)) * time.Millisecond)
+}
+
+func (f *fate) killProgram() {
+	f.process.Kill()
+	f.process.Start()
+}
+
+// killDatabase kills the program as well, one time in three.
+func (f *fate) killDatabase() {
+	f.cluster.Kill()
+	both := f.random.IntN(3) == 0
+	if both {
+		f.process.Kill()
+	}
+	f.wait(1, 200)
+	f.cluster.Start()
+	if both {
+		f.process.Start()
+	}
+}
+
+// moods are what a receiver may be up to until the next blow.
+var moods = [][]manner{
+	{accepts},
+	{accepts, slowly},
+	{forgets, accepts},
+	{refuses},
+	{refuses, accepts},
+	{hangs},
+	{hangs, accepts},
+	{leaves},
+	{leaves, slowly},
+	{accepts, slowly, forgets, refuses, hangs, leaves},
+}
+
+func (f *fate) changeMoods() {
+	for _, e := range f.ledger.endpoints {
+		e.behave(pick(f.random, moods)...)
+	}
+}
+
+// ledger holds what endpoints saw against what is stored.
+type ledger struct {
+	t *testing.T
+	d *driver
+	// endpoints by webhook.
+	endpoints map[int64]*endpoint
+	stored    *storetest.Inspection
+}
+
+// newLedger registers endpoints for the changes of payments.
+func newLedger(t *testing.T, d *driver, r *receiver, endpoints int) *ledger {
+	t.Helper()
+	l := &ledger{t: t, d: d, endpoints: map[int64]*endpoint{}}
+	for n := range endpoints {
+		e := r.endpoint(fmt.Sprint("/webhooks/", n))
+		l.endpoints[d.subscribe(stateUpdated, e)] = e
+	}
+	return l
+}
+
+func (l *ledger) behave(moods ...manner) {
+	for _, e := range l.endpoints {
+		e.behave(moods...)
+	}
+}
+
+// settle returns when nothing is left to send, for which everything that falls
+// due in the next minutes is done.
+func (l *ledger) settle() {
+	l.t.Helper()
+	l.stored = storetest.Inspect(l.t, l.d.process.Database())
+	started := time.Now()
+	for left := int64(1); left > 0 && time.Since(started) < patience; <-time.After(100 * time.Millisecond) {
+		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})
+		l.d.call("POST", "/sandbox/clock", l.d.config, map[string]any{"advance": "2m"})
+		left = l.stored.Count(`SELECT count(*) FROM delivery WHERE delivered IS NULL`)
+	}
+	l.t.Logf("settled in %v", time.Since(started).Round(time.Millisecond))
+}
+
+// check finds every change of every payment once among the events, every event
+// once among the deliveries of each webhook, and every delivery, accepted, at
+// the endpoint.
+func (l *ledger) check() {
+	l.t.Helper()
+	changes := l.stored.Count(`SELECT count(*) FROM payment_transition WHERE seq > 0`)
+	events := l.stored.Events()
+	if len(events) == 0 || int64(len(events)) != changes {
+		l.t.Errorf("%d changes of payments, %d events", changes, len(events))
+	}
+	sent := map[int64][]storetest.Delivery{}
+	for _, delivery := range l.stored.Deliveries() {
+		if !delivery.Delivered || delivery.Dropped {
+			l.t.Errorf("delivery %d of version %d of payment %d is not delivered", delivery.ID, delivery.Version, delivery.SubjectID)
+		}
+		sent[delivery.Webhook] = append(sent[delivery.Webhook], delivery)
+	}
+	for webhook, e := range l.endpoints {
+		if len(sent[webhook]) != len(events) {
+			l.t.Errorf("webhook %d: %d events, %d deliveries", webhook, len(events), len(sent[webhook]))
+		}
+		l.compare(webhook, sent[webhook], e.account())
+	}
+	l.t.Logf("%d payments, %d events to %d webhooks, accepted again: %d, requests: %d", len(l.d.paid()), len(events), len(l.endpoints), l.again(), l.requests())
+}
+
+// compare holds an endpoint's account against the deliveries of its webhook.
+func (l *ledger) compare(webhook int64, sent []storetest.Delivery, a account) {
+	l.t.Helper()
+	byID, want := map[int64]storetest.Delivery{}, map[int64]bool{}
+	for _, delivery := range sent {
+		byID[delivery.ID], want[delivery.ID] = delivery, true
+	}
+	got := map[int64]bool{}
+	for _, id := range a.accepted {
+		got[id] = true
+	}
+	if !maps.Equal(got, want) {
+		l.t.Errorf("webhook %d: %d deliveries are stored, %d were accepted, and they are not the same", webhook, len(want), len(got))
+	}
+	if len(a.differing) > 0 {
+		l.t.Errorf("webhook %d: repeats of %v had other bodies", webhook, a.differing)
+	}
+	l.compareStates(webhook, byID, a)
+}
+
+// compareStates looks at the payments of an endpoint: the bodies are those
+// stored, they came in order, and those that the clients saw at their end are
+// at their end.
+func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
+	l.t.Helper()
+	states := map[int64][]string{}
+	for n, id := range a.accepted {
+		delivery := byID[id]
+		body := decoded(a.bodies[id])
+		delete(body, "id_webhook_data")
+		if !reflect.DeepEqual(body, decoded(delivery.Body)) {
+			l.t.Errorf("webhook %d: the body of %d is not the event's", webhook, id)
+		}
+		if before := int64(len(states[delivery.SubjectID])); delivery.Version != before+1 {
+			l.t.Errorf("webhook %d: acceptance %d is of version %d of payment %d, after %d", webhook, n, delivery.Version, delivery.SubjectID, before)
+		}
+		states[delivery.SubjectID] = append(states[delivery.SubjectID], fmt.Sprint(body["state"]))
+	}
+	for id := range l.d.paid() {
+		if want := []string{"validating", "pending", "done"}; !slices.Equal(states[id], want) {
+			l.t.Errorf("webhook %d: payment %d was told as %v, want %v", webhook, id, states[id], want)
+		}
+	}
+}
+
+func decoded(body string) (fields map[string]any) {
+	decoder := json.NewDecoder(strings.NewReader(body))
+	decoder.UseNumber()
+	_ = decoder.Decode(&fields)
+	return fields
+}
+
+// again counts acceptances of what was accepted before.
+func (l *ledger) again() (n int) {
+	for _, e := range l.endpoints {
+		n += e.account().again
+	}
+	return n
+}
+
+func (l *ledger) requests() (n int) {
+	for _, e := range l.endpoints {
+		n += e.account().requests
+	}
+	return n
+}

@@ -1,0 +1,316 @@
+package servicetest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// amount is how much of something a test does: little in a usual run, as much
+// as an environment variable says in a long one.
+func amount(name string, usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return usual
+}
+
+// patience outlasts every lease that a killed program leaves behind.
+const patience = 150 * time.Second
+
+// driver is a set of clients of one or more processes on the same database.
+// They repeat what was not answered, if need be elsewhere, and look at what is
+// stored before each step, as any client does that was cut off.
+type driver struct {
+	t       *testing.T
+	bases   []string
+	process *servicetest.Process
+	client  *http.Client
+	token   string
+	config  string
+	turn    atomic.Int64
+
+	mu       sync.Mutex
+	payments map[int64]bool
+}
+
+func newDriver(t *testing.T, processes ...*servicetest.Process) *driver {
+	t.Helper()
+	first := processes[0]
+	d := &driver{
+		t: t, process: first, config: first.ConfigToken, payments: map[int64]bool{},
+		client: &http.Client{
+			Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	for _, p := range processes {
+		d.bases = append(d.bases, p.BaseURL)
+	}
+	first.Configure("auth.scoped_token_expire", "1440")
+	var out struct{ Token string }
+	d.read(d.call("POST", "/auth/token", "", map[string]any{
+		"client_id": first.ClientID, "client_secret": first.ClientSecret, "scope": "payments:admin",
+	}), &out)
+	d.token = out.Token
+	t.Cleanup(d.client.CloseIdleConnections)
+	return d
+}
+
+func (d *driver) read(body []byte, into any) {
+	if err := json.Unmarshal(body, into); err != nil {
+		d.t.Errorf("the answer %q: %v", body, err)
+	}
+}
+
+// call repeats a request until it is accepted. One that is refused fails the
+// test.
+func (d *driver) call(method, path, token string, body any) []byte {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+		status, answer := d.send(method, path, token, "", body)
+		switch {
+		case status >= 200 && status < 300:
+			return answer
+		case status >= 400 && status < 500 && status != http.StatusConflict:
+			d.t.Errorf("%s %s: %d %s", method, path, status, answer)
+			return []byte("{}")
+		}
+	}
+	d.t.Errorf("%s %s: no answer in time", method, path)
+	return []byte("{}")
+}
+
+// send makes one attempt at the next process; status 0 is no answer.
+func (d *driver) send(method, path, token, key string, body any) (status int, answer []byte) {
+	base := d.bases[int(d.turn.Add(1))%len(d.bases)]
+	request := must(http.NewRequest(method, base+path, bytes.NewReader(must(json.Marshal(body)))))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	return d.do(request)
+}
+
+func (d *driver) do(request *http.Request) (status int, answer []byte) {
+	response, err := d.client.Do(request)
+	if err != nil {
+		return 0, nil
+	}
+	defer response.Body.Close()
+	if answer, err = io.ReadAll(response.Body); err != nil {
+		return 0, nil
+	}
+	if location := response.Header.Get("Location"); response.StatusCode/100 == 3 {
+		answer = []byte(location)
+	}
+	return response.StatusCode, answer
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// subscribe registers an endpoint for an event, signed, and returns the webhook.
+func (d *driver) subscribe(event string, e *endpoint) int64 {
+	d.t.Helper()
+	d.send("POST", "/webhooks/auth", d.config, "", map[string]any{"type": "hmac_signature", "name": "driver"})
+	var webhook struct{ ID int64 }
+	d.read(d.call("POST", "/webhooks", d.config, map[string]any{"event": event, "url": e.url, "id_auth": "driver"}), &webhook)
+	return webhook.ID
+}
+
+// order is a payment on its way. Its key makes repeating the creation harmless.
+type order struct {
+	key string
+	id  int64
+	// simulated payments are moved by the sandbox; the others are taken to the
+	// bank and approved there.
+	simulated bool
+}
+
+type seenPayment struct {
+	ID          int64
+	State       payment.State
+	ValidateURI *string `json:"validate_uri"`
+}
+
+// pay takes a payment to its end, and reports false when that was not possible
+// in the time given.
+func (d *driver) pay(o *order, within time.Duration) (done bool) {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+		p, seen := d.look(o)
+		if seen && p.State.Final() {
+			return true
+		}
+		if !seen {
+			<-time.After(20 * time.Millisecond)
+			continue
+		}
+		d.step(o, p)
+	}
+	return false
+}
+
+// look creates the payment, or reads it.
+func (d *driver) look(o *order) (p seenPayment, seen bool) {
+	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
+	if o.id == 0 {
+		method, path, body = "POST", "/payments", servicetest.Draft()
+	}
+	status, answer := d.send(method, path, d.token, o.key, body)
+	if status != http.StatusOK || json.Unmarshal(answer, &p) != nil {
+		return p, false
+	}
+	o.id = p.ID
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.payments[p.ID] = true
+	return p, true
+}
+
+// ahead is the way of a payment that the sandbox moves.
+var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
+
+// step may meet what a kill cut short: then there is nothing to do but to look
+// again.
+func (d *driver) step(o *order, p seenPayment) {
+	path := fmt.Sprint("/payments/", o.id)
+	switch {
+	case o.simulated:
+		d.send("POST", "/sandbox"+path+"/simulate", d.config, "", map[string]any{"state": ahead[p.State]})
+	case p.State == payment.Created:
+		d.send("POST", path, d.token, "", map[string]any{
+			"connector_uuid": testConnector, "webview_url": "https://shop.example/webview", "validated": true,
+		})
+	case p.State == payment.Validating && p.ValidateURI != nil:
+		d.approve(*p.ValidateURI)
+	default:
+		<-time.After(10 * time.Millisecond) // the bank's turn
+	}
+}
+
+var (
+	approveButton = regexp.MustCompile(`<button[^>]*name="([^"]+)"[^>]*value="(approve[^"]*)"`)
+	returnLink    = regexp.MustCompile(`<a[^>]*href="([^"]*/webauth/callback[^"]*)"`)
+)
+
+// approve is the person at the bank, whose browser follows the bank back.
+func (d *driver) approve(page string) {
+	_, html := d.do(must(http.NewRequest("GET", page, http.NoBody)))
+	if button := approveButton.FindSubmatch(html); button != nil {
+		form := url.Values{string(button[1]): {string(button[2])}}
+		request := must(http.NewRequest("POST", page, bytes.NewReader([]byte(form.Encode()))))
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if status, location := d.do(request); status/100 == 3 {
+			d.do(must(http.NewRequest("GET", string(location), http.NoBody)))
+		}
+		return
+	}
+	if link := returnLink.FindSubmatch(html); link != nil {
+		d.do(must(http.NewRequest("GET", string(link[1]), http.NoBody)))
+	}
+}
+
+// payUntil has clients make one payment after the other. What a kill holds up
+// is left for later, so that the next one meets some on their way as well; in
+// the end everything is brought to its end.
+func (d *driver) payUntil(stop <-chan struct{}, clients int, simulated func() bool) {
+	var (
+		working sync.WaitGroup
+		later   = make(chan *order, 100_000)
+	)
+	for client := range clients {
+		working.Go(func() {
+			for n := 0; !isClosed(stop); n++ {
+				o := &order{key: fmt.Sprintf("payment %d of client %d", n, client), simulated: simulated()}
+				if !d.pay(o, time.Second) {
+					later <- o
+				}
+			}
+		})
+	}
+	working.Wait()
+	close(later)
+	for range clients {
+		working.Go(func() {
+			for o := range later {
+				if !d.pay(o, patience) {
+					d.t.Errorf("%s (payment %d) did not come to its end", o.key, o.id)
+				}
+			}
+		})
+	}
+	working.Wait()
+}
+
+func isClosed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// paid lists the payments that clients were told of.
+func (d *driver) paid() map[int64]bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.payments)
+}
+
+// checkSubmissions asks the bank's own ledger.
+func (d *driver) checkSubmissions() {
+	d.t.Helper()
+	ctx := context.Background()
+	ring := must(keys.Load(filepath.Join(d.process.DataFolder(), "keys")))
+	db := must(store.Open(ctx, d.process.Database(), store.Options{Keys: ring}))
+	defer db.Close()
+	domain := must(db.DomainByName(ctx, "sandbox"))
+	orders := 0
+	for id := range d.paid() {
+		attempt, err := db.Attempt(ctx, domain.ID, passerelle.PaymentID(id))
+		if err != nil {
+			continue // it was simulated
+		}
+		orders++
+		if n, err := db.SandboxSubmissions(ctx, domain.ID, attempt.Key); err != nil || n != 1 {
+			d.t.Errorf("payment %d: %d submissions at the bank (%v), want 1", id, n, err)
+		}
+	}
+	d.t.Logf("%d orders at the bank", orders)
+}
+
+// coin decides at random, for callers in any goroutine.
+func coin(random *rand.Rand) func() bool {
+	var mu sync.Mutex
+	return func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(2) == 0
+	}
+}

@@ -1,0 +1,173 @@
+package servicetest_test
+
+import (
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// manner is how a receiver treats a request.
+type manner int
+
+const (
+	// accepts at once; slowly after a while. forgets has the connection end
+	// before the sender learns that it was accepted.
+	accepts manner = iota
+	slowly
+	forgets
+	// refuses with status 500; hangs until the sender gives up or is dead;
+	// leaves by closing the connection.
+	refuses
+	hangs
+	leaves
+)
+
+// receiver is the other side of webhooks, with as many endpoints as there are
+// paths.
+type receiver struct {
+	origin    string
+	mu        sync.Mutex
+	random    *rand.Rand
+	endpoints map[string]*endpoint
+}
+
+// endpoint is one receiving URL and what it has seen.
+type endpoint struct {
+	url string
+
+	mu sync.Mutex
+	// moods are the manners it may take at present.
+	moods    []manner
+	requests int
+	// bodies are those of the first request for each id_webhook_data.
+	bodies map[int64]string
+	// accepted are the ids in the order in which each was first accepted;
+	// again counts further acceptances.
+	accepted []int64
+	isKnown  map[int64]bool
+	again    int
+	// differing are ids of which a repeat had another body.
+	differing []int64
+	// seen is told of each first acceptance, unless it is nil.
+	seen func(id int64, body string)
+}
+
+// newReceiver starts a receiver that stops with the test.
+func newReceiver(t *testing.T, random *rand.Rand) *receiver {
+	r := &receiver{random: random, endpoints: map[string]*endpoint{}}
+	server := httptest.NewServer(r)
+	r.origin = server.URL
+	t.Cleanup(func() {
+		server.CloseClientConnections() // whoever hangs must not hold this up
+		server.Close()
+	})
+	return r
+}
+
+// endpoint makes an endpoint at a path, which accepts everything.
+func (r *receiver) endpoint(path string) *endpoint {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := &endpoint{url: r.origin + path, moods: []manner{accepts}, bodies: map[int64]string{}, isKnown: map[int64]bool{}}
+	r.endpoints[path] = e
+	return e
+}
+
+// behave sets how an endpoint treats requests from now on: in one of the
+// manners, at random.
+func (e *endpoint) behave(moods ...manner) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.moods = moods
+}
+
+// ServeHTTP receives a webhook.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	raw, err := io.ReadAll(request.Body)
+	if err != nil {
+		return // the sender died on the way
+	}
+	r.mu.Lock()
+	e, chance, pause := r.endpoints[request.URL.Path], r.random.IntN(1000), time.Duration(r.random.IntN(50))*time.Millisecond
+	r.mu.Unlock()
+	how := e.note(chance, string(raw))
+	if how == slowly {
+		<-time.After(pause)
+	}
+	if how < refuses {
+		e.accept(string(raw))
+	}
+	switch how {
+	case hangs:
+		<-request.Context().Done()
+	case refuses:
+		w.WriteHeader(http.StatusInternalServerError)
+	case forgets, leaves:
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// idOf is the id_webhook_data of a body.
+func idOf(body string) int64 {
+	var read struct {
+		ID int64 `json:"id_webhook_data"`
+	}
+	_ = json.NewDecoder(strings.NewReader(body)).Decode(&read)
+	return read.ID
+}
+
+// note counts a request and decides how to treat it.
+func (e *endpoint) note(chance int, body string) manner {
+	id := idOf(body)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.requests++
+	first, repeated := e.bodies[id]
+	if !repeated {
+		e.bodies[id] = body
+	} else if first != body {
+		e.differing = append(e.differing, id)
+	}
+	return e.moods[chance%len(e.moods)]
+}
+
+// accept is decided before the answer is written: what the sender does next
+// comes after it.
+func (e *endpoint) accept(body string) {
+	id := idOf(body)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.isKnown[id] {
+		e.again++
+		return
+	}
+	e.isKnown[id] = true
+	e.accepted = append(e.accepted, id)
+	if e.seen != nil {
+		e.seen(id, body)
+	}
+}
+
+// account is a copy of what an endpoint has seen.
+type account struct {
+	requests, again     int
+	accepted, differing []int64
+	bodies              map[int64]string
+}
+
+func (e *endpoint) account() account {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := account{requests: e.requests, again: e.again, bodies: map[int64]string{}}
+	a.accepted, a.differing = append(a.accepted, e.accepted...), append(a.differing, e.differing...)
+	for id, body := range e.bodies {
+		a.bodies[id] = body
+	}
+	return a
+}
