@@ -3,11 +3,14 @@
 //
 // It owns how tokens are made, hashed, checked and ended, and which principal
 // a token stands for. It does not own which scope a call needs (the route
-// table does) nor users. Tokens leave this package once, when they are made;
-// the database has their hashes only.
+// table does) nor users: their tokens are made in the units in which package
+// aggregation makes or keeps them. Tokens leave this package once, when they are
+// made; the database has their hashes, and the text of permanent user tokens
+// sealed, for webhooks.
 //
 // It fails with Unauthenticated for every token that is no good, without
-// saying why, and with Forbidden for a wish to be granted more than one has.
+// saying why, with Forbidden for a wish to be granted more than one has, and
+// with the code rateLimited after too many wrong secrets.
 package access
 
 import (
@@ -33,6 +36,8 @@ const PaymentTokenLife = 7 * 24 * time.Hour
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time
+
+	throttle throttle
 }
 
 func unauthenticated() error {
@@ -41,7 +46,10 @@ func unauthenticated() error {
 
 // Authenticate resolves the bearer token of a request to a domain.
 func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, bearer string) (Principal, error) {
-	kind, ok := wellFormed(bearer)
+	kind, ok, err := a.recognise(ctx, domain, bearer)
+	if err != nil {
+		return Principal{}, err
+	}
 	if !ok {
 		return Principal{}, unauthenticated()
 	}
@@ -58,6 +66,16 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	return principal(token), nil
 }
 
+// recognise tells the kind of a token by its form, or by its signature.
+func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bearer string) (TokenKind, bool, error) {
+	if !signed(bearer) {
+		kind, ok := wellFormed(bearer)
+		return kind, ok, nil
+	}
+	ok, err := a.genuine(ctx, domain, bearer)
+	return UserToken, ok, err
+}
+
 func principal(t store.Token) Principal {
 	p := Principal{Token: t.ID, Kind: TokenKind(t.Kind), Domain: t.Domain, Client: t.Client, User: t.User, Payment: t.Payment, Expires: t.Expires}
 	for _, word := range strings.Fields(t.Scopes) {
@@ -66,7 +84,8 @@ func principal(t store.Token) Principal {
 	return p
 }
 
-// Grant is a token just made. Text is shown once and stored nowhere.
+// Grant is a token just made. Text is shown once and stored nowhere, but for
+// that of permanent user tokens, see [store.Tx.KeepUserToken].
 type Grant struct {
 	Text    string
 	Token   store.Token
@@ -139,13 +158,22 @@ func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int6
 }
 
 func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, scopes passerelle.Scopes) (Grant, error) {
-	text := mint(kind)
-	token.Kind, token.Hash, token.Scopes, token.Created = string(kind), hash(text), scopes.String(), a.Now()
-	err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateToken(&token) })
+	var grant Grant
+	err := a.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		grant, err = a.add(tx, kind, mint(kind), token, scopes)
+		return err
+	})
 	if err != nil {
 		return Grant{}, fmt.Errorf("store a %s token: %w", kind, err)
 	}
-	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, nil
+	return grant, nil
+}
+
+// add stores a token in a unit.
+func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Token, scopes passerelle.Scopes) (Grant, error) {
+	token.Kind, token.Hash, token.Scopes, token.Created = string(kind), hash(text), scopes.String(), a.Now()
+	err := tx.CreateToken(&token)
+	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }
 
 // hash is the only form in which a token or a secret is stored. They have at

@@ -1,67 +1,123 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
 // MaxName is how many characters the name of an application may have.
 const MaxName = 255
 
-// Credentials are how an application identifies itself.
+// The bounds of what an application says about itself.
+const (
+	maxDescription = 4096
+	maxRedirects   = 100
+	maxConfigKeys  = 100
+	maxConfigKey   = 255
+	maxConfigValue = 4096
+)
+
+// Credentials are how an application identifies itself, and where from.
 type Credentials struct {
 	ClientID string
 	Secret   string
+	Address  string
 }
 
 func badCredentials() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "client_id, client_secret: unknown application or wrong secret."}
 }
 
+func tooManyFailures(wait time.Duration) error {
+	return &passerelle.Error{
+		Kind: passerelle.Invalid, Code: "rateLimited", Message: "client_id, client_secret: too many wrong secrets from this address; try again later.",
+		RetryAfter: int(math.Ceil(wait.Seconds())),
+	}
+}
+
 // Application finds the client whose credentials these are. An unknown id
-// takes the same path as a wrong secret.
+// takes the same path as a wrong secret. Who failed too often from an address
+// waits there before a right secret is accepted; see the keys auth.block_count
+// and auth.block_seconds.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
+	values, err := settings.Load(ctx, &a.DB.Reader, domain)
+	if err != nil {
+		return store.Client{}, err
+	}
 	id, err := strconv.ParseInt(c.ClientID, 10, 64)
 	if err != nil {
-		return store.Client{}, badCredentials()
+		id = 0 // which no client has
+	}
+	who := newGuesser(domain, passerelle.ClientID(id), c.Address)
+	if wait := a.throttle.wait(who, values.Int(settings.BlockCount), a.Now()); wait > 0 {
+		return store.Client{}, tooManyFailures(wait)
 	}
 	client, err := a.DB.Client(ctx, domain, passerelle.ClientID(id))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.Client{}, fmt.Errorf("load client %d: %w", id, err)
 	}
 	if subtle.ConstantTimeCompare(client.SecretHash, hash(c.Secret)) != 1 {
+		a.throttle.fail(who, a.Now(), values.Seconds(settings.BlockSeconds))
 		return store.Client{}, badCredentials()
 	}
+	a.throttle.forgive(who)
 	return client, nil
+}
+
+// Sole is the only application of a domain, to which belongs what belongs to
+// none in particular; zero when there are several, or none.
+func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
+	all, err := a.DB.Clients(ctx, domain)
+	if err != nil {
+		return 0, fmt.Errorf("list the clients: %w", err)
+	}
+	if len(all) != 1 {
+		return 0, nil
+	}
+	return all[0].ID, nil
 }
 
 // Register creates an application and returns its secret, shown once.
 func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
-	secret := randomHex(32)
-	client := store.Client{Domain: domain, Name: name, SecretHash: hash(secret), RedirectURIs: redirectURIs, Created: a.Now()}
-	if err := checkClient(client); err != nil {
-		return store.Client{}, "", err
-	}
-	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateClient(&client) }); err != nil {
-		return store.Client{}, "", fmt.Errorf("store a client: %w", err)
-	}
-	return client, secret, nil
+	return a.Create(ctx, domain, Change{Name: &name, RedirectURIs: redirectURIs})
+}
+
+// Create is Register with everything that can be said about an application.
+func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c Change) (store.Client, string, error) {
+	c.ResetSecret = true
+	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error { return tx.CreateClient(client) })
 }
 
 // Change says what to change of an application; nil leaves a thing as it is.
 type Change struct {
-	Name         *string
-	RedirectURIs []string
+	Name                                                *string
+	RedirectURIs                                        []string
+	PrimaryColor, SecondaryColor                        *string
+	Description, DescriptionBanks, DescriptionProviders *string
+	Pro                                                 *bool
+	// Config takes the place of the configuration, or with MergeConfig of the
+	// keys in it.
+	Config      map[string]string
+	MergeConfig bool
 	// ResetSecret makes a new secret; the old one is refused from then on.
 	ResetSecret bool
+	// GenerateKeys makes a new key pair; tokens signed with the old one are
+	// refused from then on.
+	GenerateKeys bool
 }
 
 // Update changes an application and returns its new secret, if it got one,
@@ -71,26 +127,46 @@ func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id pass
 	if err != nil {
 		return client, "", fmt.Errorf("load client %d: %w", id, err)
 	}
+	return a.put(ctx, client, c, func(tx *store.Tx, client *store.Client) error { return tx.UpdateClient(*client) })
+}
+
+func (a *Access) put(ctx context.Context, client store.Client, c Change, write func(*store.Tx, *store.Client) error) (store.Client, string, error) {
 	secret := c.apply(&client)
 	if err := checkClient(client); err != nil {
 		return client, "", err
 	}
-	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.UpdateClient(client)
-		return nil
+	var private []byte
+	if c.GenerateKeys {
+		var err error
+		if private, client.PublicKey, err = keyPair(); err != nil {
+			return client, "", err
+		}
+	}
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := write(tx, &client); err != nil || private == nil {
+			return err
+		}
+		return tx.SetClientKeys(client.Domain, client.ID, private, client.PublicKey)
 	})
 	if err != nil {
-		return client, "", fmt.Errorf("store client %d: %w", id, err)
+		return client, "", fmt.Errorf("store client %d: %w", client.ID, err)
 	}
 	return client, secret, nil
 }
 
 func (c Change) apply(client *store.Client) (secret string) {
-	if c.Name != nil {
-		client.Name = *c.Name
-	}
+	set(&client.Name, c.Name)
+	set(&client.PrimaryColor, c.PrimaryColor)
+	set(&client.SecondaryColor, c.SecondaryColor)
+	set(&client.Description, c.Description)
+	set(&client.DescriptionBanks, c.DescriptionBanks)
+	set(&client.DescriptionProviders, c.DescriptionProviders)
+	set(&client.Pro, c.Pro)
 	if c.RedirectURIs != nil {
 		client.RedirectURIs = c.RedirectURIs
+	}
+	if c.Config != nil {
+		client.Config = c.config(client.Config)
 	}
 	if c.ResetSecret {
 		secret = randomHex(32)
@@ -99,16 +175,77 @@ func (c Change) apply(client *store.Client) (secret string) {
 	return secret
 }
 
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+func (c Change) config(present map[string]string) map[string]string {
+	if !c.MergeConfig || present == nil {
+		return c.Config
+	}
+	merged := maps.Clone(present)
+	maps.Copy(merged, c.Config)
+	return merged
+}
+
 func checkClient(client store.Client) error {
+	if strings.TrimSpace(client.Name) == "" {
+		return passerelle.MissingField("name", "an application needs a name that payers and operators can read")
+	}
+	if err := passerelle.CheckLine("name", client.Name, MaxName); err != nil {
+		return err
+	}
+	for _, check := range []func(store.Client) error{checkRedirects, checkLook, checkConfig} {
+		if err := check(client); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRedirects(client store.Client) error {
+	if len(client.RedirectURIs) > maxRedirects {
+		return passerelle.InvalidField("redirect_uris", "must be at most %d", maxRedirects)
+	}
 	for i, uri := range client.RedirectURIs {
 		if _, err := passerelle.ParseRedirectURI(fmt.Sprintf("redirect_uris[%d]", i), uri); err != nil {
 			return err
 		}
 	}
-	if strings.TrimSpace(client.Name) == "" {
-		return passerelle.MissingField("name", "an application needs a name that payers and operators can read")
+	return nil
+}
+
+var color = regexp.MustCompile(`^#?[0-9A-Fa-f]{6}$`)
+
+func checkLook(client store.Client) error {
+	return cmp.Or(
+		checkColor("primary_color", client.PrimaryColor),
+		checkColor("secondary_color", client.SecondaryColor),
+		passerelle.CheckText("description", client.Description, maxDescription),
+		passerelle.CheckText("description_banks", client.DescriptionBanks, maxDescription),
+		passerelle.CheckText("description_providers", client.DescriptionProviders, maxDescription),
+	)
+}
+
+func checkColor(field, value string) error {
+	if value != "" && !color.MatchString(value) {
+		return passerelle.InvalidField(field, "must be six hexadecimal digits, as #1a2b3c")
 	}
-	return passerelle.CheckLine("name", client.Name, MaxName)
+	return nil
+}
+
+func checkConfig(client store.Client) error {
+	if len(client.Config) > maxConfigKeys {
+		return passerelle.InvalidField("config", "must have at most %d keys", maxConfigKeys)
+	}
+	for _, key := range slices.Sorted(maps.Keys(client.Config)) {
+		if err := cmp.Or(passerelle.CheckLine("config", key, maxConfigKey), passerelle.CheckText("config."+key, client.Config[key], maxConfigValue)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Delete removes an application and ends its tokens. One that is not there is

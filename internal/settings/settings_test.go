@@ -43,6 +43,10 @@ func TestCheck(t *testing.T) {
 	tests := map[string]struct{ good, bad []string }{
 		settings.Timezone:         {[]string{"UTC", "Europe/Paris", "America/St_Johns"}, []string{"", "Local", "Europe/Paname", "../etc/passwd", "CEST+2", "UTC\x00"}},
 		settings.ServiceTokenLife: {[]string{"1", "30", "1440"}, []string{"", "0", "1441", "-5", "1.5", "1e3", "99999999999999999999"}},
+		settings.UserTokenLife:    {[]string{"1", "30", "1440"}, []string{"", "0", "1441"}},
+		settings.SignedTokenLife:  {[]string{"1", "43200", "5256000"}, []string{"", "0", "5256001"}},
+		settings.BlockCount:       {[]string{"0", "5", "1000"}, []string{"", "-1", "1001"}},
+		settings.BlockSeconds:     {[]string{"1", "60", "86400"}, []string{"", "0", "86401"}},
 		settings.MaxAmount:        {[]string{"0", "1000", "999999999999"}, []string{"", "-1", "1.5", "1e3", "01", "none"}},
 		settings.PeriodicEnabled:  {[]string{"0", "1"}, []string{"", "2", "true", "01"}},
 		settings.PlainFields:      {[]string{"0", "1"}, []string{"", "yes"}},

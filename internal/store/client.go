@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/keys"
 )
 
 // Client is an application with credentials. Its secret is known by hash only.
@@ -18,20 +21,62 @@ type Client struct {
 	// RedirectURIs are the only ones payers are sent back to; none means any
 	// in a sandbox domain and none in a live one.
 	RedirectURIs []string
-	Created      time.Time
+	// PublicKey, in PEM, checks what the application's own key signed; empty
+	// when it has none.
+	PublicKey string
+	Look
+	// Config is what programs of the application keep with it, nil for nothing.
+	Config map[string]string
+	// Logo is the id of its picture, zero for none.
+	Logo    int64
+	Created time.Time
 }
 
-const clientColumns = `id, domain_id, name, secret_hash, redirect_uris, created`
+// Look is how an application presents itself to people.
+type Look struct {
+	PrimaryColor, SecondaryColor                        string
+	Description, DescriptionBanks, DescriptionProviders string
+	// Pro is for applications that serve businesses.
+	Pro bool
+}
+
+const clientColumns = `id, domain_id, name, secret_hash, redirect_uris, public_key, primary_color, secondary_color, description, description_banks,
+	description_providers, pro, config, (SELECT l.id FROM client_logo l WHERE l.client_id = client.id), created`
 
 func scanClient(row scanner) (Client, error) {
 	var (
-		c       Client
-		uris    string
-		created int64
+		c                                                          Client
+		uris, config                                               string
+		key, primary, secondary, description, onBanks, onProviders *string
+		logo                                                       *int64
+		created                                                    int64
 	)
-	err := row.Scan(&c.ID, &c.Domain, &c.Name, &c.SecretHash, &uris, &created)
-	c.RedirectURIs, c.Created = strings.Fields(uris), instant(created)
-	return c, err
+	err := row.Scan(&c.ID, &c.Domain, &c.Name, &c.SecretHash, &uris, &key, &primary, &secondary, &description, &onBanks,
+		&onProviders, &c.Pro, &config, &logo, &created)
+	if err != nil {
+		return c, err
+	}
+	c.PrimaryColor, c.SecondaryColor, c.PublicKey = text[string](primary), text[string](secondary), text[string](key)
+	c.Description, c.DescriptionBanks, c.DescriptionProviders = text[string](description), text[string](onBanks), text[string](onProviders)
+	c.RedirectURIs, c.Created, c.Logo = strings.Fields(uris), instant(created), owner[int64](logo)
+	if config == noConfig {
+		return c, nil
+	}
+	return c, json.Unmarshal([]byte(config), &c.Config)
+}
+
+// noConfig is how an empty configuration is stored.
+const noConfig = "{}"
+
+func (c Client) storedConfig() (string, error) {
+	if len(c.Config) == 0 {
+		return noConfig, nil
+	}
+	raw, err := json.Marshal(c.Config)
+	if err != nil {
+		return "", fmt.Errorf("encode the configuration of a client: %w", err)
+	}
+	return string(raw), nil
 }
 
 // Client loads a client that is not deleted, or ErrNotFound.
@@ -46,6 +91,18 @@ func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Cli
 		int64(domain))
 }
 
+// OnlyClient is the client of a domain that has exactly one, or ErrNotFound.
+func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (Client, error) {
+	first, err := collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
+	if err != nil {
+		return Client{}, err
+	}
+	if len(first) != 1 {
+		return Client{}, ErrNotFound
+	}
+	return first[0], nil
+}
+
 // CreateClient stores a client and gives it its id. A redirect URI has no
 // white space, so they are stored as one text.
 func (tx *Tx) CreateClient(c *Client) error {
@@ -56,18 +113,98 @@ func (tx *Tx) CreateClient(c *Client) error {
 	c.ID = passerelle.ClientID(id)
 	tx.execOne(ErrConflict, `INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, int64(c.Domain), c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), micros(c.Created))
+	return tx.UpdateClient(*c)
+}
+
+// UpdateClient stores everything about a client but its keys and its logo.
+func (tx *Tx) UpdateClient(c Client) error {
+	config, err := c.storedConfig()
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
+		description = $6, description_banks = $7, description_providers = $8, pro = $9, config = $10
+		WHERE domain_id = $11 AND id = $12 AND deleted IS NULL`,
+		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), optionalText(c.PrimaryColor), optionalText(c.SecondaryColor),
+		optionalText(c.Description), optionalText(c.DescriptionBanks), optionalText(c.DescriptionProviders), c.Pro, config,
+		int64(c.Domain), int64(c.ID))
 	return nil
 }
 
-// UpdateClient stores a client's name, secret hash and redirect URIs.
-func (tx *Tx) UpdateClient(c Client) {
-	tx.execOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3 WHERE domain_id = $4 AND id = $5 AND deleted IS NULL`,
-		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), int64(c.Domain), int64(c.ID))
+func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "client", Column: "private_key", Row: int64(id)}
 }
 
-// DeleteClient marks a client deleted and revokes its tokens with it.
+// SetClientKeys stores the key pair of a client, in place of an earlier one: the
+// private half sealed, the public one in PEM.
+func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
+	sealed, err := tx.keys.Seal(clientKeyPlace(domain, id), private)
+	if err != nil {
+		return fmt.Errorf("seal the key of a client: %w", err)
+	}
+	tx.execOne(ErrNotFound, `UPDATE client SET private_key = $1, public_key = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
+		sealed, public, int64(domain), int64(id))
+	return nil
+}
+
+// ClientKey is the private key of a client, or ErrNotFound when it has none.
+func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
+	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+		var sealed []byte
+		err := row.Scan(&sealed)
+		return sealed, err
+	}, `SELECT private_key FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL AND private_key IS NOT NULL`, int64(domain), int64(id))
+	if err != nil {
+		return nil, err
+	}
+	private, err := r.keys.Open(clientKeyPlace(domain, id), sealed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the key of client %d: %w", ErrSealed, id, err)
+	}
+	return private, nil
+}
+
+// Logo is the picture of a client, of media type image/png or image/jpeg.
+type Logo struct {
+	ID        int64
+	MediaType string
+	Content   []byte
+}
+
+// SetLogo stores the picture of a client, in place of an earlier one, and gives
+// it its id. A client that is not there is ErrNotFound.
+func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
+	newID, err := tx.newID("client_logo")
+	if err != nil {
+		return err
+	}
+	l.ID = newID
+	tx.exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.execOne(ErrNotFound, `INSERT INTO client_logo (id, client_id, domain_id, media_type, content, created)
+		SELECT $1, id, domain_id, $2, $3, $4 FROM client WHERE domain_id = $5 AND id = $6 AND deleted IS NULL`,
+		newID, l.MediaType, l.Content, micros(now), int64(domain), int64(id))
+	return nil
+}
+
+// DeleteLogo removes the picture of a client; none is ErrNotFound.
+func (tx *Tx) DeleteLogo(domain passerelle.DomainID, id passerelle.ClientID) {
+	tx.execOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+}
+
+// Logo is the picture of a client, or ErrNotFound.
+func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Logo, error) {
+	return one(ctx, r, func(row scanner) (Logo, error) {
+		var l Logo
+		err := row.Scan(&l.ID, &l.MediaType, &l.Content)
+		return l, err
+	}, `SELECT id, media_type, content FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+}
+
+// DeleteClient marks a client deleted, revokes its tokens and removes its logo
+// with it.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
 	tx.exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, micros(now), int64(domain), int64(id))
 	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

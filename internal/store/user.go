@@ -85,6 +85,12 @@ func (tx *Tx) BumpUser(u passerelle.User) {
 	tx.execOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
+// HoldUser keeps a user from being deleted until the unit is written; one who
+// is gone already is ErrConflict.
+func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
+	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+}
+
 // DeleteUser removes a user as it was read, so that nothing of it can be reached
 // any more, drops its held events, and leaves the rest to Erase. A user who
 // changed meanwhile, by an event or by becoming permanent, is ErrConflict.
@@ -94,4 +100,18 @@ func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 	tx.count(u.Domain, countedUsers, int64(u.ID), -1)
 	tx.DropHeld(u.Domain, u.ID)
 	tx.execOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), micros(realNow))
+}
+
+// KnownUsers are those of the ids that are users of the domain.
+func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids []passerelle.UserID) (map[passerelle.UserID]bool, error) {
+	list, args := idList(domain, ids)
+	found, err := collect(ctx, r, scanInt, `SELECT id FROM end_user WHERE domain_id = $1 AND id IN (`+list+`)`, args...)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[passerelle.UserID]bool, len(found))
+	for _, id := range found {
+		known[passerelle.UserID(id)] = true
+	}
+	return known, nil
 }

@@ -1,0 +1,132 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// A signed token (JWT, RFC 7519) is a user token that says whose it is. The key
+// pair of its application signs it, its header names the application, and it is
+// stored like any other token, so that it can be revoked and ends with its user.
+
+// maxSigned bounds what is looked at before a signature was checked.
+const maxSigned = 4096
+
+// signingKeyBits is the size of the RSA keys of applications.
+const signingKeyBits = 2048
+
+// Payload is what a signed token says. Times are in seconds since the epoch;
+// Expires is nil for one that is valid until revoked.
+type Payload struct {
+	User     passerelle.UserID `json:"id_user"`
+	Audience string            `json:"aud"`
+	Issuer   string            `json:"iss"`
+	Expires  *int64            `json:"exp"`
+	Issued   int64             `json:"iat"`
+	Scope    string            `json:"scope"`
+	Type     string            `json:"type"`
+	ID       string            `json:"jti"`
+}
+
+// SigningKey is what an application signs with. An application that never had
+// keys generated is Invalid.
+func (a *Access) SigningKey(ctx context.Context, client store.Client) (jose.Signer, error) {
+	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, passerelle.InvalidField("client_id", "client %d has no keys to sign with; update it with generate_keys", client.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load the key of client %d: %w", client.ID, err)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the key of client %d: not a PKCS #8 key", client.ID)
+	}
+	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", strconv.FormatInt(int64(client.ID), 10))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, options)
+	if err != nil {
+		return nil, fmt.Errorf("sign for client %d: %w", client.ID, err)
+	}
+	return signer, nil
+}
+
+// GrantSigned is GrantUser for a token that is signed. It expires with a
+// temporary user, otherwise when the token given says so.
+func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
+	now := a.Now()
+	p := Payload{
+		User: token.User, Audience: strconv.FormatInt(int64(token.Client), 10), Issuer: issuer, Issued: now.Unix(),
+		Type: string(passerelle.SharedAccess), ID: randomHex(randomBytes),
+	}
+	if token.Expires != nil {
+		expires := token.Expires.Unix()
+		p.Expires = &expires
+	}
+	text, err := jwt.Signed(signer).Claims(p).Serialize()
+	if err != nil {
+		return Grant{}, p, fmt.Errorf("sign a token: %w", err)
+	}
+	grant, err := a.keep(tx, UserToken, text, token)
+	return grant, p, err
+}
+
+// signed reports whether a token has the three parts of a signed one.
+func signed(bearer string) bool { return strings.Count(bearer, ".") == 2 && len(bearer) <= maxSigned }
+
+// genuine checks the signature of a token against the application it names, and
+// that it is for that application. Whether it is still good is for its row to say.
+func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer string) (bool, error) {
+	token, err := jwt.ParseSigned(bearer, []jose.SignatureAlgorithm{jose.RS256})
+	if err != nil || len(token.Headers) != 1 {
+		return false, nil
+	}
+	name := token.Headers[0].KeyID
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return false, nil
+	}
+	client, err := a.DB.Client(ctx, domain, passerelle.ClientID(id))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, fmt.Errorf("load client %d: %w", id, err)
+	}
+	block, _ := pem.Decode([]byte(client.PublicKey))
+	if block == nil {
+		return false, nil
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return false, fmt.Errorf("read the public key of client %d: %w", id, err)
+	}
+	var claims Payload
+	return token.Claims(key, &claims) == nil && claims.Audience == name, nil
+}
+
+// keyPair makes the keys of an application, the private one in PKCS #8 and the
+// public one in PEM. It takes a noticeable part of a second.
+func keyPair() (private []byte, public string, err error) {
+	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)
+	if err != nil {
+		return nil, "", fmt.Errorf("generate the keys of a client: %w", err)
+	}
+	if private, err = x509.MarshalPKCS8PrivateKey(pair); err != nil {
+		return nil, "", fmt.Errorf("write the private key of a client: %w", err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(pair.Public())
+	if err != nil {
+		return nil, "", fmt.Errorf("write the public key of a client: %w", err)
+	}
+	return private, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), nil
+}

@@ -1,0 +1,100 @@
+package access
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"passerelle"
+)
+
+// maxThrottled is how many callers with wrong secrets are remembered at a time.
+// Beyond it one is forgotten for each that comes: memory stays bounded, and who
+// wants to be forgotten has to fail that often first.
+const maxThrottled = 10_000
+
+// throttle counts wrong secrets by application and address, in this process.
+// An address that guesses does not lock the application itself out.
+type throttle struct {
+	mu     sync.Mutex
+	failed map[guesser]spell
+}
+
+type guesser struct {
+	domain  passerelle.DomainID
+	client  passerelle.ClientID
+	network netip.Prefix
+}
+
+// spell is a number of failures, forgotten at its end.
+type spell struct {
+	failures int64
+	ends     time.Time
+}
+
+// newGuesser knows an IPv6 caller by the network a provider gives to one
+// customer. What is no address is all the same.
+func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address string) guesser {
+	g := guesser{domain: domain, client: client}
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return g
+	}
+	bits := 64
+	if ip = ip.Unmap(); ip.Is4() {
+		bits = 32
+	}
+	g.network, _ = ip.Prefix(bits)
+	return g
+}
+
+// wait is how long a caller who failed limit times has to wait. A limit of zero
+// makes nobody wait.
+func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, known := t.failed[g]
+	if !known || limit == 0 || s.failures < limit || !now.Before(s.ends) {
+		return 0
+	}
+	return s.ends.Sub(now)
+}
+
+// fail counts a failure, which is remembered for a while after the last one.
+func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.failed[g]
+	if !now.Before(s.ends) {
+		s.failures = 0
+	}
+	t.makeRoom(g, now)
+	t.failed[g] = spell{s.failures + 1, now.Add(while)}
+}
+
+// forgive forgets the failures of who knows the secret after all.
+func (t *throttle) forgive(g guesser) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.failed, g)
+}
+
+func (t *throttle) makeRoom(g guesser, now time.Time) {
+	if t.failed == nil {
+		t.failed = map[guesser]spell{}
+	}
+	if _, known := t.failed[g]; known || len(t.failed) < maxThrottled {
+		return
+	}
+	for other, s := range t.failed {
+		if !now.Before(s.ends) {
+			delete(t.failed, other)
+		}
+	}
+	for other := range t.failed {
+		if len(t.failed) < maxThrottled {
+			return
+		}
+		delete(t.failed, other)
+	}
+}

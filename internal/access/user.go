@@ -1,0 +1,92 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// CodeLife is how long a temporary code is valid, unless its user ends before.
+const CodeLife = 30 * time.Minute
+
+// GrantUser makes a token for a user in the unit that makes or keeps the user: a
+// permanent one, which webhooks to the client will carry, or for a temporary
+// user one that ends with it. Client is zero for a token that belongs to no
+// application.
+func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
+	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
+}
+
+// keep stores a token of a user, and its text for webhooks if it is permanent.
+func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Token) (Grant, error) {
+	grant, err := a.add(tx, kind, text, token, nil)
+	if err == nil && token.Expires == nil {
+		err = tx.KeepUserToken(grant.Token, text)
+	}
+	return grant, err
+}
+
+// RevokeUser ends, in the unit that grants a new one, the permanent tokens that
+// the client has for a user, and those that belong to no application.
+func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
+	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
+}
+
+// IssueCode makes a temporary code for the user of a token, good for one
+// exchange if it is single and for any number otherwise. It opens pages and is
+// exchanged for a token; it makes no calls.
+func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
+	expires := a.Now().Add(CodeLife)
+	if maker.Expires != nil && maker.Expires.Before(expires) {
+		expires = *maker.Expires
+	}
+	return a.issue(ctx, CodeToken, store.Token{Domain: maker.Domain, Client: maker.Client, User: maker.User, Single: single, Expires: &expires}, nil)
+}
+
+func badCode() error {
+	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, used already or issued to another application."}
+}
+
+// Redeem finds what an application may exchange for a permanent token: a code,
+// or the token of a temporary user, that was issued to it or to nobody in
+// particular. Anything else is Unauthenticated.
+func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
+	kind, ok := wellFormed(code)
+	if !ok || (kind != CodeToken && kind != UserToken) {
+		return store.Token{}, badCode()
+	}
+	token, err := a.DB.TokenByHash(ctx, client.Domain, hash(code))
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Token{}, badCode()
+	}
+	if err != nil {
+		return store.Token{}, fmt.Errorf("look a code up: %w", err)
+	}
+	foreign := token.Client != 0 && token.Client != client.ID
+	if foreign || token.Kind != string(kind) || token.Revoked != nil || token.Expires == nil || !a.Now().Before(*token.Expires) {
+		return store.Token{}, badCode()
+	}
+	return token, nil
+}
+
+// Spend uses a code up, if it is good for one exchange only, in the unit that
+// makes what it is exchanged for. Of several exchanges one succeeds; the units
+// of the others fail with an error that Spent tells.
+func (a *Access) Spend(tx *store.Tx, code store.Token) {
+	if code.Single {
+		tx.RevokeToken(code.Domain, code.ID, a.Now())
+	}
+}
+
+// Spent turns the failure of a unit that came too late, after another exchange
+// of its code or the end of its user, into the answer to a code that is no good.
+func Spent(err error) error {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
+		return badCode()
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+// Package aggregation holds what can be done with the end users of a domain:
+// creating them, keeping those who come to stay, what applications note about
+// them, and deleting them with everything they had.
+//
+// It owns the events about users and when those of a temporary user are sent:
+// when it becomes permanent, in the same transaction, or never. It does not own
+// the tokens of users, which package access makes in the transactions of this
+// one, nor sending events (package delivery).
+//
+// It fails with *passerelle.Error where the caller is at fault; a user who is
+// not there, or whose time is over, is NotFound. A deletion is complete at once
+// for whoever looks: what the user had is unreachable in that transaction and
+// erased soon after, in bounded batches.
+package aggregation
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// Aggregation does the use cases of users. Every field is required.
+type Aggregation struct {
+	DB *store.DB
+	// Now is real time; each domain's clock turns it into its own.
+	Now func() time.Time
+	// Wake tells the sender of webhooks that there is news, Erase the loop that
+	// erases that there is something to be erased.
+	Wake, Erase func()
+}
+
+// now is the present instant of a domain, as exact as it can be stored.
+func (a *Aggregation) now(d passerelle.Domain) time.Time {
+	return d.Clock.Now(a.Now()).Truncate(time.Microsecond)
+}

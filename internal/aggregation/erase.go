@@ -1,0 +1,56 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The bounds of one pass over a domain: users at a time, rows of each kind in a
+// transaction, and how often.
+const (
+	eraseUsers  = 100
+	eraseBatch  = 1000
+	eraseRounds = 100
+)
+
+// erasePause is when a deletion is looked at again that has to wait for a
+// receiver to hear of it.
+const erasePause = time.Minute
+
+// ExpireUsers deletes the temporary users of a domain whose time is over. One
+// who becomes permanent at that moment stays.
+func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
+	for range eraseRounds {
+		expired, err := a.DB.ExpiredUsers(ctx, d.ID, a.Now(), eraseUsers)
+		if err != nil || len(expired) == 0 {
+			return err
+		}
+		for _, u := range expired {
+			if err := a.remove(ctx, d, u, time.UTC); err != nil && !errors.Is(err, store.ErrConflict) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EraseUsers erases what the deleted users of a domain had.
+func (a *Aggregation) EraseUsers(ctx context.Context, d passerelle.Domain) error {
+	for range eraseRounds {
+		due, err := a.DB.ErasuresDue(ctx, d.ID, a.Now(), eraseUsers)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		for _, e := range due {
+			now := a.Now()
+			if err := a.DB.Erase(ctx, e, eraseBatch, d.Clock.Now(now), now, now.Add(erasePause)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

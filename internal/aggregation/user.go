@@ -1,0 +1,154 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/webhook"
+)
+
+// attempts is how often something is done anew because the user changed
+// meanwhile. A user changes a few times in its life.
+const attempts = 5
+
+// Also is what else is written in the transaction that creates or keeps a user,
+// such as its token.
+type Also func(tx *store.Tx, u passerelle.User) error
+
+// CreateUser makes a user. A permanent one is told of at once; a temporary one
+// expires after the minutes of the key auth.user_token_expire, and is told of
+// if it becomes permanent.
+func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, permanent bool, also Also) (passerelle.User, error) {
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return passerelle.User{}, err
+	}
+	now := a.now(d)
+	u := passerelle.User{Domain: d.ID, Platform: passerelle.SharedAccess, Created: now, Version: 1}
+	if permanent {
+		u.Permanent = &now
+	} else {
+		expires := a.Now().Truncate(time.Microsecond).Add(time.Duration(values.Int(settings.UserTokenLife)) * time.Minute)
+		u.Expires = &expires
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.CreateUser(&u); err != nil {
+			return err
+		}
+		if err := a.emit(tx, u, webhook.UserCreated, now, values.Location()); err != nil {
+			return err
+		}
+		return also(tx, u)
+	})
+	if err != nil {
+		return u, fmt.Errorf("store a user: %w", err)
+	}
+	return u, nil
+}
+
+// emit stores an event about a user, of the user's version.
+func (a *Aggregation) emit(tx *store.Tx, u passerelle.User, name webhook.Event, now time.Time, zone *time.Location) error {
+	tx.AfterCommit(a.Wake)
+	return tx.Emit(store.Event{
+		Domain: u.Domain, Name: name, Subject: string(webhook.SubjectUser), SubjectID: int64(u.ID), Version: u.Version,
+		User: u.ID, Held: u.Permanent == nil, Created: now, Body: wire.Encode(wire.NewUser(u, zone)),
+	})
+}
+
+// User reads a user.
+func (a *Aggregation) User(ctx context.Context, d passerelle.Domain, id passerelle.UserID) (passerelle.User, error) {
+	u, err := a.DB.User(ctx, d.ID, id)
+	if errors.Is(err, store.ErrNotFound) || (err == nil && u.Expires != nil && !a.Now().Before(*u.Expires)) {
+		return u, passerelle.Missing()
+	}
+	if err != nil {
+		return u, fmt.Errorf("load user %d: %w", id, err)
+	}
+	return u, nil
+}
+
+// KeepUser makes a temporary user permanent, and releases the events that were
+// held for it; a permanent one stays as it is. Either way the user is there when
+// what else is to be written is written.
+func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
+	for range attempts {
+		u, err := a.User(ctx, d, id)
+		if err != nil {
+			return u, err
+		}
+		u, err = a.keep(ctx, d, u, also)
+		if !errors.Is(err, store.ErrConflict) {
+			return u, err
+		}
+	}
+	return passerelle.User{}, changing(id)
+}
+
+func (a *Aggregation) keep(ctx context.Context, d passerelle.Domain, u passerelle.User, also Also) (passerelle.User, error) {
+	now, temporary := a.now(d), u.Permanent == nil
+	if temporary {
+		u.Permanent, u.Expires = &now, nil
+	}
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		if temporary {
+			tx.KeepUser(d.ID, u.ID, now, a.Now())
+			tx.ReleaseHeld(d.ID, u.ID)
+			tx.AfterCommit(a.Wake)
+		} else {
+			tx.HoldUser(d.ID, u.ID)
+		}
+		return also(tx, u)
+	})
+	if err != nil {
+		return u, fmt.Errorf("keep user %d: %w", u.ID, err)
+	}
+	return u, nil
+}
+
+// changing is the answer when a user does not stop changing; it is not the
+// client's fault, and trying again helps.
+func changing(id passerelle.UserID) error {
+	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
+}
+
+// DeleteUser removes a user. A permanent one is told of, with its token still
+// in the request; nothing is told of a temporary one.
+func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID) error {
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return err
+	}
+	for range attempts {
+		u, err := a.User(ctx, d, id)
+		if err != nil {
+			return err
+		}
+		if err = a.remove(ctx, d, u, values.Location()); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return changing(id)
+}
+
+func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passerelle.User, zone *time.Location) error {
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.DeleteUser(u, a.Now())
+		tx.AfterCommit(a.Erase)
+		if u.Permanent == nil {
+			return nil
+		}
+		told := u
+		told.Version++
+		return a.emit(tx, told, webhook.UserDeleted, a.now(d), zone)
+	})
+	if err != nil {
+		return fmt.Errorf("delete user %d: %w", u.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"time"
+
+	"passerelle"
+)
+
+// User is an end user on the wire.
+type User struct {
+	ID       int64               `json:"id"`
+	Signin   string              `json:"signin" doc:"when the user came"`
+	Platform passerelle.Platform `json:"platform" doc:"how the user came"`
+}
+
+// NewUser renders a user with times in the zone.
+func NewUser(u passerelle.User, zone *time.Location) User {
+	return User{ID: int64(u.ID), Signin: passerelle.FormatDateTime(u.Created, zone), Platform: u.Platform}
+}
+
+// Client is an application on the wire. Its secret is only in the answer to the
+// call that made it, and its private key in none.
+type Client struct {
+	ID                   int64             `json:"id"`
+	Name                 string            `json:"name"`
+	Secret               string            `json:"secret,omitempty" doc:"shown once, by the call that makes it"`
+	PublicKey            *string           `json:"public_key" doc:"in PEM; checks signed tokens"`
+	RedirectURIs         []string          `json:"redirect_uris"`
+	Pro                  bool              `json:"pro"`
+	IDLogo               *int64            `json:"id_logo"`
+	PrimaryColor         *string           `json:"primary_color"`
+	SecondaryColor       *string           `json:"secondary_color"`
+	Description          *string           `json:"description"`
+	DescriptionBanks     *string           `json:"description_banks"`
+	DescriptionProviders *string           `json:"description_providers"`
+	Config               map[string]string `json:"config"`
+}
