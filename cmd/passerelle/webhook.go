@@ -196,7 +196,7 @@ type authList struct{}
 // Run lists the providers, without their secrets.
 func (authList) Run(c *console, g *webhookCommand) error {
 	return g.withKeys(c, func(d desk) (any, error) {
-		all, err := d.db.AuthProviders(c.ctx, d.domain.ID)
+		all, err := d.db.AuthProviders(c.ctx, store.ProviderFilter{Domain: d.domain.ID}, store.Window{Limit: store.MaxAuthProviders})
 		if err != nil {
 			return nil, fmt.Errorf("list the providers: %w", err)
 		}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -130,7 +128,7 @@ func (in clockInput) target(c *protocol.Caller) (time.Time, error) {
 		}
 		to = instant
 	} else {
-		length, err := parseDuration(in.Advance)
+		length, err := passerelle.ParseDuration(field, in.Advance)
 		if err != nil {
 			return to, err
 		}
@@ -143,36 +141,6 @@ func (in clockInput) target(c *protocol.Caller) (time.Time, error) {
 		return to, passerelle.InvalidField(field, "at most 400d at a time")
 	}
 	return to, nil
-}
-
-// parseDuration reads a duration as Go writes them, with d for days of 24
-// hours in front: "2d12h".
-func parseDuration(text string) (time.Duration, error) {
-	fault := passerelle.InvalidField("advance", "must be a duration like 15m, 36h or 2d")
-	var total time.Duration
-	days, rest, hasDays := strings.Cut(text, "d")
-	if hasDays {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil {
-			return 0, fault
-		}
-		total = time.Duration(n) * 24 * time.Hour
-	} else {
-		rest = text
-	}
-	if hasDays && rest == "" {
-		return total, nil
-	}
-	length, err := time.ParseDuration(rest)
-	if err != nil {
-		return 0, fault
-	}
-	// Either alone is too far already, and their sum may be more than a
-	// Duration can hold.
-	if total > maxAdvance || length > maxAdvance {
-		return max(total, length), nil
-	}
-	return total + length, nil
 }
 
 func (s *Service) runSandbox(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (ranOutput, error) {

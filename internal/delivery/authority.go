@@ -2,9 +2,13 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -23,31 +27,113 @@ type credential struct {
 // authority gives the requests to a webhook their credentials. It is good for
 // one page of deliveries and safe for concurrent use.
 type authority struct {
-	secret string
+	*Delivery
+	domain   passerelle.Domain
+	webhook  store.Webhook
+	provider *store.AuthProvider // nil for none
+	// limit is how long getting an access token may take.
+	limit time.Duration
+
+	mu sync.Mutex
+	// users are the credentials found so far for events of users.
+	users map[passerelle.UserID]credential
 }
 
 // authority looks up what the requests to a webhook show.
 func (t *turn) authority(ctx context.Context, w store.Webhook) (*authority, error) {
+	a := &authority{Delivery: t.Delivery, domain: t.domain, webhook: w, users: map[passerelle.UserID]credential{}}
 	if w.Auth == 0 {
-		return &authority{}, nil
+		return a, nil
 	}
 	provider, err := t.DB.AuthProvider(ctx, t.domain.ID, w.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("load the provider of webhook %d: %w", w.ID, err)
 	}
-	return &authority{secret: provider.Secret}, nil
+	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.provider, a.limit = &provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
+	return a, nil
 }
 
 // credential is for a request about an event of a user, who is zero when the
 // event belongs to none. Its error is a short sentence without a secret: it is
 // kept as the failure of the request.
-func (a *authority) credential(context.Context, passerelle.UserID) (credential, error) {
-	return credential{secret: a.secret}, nil
+func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
+	switch {
+	case a.provider != nil && a.provider.Type == OAuth:
+		token, err := a.tokens.get(ctx, a.endpoint())
+		return credential{bearer: token}, err
+	case a.provider != nil:
+		secret, next := a.provider.Secrets(a.Now())
+		return credential{secret: secret, next: next}, nil
+	case user == 0:
+		return credential{}, nil
+	}
+	return a.ofUser(ctx, user)
 }
 
 // renew answers a receiver that has refused a credential with status 401. It
 // reports whether another request, with the credential returned, should be
 // made.
-func (a *authority) renew(_ context.Context, refused credential) (credential, bool, error) {
-	return refused, false, nil
+func (a *authority) renew(ctx context.Context, refused credential) (credential, bool, error) {
+	if a.provider == nil || a.provider.Type != OAuth {
+		return refused, false, nil
+	}
+	token, err := a.tokens.replace(ctx, a.endpoint(), refused.bearer)
+	return credential{bearer: token}, token != refused.bearer && err == nil, err
+}
+
+func (a *authority) endpoint() endpoint { return endpoint{*a.provider, a.Client, a.Now, a.limit} }
+
+// errUserToken is a failure of a request that says nothing of its cause, which
+// is ours and none of the receiver's.
+var errUserToken = errors.New("the token of the user cannot be read")
+
+// ofUser is the token of the user to whom an event belongs, of which a page
+// asks the database once.
+func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credential, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known, found := a.users[user]; found {
+		return known, nil
+	}
+	found, err := a.userToken(ctx, user)
+	if err != nil {
+		a.Log.ErrorContext(ctx, "no user token for a webhook", "webhook", a.webhook.ID, "error", err)
+		return credential{}, errUserToken
+	}
+	a.users[user] = found
+	return found, nil
+}
+
+// userToken is the newest permanent token that the application of the webhook
+// has of a user. A request without one is made all the same.
+func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
+	client, err := a.application(ctx)
+	switch {
+	case err != nil:
+		return credential{}, err
+	case client == 0:
+		return credential{detail: "No user token: the webhook belongs to no application, and the domain has not exactly one."}, nil
+	}
+	token, err := a.DB.WebhookToken(ctx, a.domain.ID, client, user)
+	if errors.Is(err, store.ErrNotFound) {
+		return credential{detail: fmt.Sprintf("No user token: application %d has no permanent token of user %d that is valid.", client, user)}, nil
+	}
+	return credential{bearer: token}, err
+}
+
+// application is the one that the webhook belongs to, or the only one of the
+// domain when it belongs to none; zero when there is no such one.
+func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
+	if a.webhook.Client != 0 {
+		return a.webhook.Client, nil
+	}
+	client, err := a.DB.OnlyClient(ctx, a.domain.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, fmt.Errorf("look for the only client of domain %d: %w", a.domain.ID, err)
+	}
+	return client.ID, nil
 }

@@ -1,0 +1,35 @@
+package passerelle
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseDuration reads a duration as Go writes them, with d for days of 24
+// hours in front: "15m", "36h", "2d12h". One that is longer than a Duration
+// can hold is as long as it can hold. The error is Invalid, on the field.
+func ParseDuration(field, text string) (time.Duration, error) {
+	fault := InvalidField(field, "must be a duration like 15m, 36h or 2d")
+	days, rest, hasDays := strings.Cut(text, "d")
+	if !hasDays {
+		days, rest = "0", text
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil {
+		return 0, fault
+	}
+	total := time.Duration(n) * 24 * time.Hour
+	if hasDays && rest == "" {
+		return total, nil
+	}
+	length, err := time.ParseDuration(rest)
+	if err != nil {
+		return 0, fault
+	}
+	if length > math.MaxInt64-total {
+		return math.MaxInt64, nil
+	}
+	return total + length, nil
+}

@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+)
+
+type providerInput struct {
+	Type   string         `body:"type,required" enum:"hmac_signature,oauth"`
+	Name   string         `body:"name,required" doc:"unique in the domain"`
+	Config *endpointInput `body:"config" doc:"of an oauth provider, which needs all of it but the pair of certificates"`
+}
+
+type endpointInput struct {
+	URL          *string `body:"url" doc:"full address of the token endpoint; https only in live domains"`
+	ClientID     *string `body:"client_id"`
+	ClientSecret *string `body:"client_secret" doc:"never shown"`
+	GrantType    *string `body:"grant_type" enum:"client_credentials"`
+	PublicCert   *string `body:"public_cert" doc:"certificate of the client as PEM, for token endpoints that ask for one; empty for none"`
+	PrivateCert  *string `body:"private_cert" doc:"its private key as PEM, not encrypted; never shown"`
+}
+
+// change is what a body without config leaves as it is.
+func (in *endpointInput) change() delivery.EndpointChange {
+	if in == nil {
+		return delivery.EndpointChange{}
+	}
+	return delivery.EndpointChange(*in)
+}
+
+type oneProviderInput struct {
+	ID int64 `path:"authId"`
+}
+
+type updateProviderInput struct {
+	oneProviderInput
+	Name   *string        `body:"name" doc:"unique in the domain"`
+	Config *endpointInput `body:"config" doc:"what is to change of the configuration of an oauth provider"`
+}
+
+type rotateProviderInput struct {
+	oneProviderInput
+	Overlap *string `body:"overlap" doc:"how long requests are signed by both secrets: a duration like 36h or 2d, from 0s to 30d; 24h when it is left out" example:"24h"`
+}
+
+type providerOutput struct {
+	ID     int64           `json:"id"`
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Config *providerConfig `json:"config,omitempty"`
+}
+
+// providerConfig is what may be seen of a configuration.
+type providerConfig struct {
+	SecretKey  string `json:"secret_key,omitempty" doc:"shown in this answer alone"`
+	NextFrom   string `json:"next_from,omitempty" doc:"when a secret that was rotated takes the place of the one before, in real time; until then requests are signed by both"`
+	URL        string `json:"url,omitempty"`
+	ClientID   string `json:"client_id,omitempty"`
+	GrantType  string `json:"grant_type,omitempty"`
+	PublicCert string `json:"public_cert,omitempty"`
+}
+
+func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in providerInput) (providerOutput, error) {
+	if in.Type == delivery.OAuth {
+		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change())
+		return namedProvider(a), err
+	}
+	if in.Config != nil {
+		return providerOutput{}, passerelle.InvalidField("config", "is for providers of type %s alone", delivery.OAuth)
+	}
+	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name)
+	out := namedProvider(a)
+	out.Config = &providerConfig{SecretKey: a.Secret}
+	return out, err
+}
+
+// namedProvider is a provider without anything of its configuration.
+func namedProvider(a store.AuthProvider) providerOutput {
+	return providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
+}
+
+// shownProvider is a provider with what may be seen of its configuration.
+func (s *Service) shownProvider(c *protocol.Caller, a store.AuthProvider) providerOutput {
+	out := namedProvider(a)
+	if e := a.Endpoint; e != nil {
+		out.Config = &providerConfig{URL: e.URL, ClientID: e.ClientID, GrantType: e.GrantType, PublicCert: e.PublicCert}
+	}
+	if _, next := a.Secrets(s.Now()); next != "" {
+		out.Config = &providerConfig{NextFrom: passerelle.FormatDateTime(*a.NextFrom, c.Location)}
+	}
+	return out
+}
+
+type listProvidersInput struct {
+	protocol.Page
+	Name *string `query:"name" doc:"only the provider of this exact name"`
+}
+
+type listProvidersOutput struct {
+	Providers []providerOutput `json:"authproviders"`
+	protocol.Listing
+}
+
+func (s *Service) listProviders(ctx context.Context, c *protocol.Caller, in listProvidersInput) (listProvidersOutput, error) {
+	filter := store.ProviderFilter{Domain: c.Domain.ID, Name: in.Name}
+	fetch := func(ctx context.Context, w protocol.Window) ([]store.AuthProvider, error) {
+		return s.DB.AuthProviders(ctx, filter, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+	}
+	position := func(a store.AuthProvider) protocol.Position { return protocol.Position{a.ID} }
+	count := func(ctx context.Context) (int64, error) { return s.DB.CountAuthProviders(ctx, filter) }
+	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	if err != nil {
+		return listProvidersOutput{}, err
+	}
+	out := listProvidersOutput{Providers: make([]providerOutput, len(rows)), Listing: listing}
+	for i, a := range rows {
+		out.Providers[i] = s.shownProvider(c, a)
+	}
+	return out, nil
+}
+
+func (s *Service) oneProvider(ctx context.Context, c *protocol.Caller, in oneProviderInput) (providerOutput, error) {
+	a, err := s.Delivery.Provider(ctx, c.Domain, in.ID)
+	return s.shownProvider(c, a), err
+}
+
+func (s *Service) updateProvider(ctx context.Context, c *protocol.Caller, in updateProviderInput) (providerOutput, error) {
+	a, err := s.Delivery.UpdateProvider(ctx, c.Domain, in.ID, delivery.ProviderChange{Name: in.Name, Endpoint: in.Config.change()})
+	return s.shownProvider(c, a), err
+}
+
+func (s *Service) rotateProvider(ctx context.Context, c *protocol.Caller, in rotateProviderInput) (providerOutput, error) {
+	overlap := delivery.DefaultOverlap
+	if in.Overlap != nil {
+		length, err := passerelle.ParseDuration("overlap", *in.Overlap)
+		if err != nil {
+			return providerOutput{}, err
+		}
+		overlap = length
+	}
+	a, secret, err := s.Delivery.Rotate(ctx, c.Domain, in.ID, overlap)
+	out := s.shownProvider(c, a)
+	if out.Config == nil {
+		out.Config = &providerConfig{}
+	}
+	out.Config.SecretKey = secret
+	return out, err
+}
+
+func (s *Service) deleteProvider(ctx context.Context, c *protocol.Caller, in oneProviderInput) (protocol.Nothing, error) {
+	return protocol.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID)
+}
+
+func (s *Service) deleteProviders(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
+	return protocol.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain)
+}

@@ -1,0 +1,307 @@
+package delivery
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The bounds of asking for access tokens.
+const (
+	// maxTokenTime is how long a token endpoint may take; half of the time that
+	// the receiver has, when that is less.
+	maxTokenTime = 5 * time.Second
+	// tokenPause is how long a token endpoint is left alone after it failed, and
+	// after it had to replace a token that a receiver refused.
+	tokenPause = 5 * time.Second
+	// maxGrants is how many providers a process has access tokens of.
+	maxGrants = 1000
+	// maxAccessToken is how many bytes go into a header.
+	maxAccessToken = 16 << 10
+	// earlier is how much before its end a token is renewed at most.
+	earlier = 30 * time.Second
+	// forever is the life of a token whose end is not told, and the longest.
+	forever = 100 * 365 * 24 * time.Hour
+)
+
+// endpoint is a token endpoint and the way to it.
+type endpoint struct {
+	store.AuthProvider
+	client *http.Client
+	now    func() time.Time
+	// limit is how long it may take.
+	limit time.Duration
+}
+
+// tokens are the access tokens of the oauth providers that a process sends
+// for. They are in memory alone, and the zero value has none. A token endpoint
+// is asked once for everybody who waits.
+type tokens struct {
+	mu     sync.Mutex
+	grants map[int64]*grant
+}
+
+// grant is what one token endpoint gave last, as it stood then.
+type grant struct {
+	of     endpoint
+	client *http.Client
+	token  string
+	// renew is from when a new token is asked for, end when this one is over.
+	renew, end time.Time
+	// replaced is when a receiver last refused a token.
+	replaced time.Time
+	// failure is why there is no token, and retry when it is asked for again.
+	failure error
+	retry   time.Time
+	// asking is the request under way, nil when there is none.
+	asking *asking
+}
+
+// asking is one request to a token endpoint, for all who wait for it.
+type asking struct {
+	done  chan struct{}
+	token string
+	err   error
+}
+
+// get is the access token of a provider, or a sentence that says why there is
+// none.
+func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
+	return t.await(ctx, e, "")
+}
+
+// replace is the access token that takes the place of one that was refused; the
+// same when another one was asked for only just now.
+func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (string, error) {
+	return t.await(ctx, e, refused)
+}
+
+func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string, error) {
+	token, asking, err := t.look(ctx, e, refused)
+	if asking == nil {
+		return token, err
+	}
+	select {
+	case <-asking.done:
+		return asking.token, asking.err
+	case <-ctx.Done():
+		return "", tokenFault("timeout")
+	}
+}
+
+// look finds a token, why there is none, or a request under way, which it
+// begins if need be.
+func (t *tokens) look(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g, now := t.grant(e), e.now()
+	switch {
+	case g.asking != nil:
+		return "", g.asking, nil
+	case g.token != refused && now.Before(g.renew):
+		return g.token, nil, nil
+	case now.Before(g.retry):
+		token, err := g.last(now)
+		return token, nil, err
+	case refused != "" && g.token == refused && now.Before(g.replaced.Add(tokenPause)):
+		return refused, nil, nil
+	}
+	if refused != "" && g.token == refused {
+		g.token, g.replaced = "", now
+	}
+	g.asking = &asking{done: make(chan struct{})}
+	go t.ask(context.WithoutCancel(ctx), g, e.limit)
+	return "", g.asking, nil
+}
+
+// grant is the one of a provider; what was got with another configuration is
+// forgotten.
+func (t *tokens) grant(e endpoint) *grant {
+	if g := t.grants[e.ID]; g != nil && g.of.Secret == e.Secret && *g.of.Endpoint == *e.Endpoint {
+		return g
+	}
+	t.forget(e.ID)
+	for id, g := range t.grants {
+		if len(t.grants) < maxGrants {
+			break
+		}
+		if g.asking == nil {
+			t.forget(id)
+		}
+	}
+	if t.grants == nil {
+		t.grants = map[int64]*grant{}
+	}
+	g := &grant{of: e}
+	t.grants[e.ID] = g
+	return g
+}
+
+func (t *tokens) forget(id int64) {
+	if g := t.grants[id]; g != nil && g.client != nil && g.client != g.of.client {
+		g.client.CloseIdleConnections()
+	}
+	delete(t.grants, id)
+}
+
+// last is the token for as long as it is good, although no other could be got.
+func (g *grant) last(now time.Time) (string, error) {
+	if g.token != "" && now.Before(g.end) {
+		return g.token, nil
+	}
+	return "", g.failure
+}
+
+// ask gets a token for all who wait.
+func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	asked := g.of.now()
+	token, life, err := g.fetch(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, done := g.of.now(), g.asking
+	g.asking, g.failure = nil, err
+	if err != nil {
+		g.retry = now.Add(tokenPause)
+		done.token, done.err = g.last(now)
+	} else {
+		g.token, g.end, g.retry = token, asked.Add(life), time.Time{}
+		g.renew = g.end.Add(-min(life/5, earlier))
+		done.token = token
+	}
+	close(done.done)
+}
+
+// fetch asks a token endpoint for a token with the client's credentials in the
+// body (RFC 6749, sections 2.3.1 and 4.4).
+func (g *grant) fetch(ctx context.Context) (token string, life time.Duration, err error) {
+	if g.client == nil {
+		if g.client, err = g.of.certified(); err != nil {
+			return "", 0, err
+		}
+	}
+	e := g.of.Endpoint
+	form := url.Values{"grant_type": {e.GrantType}, "client_id": {e.ClientID}, "client_secret": {g.of.Secret}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", 0, tokenFault(failure(0, err))
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("User-Agent", userAgent)
+	answer, err := g.client.Do(r)
+	if err != nil {
+		return "", 0, tokenFault(unreached(err))
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return "", 0, tokenFault(unreached(err))
+	}
+	return readToken(answer.StatusCode, body)
+}
+
+// certified is the client that shows the certificate of a provider, if it has
+// one. Its connections are not shared with others.
+func (e endpoint) certified() (*http.Client, error) {
+	pair, err := clientCertificate(*e.Endpoint, e.now())
+	var unfit *passerelle.Error
+	if errors.As(err, &unfit) {
+		return nil, tokenFault(unfit.Message)
+	}
+	if pair == nil || err != nil {
+		return e.client, err
+	}
+	guarded, ok := e.client.Transport.(bounded)
+	if !ok {
+		return nil, errors.New("delivery: the client was not made by NewClient")
+	}
+	transport := guarded.Clone()
+	if transport.TLSClientConfig == nil {
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	transport.TLSClientConfig.Certificates = []tls.Certificate{*pair}
+	client := *e.client
+	client.Transport = bounded{transport}
+	return &client, nil
+}
+
+// unreached says why a token endpoint did not answer. An alert of the other
+// side mostly means that it wants a certificate, or another one.
+func unreached(err error) string {
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "remote error" {
+		return "it refused the TLS handshake"
+	}
+	return failure(0, err)
+}
+
+// tokenFault is the failure of a request for which there was no access token.
+func tokenFault(why string) error { return errors.New("token endpoint: " + why) }
+
+// tokenRefusals are the words for refusals of RFC 6749, section 5.2. Others are
+// not repeated: nobody knows what is in them.
+var tokenRefusals = map[string]bool{
+	"invalid_request": true, "invalid_client": true, "invalid_grant": true,
+	"unauthorized_client": true, "unsupported_grant_type": true, "invalid_scope": true,
+}
+
+// readToken reads the answer of a token endpoint (RFC 6749, section 5.1).
+func readToken(status int, body []byte) (token string, life time.Duration, err error) {
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   any    `json:"expires_in"`
+		Error       any    `json:"error"`
+	}
+	unread := json.Unmarshal(body, &answer)
+	why := ""
+	switch word, _ := answer.Error.(string); {
+	case status/100 != 2 && tokenRefusals[word]:
+		why = fmt.Sprintf("status %d, %s", status, word)
+	case status/100 != 2:
+		why = fmt.Sprintf("status %d", status)
+	case len(body) >= MaxAnswer:
+		why = fmt.Sprintf("the answer has %d bytes or more", MaxAnswer)
+	case unread != nil:
+		why = "the answer is not the JSON of an access token"
+	case answer.AccessToken == "":
+		why = "the answer has no access_token"
+	case !strings.EqualFold(answer.TokenType, "Bearer"):
+		why = "the token_type of the answer is not Bearer"
+	case len(answer.AccessToken) > maxAccessToken || strings.ContainsFunc(answer.AccessToken, outsideHeader):
+		why = "the access_token of the answer does not fit into a header"
+	default:
+		return answer.AccessToken, lifetime(answer.ExpiresIn), nil
+	}
+	return "", 0, tokenFault(why)
+}
+
+func outsideHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+// lifetime reads the seconds that a token is valid for. Some servers write them
+// as text; what is no positive number tells nothing.
+func lifetime(expiresIn any) time.Duration {
+	seconds, _ := expiresIn.(float64)
+	if text, isText := expiresIn.(string); isText {
+		seconds, _ = strconv.ParseFloat(text, 64)
+	}
+	if !(seconds > 0 && seconds < forever.Seconds()) {
+		return forever
+	}
+	return time.Duration(seconds * float64(time.Second))
+}

@@ -1,0 +1,285 @@
+package delivery
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The types of providers, by the names that the interface specification gives
+// them: those that sign requests with a secret, and those that get access
+// tokens for them.
+const (
+	HMAC  = "hmac_signature"
+	OAuth = "oauth"
+)
+
+// DefaultOverlap is how long a signing secret that is replaced is used beside
+// the new one, unless something else is asked for; MaxOverlap is the longest.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 30 * 24 * time.Hour
+)
+
+const (
+	maxProviderName = 64
+	secretSize      = 32
+	// shownUsers is how many of the webhooks that have a provider are named.
+	shownUsers = 10
+)
+
+// RegisterProvider makes a provider that signs requests, with a random secret,
+// which is to be shown this once. The key of the signature is the text of the
+// secret as it is. The name has 1 to 64 letters, digits, spaces, hyphens and
+// underscores; one in use is a Conflict, and so is a provider more than
+// store.MaxAuthProviders.
+func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name string) (store.AuthProvider, error) {
+	secret, err := d.newSecret()
+	if err != nil {
+		return store.AuthProvider{}, err
+	}
+	return d.keepProvider(ctx, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)})
+}
+
+// RegisterOAuth makes a provider that gets access tokens at a token endpoint,
+// of which all is to be given but the pair of certificate and key. Names are
+// those of RegisterProvider.
+func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange) (store.AuthProvider, error) {
+	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
+	if err := checkProviderName(name); err != nil {
+		return a, err
+	}
+	if err := c.apply(domain, &a, d.Now()); err != nil {
+		return a, err
+	}
+	return d.keepProvider(ctx, a)
+}
+
+func (d *Delivery) newSecret() (string, error) {
+	raw := make([]byte, secretSize)
+	if _, err := io.ReadFull(d.Random, raw); err != nil {
+		return "", fmt.Errorf("make a signing secret: %w", err)
+	}
+	return hex.EncodeToString(raw), nil
+}
+
+func (d *Delivery) keepProvider(ctx context.Context, a store.AuthProvider) (store.AuthProvider, error) {
+	if err := checkProviderName(a.Name); err != nil {
+		return store.AuthProvider{}, err
+	}
+	err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateAuthProvider(&a) })
+	if errors.Is(err, store.ErrFull) {
+		return store.AuthProvider{}, passerelle.Conflicting("The domain has %d providers, which is as many as it can have; delete one first.", store.MaxAuthProviders)
+	}
+	if err != nil {
+		return store.AuthProvider{}, providerFault("store", a, err)
+	}
+	return a, nil
+}
+
+// ProviderChange says what to change of a provider; nil leaves a thing as it is.
+type ProviderChange struct {
+	Name *string
+	// Endpoint is for oauth providers alone.
+	Endpoint EndpointChange
+}
+
+// UpdateProvider changes a provider. Access tokens that the former endpoint
+// gave are not used any more. A provider that is not there is
+// passerelle.Missing.
+func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange) (store.AuthProvider, error) {
+	a, err := d.Provider(ctx, domain, id)
+	if err != nil {
+		return a, err
+	}
+	if err := c.apply(domain, &a, d.Now()); err != nil {
+		return a, err
+	}
+	now := d.now(domain)
+	a.Updated = &now
+	err = d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.RenameAuthProvider(a, now)
+		if a.Type != OAuth {
+			return nil
+		}
+		return tx.UpdateTokenEndpoint(a, now)
+	})
+	return a, providerFault("update", a, err)
+}
+
+func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
+	if c.Name != nil {
+		a.Name = *c.Name
+	}
+	if err := checkProviderName(a.Name); err != nil {
+		return err
+	}
+	if a.Type == OAuth {
+		return c.Endpoint.apply(domain, a, now)
+	}
+	return c.Endpoint.mustBeEmpty()
+}
+
+// Provider loads a provider. One that is not there is passerelle.Missing.
+func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id int64) (store.AuthProvider, error) {
+	a, err := d.DB.AuthProvider(ctx, domain.ID, id)
+	return a, providerFault("load", store.AuthProvider{ID: id}, err)
+}
+
+// DeleteProvider ends a provider. One that is not there is passerelle.Missing,
+// and one that a webhook has a Conflict which names the webhook.
+func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64) error {
+	err := d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))
+		return nil
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return d.inUse(ctx, domain, id)
+	}
+	return providerFault("delete", store.AuthProvider{ID: id}, err)
+}
+
+// DeleteProviders ends all providers of a domain, or none: while a webhook has
+// one it is a Conflict which names the webhook.
+func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain) error {
+	err := d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.DeleteAuthProviders(domain.ID, d.now(domain))
+		return nil
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return d.inUse(ctx, domain, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("delete the providers of domain %d: %w", domain.ID, err)
+	}
+	return nil
+}
+
+// inUse is the refusal to delete a provider, or any when it is zero, by the
+// webhooks that have it.
+func (d *Delivery) inUse(ctx context.Context, domain passerelle.Domain, provider int64) error {
+	users, err := d.DB.WebhooksWithProvider(ctx, domain.ID, provider, shownUsers+1)
+	if err != nil {
+		return fmt.Errorf("list the webhooks that have provider %d: %w", provider, err)
+	}
+	var names []string
+	for _, id := range users[:min(len(users), shownUsers)] {
+		names = append(names, strconv.FormatInt(int64(id), 10))
+	}
+	if len(users) > shownUsers {
+		names = append(names, "and others")
+	}
+	return passerelle.Conflicting("In use by these webhooks: %s. Give them another provider, or none, first.", strings.Join(names, ", "))
+}
+
+// Rotate replaces the secret of a provider that signs by a random one, which it
+// returns beside the provider and which is to be shown this once. For the
+// overlap, in real time, requests are signed by both, the new one in the header
+// for the next signature; afterwards by the new one alone. Zero replaces it at
+// once, and during an overlap it is the next one that is replaced. The overlap
+// is from zero to MaxOverlap.
+func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration) (a store.AuthProvider, secret string, err error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return a, "", passerelle.InvalidField("overlap", "must be from 0s to 30d")
+	}
+	if a, err = d.Provider(ctx, domain, id); err != nil {
+		return a, "", err
+	}
+	if a.Type != HMAC {
+		return a, "", passerelle.InvalidField("type", "a provider of type %s has no secret to rotate; update its config.client_secret", a.Type)
+	}
+	if secret, err = d.newSecret(); err != nil {
+		return a, "", err
+	}
+	real, now := d.Now(), d.now(domain)
+	replace(&a, secret, real, overlap)
+	a.Updated = &now
+	rotation := store.Rotation{Domain: domain.ID, Provider: id, Secret: secret, From: a.NextFrom}
+	err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.RotateSecret(rotation, real, now) })
+	return a, secret, providerFault("rotate the secret of", a, err)
+}
+
+// replace makes a secret the next one of a provider, or the present one when
+// nothing is to overlap.
+func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.Duration) {
+	if overlap == 0 {
+		a.Secret, a.NextSecret, a.NextFrom = secret, "", nil
+		return
+	}
+	from := real.Add(overlap)
+	a.Secret, _ = a.Secrets(real)
+	a.NextSecret, a.NextFrom = secret, &from
+}
+
+// providerFault is what to tell of an error of the store.
+func providerFault(verb string, a store.AuthProvider, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return passerelle.Missing()
+	case errors.Is(err, store.ErrDuplicate):
+		taken := passerelle.Conflicting("name: another provider is called %q", a.Name)
+		taken.Field = "name"
+		return taken
+	}
+	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
+}
+
+// provider finds a provider by id or, failing that, by name; the empty name is
+// no provider, and zero.
+func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
+	if name == "" {
+		return 0, nil
+	}
+	a, err := d.DB.AuthProviderNamed(ctx, domain.ID, name)
+	if id, none := strconv.ParseInt(name, 10, 64); none == nil {
+		byID, missing := d.DB.AuthProvider(ctx, domain.ID, id)
+		if !errors.Is(missing, store.ErrNotFound) {
+			a, err = byID, missing
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, noProvider()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("load a provider: %w", err)
+	}
+	return a.ID, nil
+}
+
+func noProvider() error {
+	return passerelle.InvalidField("id_auth", "no provider of that id or name")
+}
+
+// useProvider keeps the provider of a webhook from being deleted until the
+// webhook has it.
+func useProvider(tx *store.Tx, w store.Webhook) {
+	if w.Auth != 0 {
+		tx.UseAuthProvider(w.Domain, w.Auth)
+	}
+}
+
+func checkProviderName(name string) error {
+	if name == "" {
+		return passerelle.MissingField("name", "is required")
+	}
+	if len(name) > maxProviderName || strings.ContainsFunc(name, outsideName) || strings.TrimSpace(name) != name {
+		return passerelle.InvalidField("name", "must have 1 to %d letters of ASCII, digits, spaces, hyphens and underscores, without a space at either end", maxProviderName)
+	}
+	return nil
+}
+
+func outsideName(r rune) bool {
+	isLetter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	isDigit := '0' <= r && r <= '9'
+	return !isLetter && !isDigit && !strings.ContainsRune(" -_", r)
+}

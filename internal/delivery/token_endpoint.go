@@ -1,0 +1,145 @@
+package delivery
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// ClientCredentials is the only grant that a token endpoint is asked for.
+const ClientCredentials = "client_credentials"
+
+// The most characters of what describes a token endpoint.
+const (
+	maxCredential  = 1024
+	maxCertificate = 32 << 10 // with those that issued it
+	maxPrivateKey  = 8 << 10
+)
+
+// EndpointChange says what to change of a token endpoint; nil leaves a thing as
+// it is. The URL is one that a webhook could have. Certificate and key are PEM,
+// belong together and are there both or not at all; empty removes them.
+type EndpointChange struct {
+	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
+}
+
+// apply checks and makes the change. Nothing is kept of one that is refused.
+func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
+	var e store.TokenEndpoint
+	if a.Endpoint != nil {
+		e = *a.Endpoint
+	}
+	secret := a.Secret
+	for _, field := range c.fields(&e, &secret) {
+		if field.from != nil {
+			*field.to = *field.from
+		}
+		if err := field.check(domain); err != nil {
+			return err
+		}
+	}
+	if _, err := clientCertificate(e, now); err != nil {
+		return err
+	}
+	a.Endpoint, a.Secret = &e, secret
+	return nil
+}
+
+// endpointField is one member of the configuration of a provider.
+type endpointField struct {
+	name     string
+	from, to *string
+	required bool
+	max      int
+}
+
+func (c EndpointChange) fields(e *store.TokenEndpoint, secret *string) []endpointField {
+	return []endpointField{
+		{"config.url", c.URL, &e.URL, true, passerelle.MaxURL},
+		{"config.client_id", c.ClientID, &e.ClientID, true, maxCredential},
+		{"config.client_secret", c.ClientSecret, secret, true, maxCredential},
+		{"config.grant_type", c.GrantType, &e.GrantType, true, len(ClientCredentials)},
+		{"config.public_cert", c.PublicCert, &e.PublicCert, false, maxCertificate},
+		{"config.private_cert", c.PrivateCert, &e.PrivateCert, false, maxPrivateKey},
+	}
+}
+
+func (f endpointField) check(domain passerelle.Domain) error {
+	switch {
+	case *f.to == "" && f.required:
+		return passerelle.MissingField(f.name, "is required")
+	case f.name == "config.url":
+		_, err := parseURL(domain, f.name, *f.to)
+		return err
+	case f.name == "config.grant_type" && *f.to != ClientCredentials:
+		return passerelle.InvalidField(f.name, "must be %s", ClientCredentials)
+	}
+	return passerelle.CheckText(f.name, *f.to, f.max)
+}
+
+// mustBeEmpty refuses to configure a token endpoint of a provider that has none.
+func (c EndpointChange) mustBeEmpty() error {
+	for _, field := range c.fields(&store.TokenEndpoint{}, new(string)) {
+		if field.from != nil {
+			return passerelle.InvalidField(field.name, "is for providers of type %s alone", OAuth)
+		}
+	}
+	return nil
+}
+
+// clientCertificate is what proves to a token endpoint who asks, or nil when
+// it is not asked to. One that has expired at the instant is refused.
+func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, error) {
+	switch {
+	case e.PublicCert == "" && e.PrivateCert == "":
+		return nil, nil //nolint:nilnil // no certificate is needed
+	case e.PublicCert == "":
+		return nil, passerelle.MissingField("config.public_cert", "is required with config.private_cert")
+	case e.PrivateCert == "":
+		return nil, passerelle.MissingField("config.private_cert", "is required with config.public_cert")
+	}
+	leaf, err := parseCertificate(e.PublicCert)
+	if err != nil {
+		return nil, passerelle.InvalidField("config.public_cert", "must be a certificate as PEM")
+	}
+	if !leaf.NotAfter.After(now) {
+		return nil, passerelle.InvalidField("config.public_cert", "expired on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+	}
+	if !isPrivateKey(e.PrivateCert) {
+		return nil, passerelle.InvalidField("config.private_cert", "must be a private key as PEM, not encrypted")
+	}
+	pair, err := tls.X509KeyPair([]byte(e.PublicCert), []byte(e.PrivateCert))
+	if err != nil {
+		return nil, passerelle.InvalidField("config.private_cert", "does not belong to config.public_cert")
+	}
+	return &pair, nil
+}
+
+// parseCertificate reads the first certificate of a PEM text; those that issued
+// it may follow.
+func parseCertificate(text string) (*x509.Certificate, error) {
+	return x509.ParseCertificate(firstBlock(text, func(kind string) bool { return kind == "CERTIFICATE" }))
+}
+
+func isPrivateKey(text string) bool {
+	der := firstBlock(text, func(kind string) bool { return strings.HasSuffix(kind, "PRIVATE KEY") })
+	_, pkcs8 := x509.ParsePKCS8PrivateKey(der)
+	_, pkcs1 := x509.ParsePKCS1PrivateKey(der)
+	_, sec1 := x509.ParseECPrivateKey(der)
+	return pkcs8 == nil || pkcs1 == nil || sec1 == nil
+}
+
+// firstBlock is the content of the first block of a kind, or nothing.
+func firstBlock(text string, is func(kind string) bool) []byte {
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
+		if is(block.Type) {
+			return block.Bytes
+		}
+	}
+	return nil
+}

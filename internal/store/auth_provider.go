@@ -1,0 +1,287 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+// MaxAuthProviders is how many providers a domain can have. Two that are made
+// at the same moment may both be the last.
+const MaxAuthProviders = 1000
+
+// ErrFull reports that a domain has as many authentication providers as it can
+// have.
+var ErrFull = errors.New("the domain has as many of them as it can have")
+
+// AuthProvider is a way for receivers to check that a request is ours. Its
+// secrets are sealed in the database.
+type AuthProvider struct {
+	ID     int64
+	Domain passerelle.DomainID
+	Type   string // "hmac_signature" or "oauth"
+	Name   string
+	// Secret is that of a signature, or of the client at a token endpoint.
+	Secret string
+	// NextSecret takes the place of Secret at the instant NextFrom of real time.
+	// It is empty, and NextFrom nil, when none is to.
+	NextSecret string
+	NextFrom   *time.Time
+	// Endpoint is nil unless the type is "oauth".
+	Endpoint *TokenEndpoint
+	Created  time.Time
+	Updated  *time.Time
+}
+
+// TokenEndpoint is where an oauth provider gets its access tokens, and as whom.
+type TokenEndpoint struct {
+	URL       string `json:"url"`
+	ClientID  string `json:"client_id"`
+	GrantType string `json:"grant_type"`
+	// PublicCert and PrivateCert are the certificate and the key of the client
+	// as PEM, both or none.
+	PublicCert  string `json:"public_cert,omitempty"`
+	PrivateCert string `json:"private_cert,omitempty"`
+}
+
+// Secrets are what signs at an instant of real time; there is a next one only
+// while both are to be used.
+func (a AuthProvider) Secrets(now time.Time) (present, next string) {
+	if a.NextFrom != nil && !a.NextFrom.After(now) {
+		return a.NextSecret, ""
+	}
+	return a.Secret, a.NextSecret
+}
+
+const authColumns = `id, domain_id, type, name, secret, next_secret, next_from, config, created, updated`
+
+func (r *Reader) scanAuthProvider(row scanner) (AuthProvider, error) {
+	var (
+		a                    AuthProvider
+		secret, next, config []byte
+		created              int64
+		nextFrom, updated    *int64
+	)
+	if err := row.Scan(&a.ID, &a.Domain, &a.Type, &a.Name, &secret, &next, &nextFrom, &config, &created, &updated); err != nil {
+		return a, err
+	}
+	a.NextFrom, a.Created, a.Updated = optionalInstant(nextFrom), instant(created), optionalInstant(updated)
+	if err := a.open(r.keys, secret, next, config); err != nil {
+		return a, fmt.Errorf("open authentication provider %d: %w", a.ID, err)
+	}
+	return a, nil
+}
+
+// The next secret is sealed for the place of the present one, where it comes
+// to be when it is replaced in its turn.
+func (a *AuthProvider) secretPlace() keys.Place { return a.place("secret") }
+func (a *AuthProvider) configPlace() keys.Place { return a.place("config") }
+
+func (a *AuthProvider) place(column string) keys.Place {
+	return keys.Place{Domain: int64(a.Domain), Table: "auth_provider", Column: column, Row: a.ID}
+}
+
+func (a *AuthProvider) open(ring *keys.Ring, secret, next, config []byte) error {
+	present, err := ring.Open(a.secretPlace(), secret)
+	if err != nil {
+		return err
+	}
+	a.Secret = string(present)
+	if next != nil {
+		following, err := ring.Open(a.secretPlace(), next)
+		if err != nil {
+			return err
+		}
+		a.NextSecret = string(following)
+	}
+	if config == nil {
+		return nil
+	}
+	plain, err := ring.Open(a.configPlace(), config)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, &a.Endpoint)
+}
+
+// seal is the secret and the configuration as they are stored.
+func (a *AuthProvider) seal(ring *keys.Ring) (secret, config []byte, err error) {
+	secret, err = ring.Seal(a.secretPlace(), []byte(a.Secret))
+	if err != nil || a.Endpoint == nil {
+		return secret, nil, err
+	}
+	plain, err := json.Marshal(a.Endpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err = ring.Seal(a.configPlace(), plain)
+	return secret, config, err
+}
+
+// AuthProvider loads a provider that is not deleted, or ErrNotFound.
+func (r *Reader) AuthProvider(ctx context.Context, domain passerelle.DomainID, id int64) (AuthProvider, error) {
+	return one(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
+}
+
+// AuthProviderNamed loads the provider of that exact name, or ErrNotFound.
+func (r *Reader) AuthProviderNamed(ctx context.Context, domain passerelle.DomainID, name string) (AuthProvider, error) {
+	return one(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
+}
+
+// ProviderFilter selects the providers of a domain.
+type ProviderFilter struct {
+	Domain passerelle.DomainID
+	Name   *string // nil for any
+}
+
+func (f ProviderFilter) where() (clause string, args []any) {
+	clause, args = `domain_id = $1 AND deleted IS NULL`, []any{int64(f.Domain)}
+	if f.Name != nil {
+		clause, args = clause+` AND name = $2`, append(args, *f.Name)
+	}
+	return clause, args
+}
+
+// AuthProviders lists a window of the providers that a filter selects, in the
+// order of their ids, which is the only order there is.
+func (r *Reader) AuthProviders(ctx context.Context, f ProviderFilter, w Window) ([]AuthProvider, error) {
+	where, args := f.where()
+	order := ` ORDER BY id`
+	if w.Backward {
+		order = ` ORDER BY id DESC`
+	}
+	bind := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf(`$%d`, len(args))
+	}
+	if len(w.From) > 0 {
+		beyond := map[bool]string{false: ` AND id > `, true: ` AND id < `}[w.Backward]
+		where += beyond + bind(w.From[0])
+	}
+	return collect(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE `+where+order+` LIMIT `+bind(w.Limit)+` OFFSET `+bind(w.Offset), args...)
+}
+
+// CountAuthProviders counts the providers that a filter selects.
+func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int64, error) {
+	where, args := f.where()
+	return one(ctx, r, scanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
+}
+
+// WebhooksWithProvider lists the first webhooks of a domain that are not
+// deleted and have a provider, or any when it is zero, at most limit.
+func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.DomainID, provider int64, limit int) ([]passerelle.WebhookID, error) {
+	which, args := `auth_id IS NOT NULL`, []any{int64(domain), limit}
+	if provider != 0 {
+		which, args = `auth_id = $3`, append(args, provider)
+	}
+	scan := func(row scanner) (id passerelle.WebhookID, err error) {
+		err = row.Scan(&id)
+		return id, err
+	}
+	return collect(ctx, r, scan, `SELECT id FROM webhook WHERE domain_id = $1 AND `+which+` AND deleted IS NULL ORDER BY id LIMIT $2`, args...)
+}
+
+// CreateAuthProvider stores a provider and gives it its id. A name in use is
+// ErrDuplicate, and one provider too many ErrFull.
+func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
+	id, err := tx.newID("auth_provider")
+	if err != nil {
+		return err
+	}
+	a.ID = id
+	secret, config, err := a.seal(tx.keys)
+	if err != nil {
+		return fmt.Errorf("seal an authentication provider: %w", err)
+	}
+	tx.query(func(row scanner) error {
+		n, err := scanInt(row)
+		if err == nil && n >= MaxAuthProviders {
+			err = ErrFull
+		}
+		return err
+	}, `SELECT count(*) FROM auth_provider WHERE domain_id = $1 AND deleted IS NULL`, int64(a.Domain))
+	tx.execOne(ErrConflict, `INSERT INTO auth_provider (id, domain_id, type, name, secret, config, created) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		id, int64(a.Domain), a.Type, a.Name, secret, config, micros(a.Created))
+	return nil
+}
+
+// RenameAuthProvider changes the name of a provider alone, so that a secret
+// which is replaced at the same moment stays. A name in use is ErrDuplicate.
+func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
+	tx.execOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
+		a.Name, micros(now), int64(a.Domain), a.ID)
+}
+
+// UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider.
+func (tx *Tx) UpdateTokenEndpoint(a AuthProvider, now time.Time) error {
+	secret, config, err := a.seal(tx.keys)
+	if err != nil {
+		return fmt.Errorf("seal authentication provider %d: %w", a.ID, err)
+	}
+	tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = $1, config = $2, updated = $3 WHERE domain_id = $4 AND id = $5 AND type = 'oauth' AND deleted IS NULL`,
+		secret, config, micros(now), int64(a.Domain), a.ID)
+	return nil
+}
+
+// Rotation is the replacement of a signing secret.
+type Rotation struct {
+	Domain   passerelle.DomainID
+	Provider int64
+	Secret   string
+	// From is when it takes the place of the present one, in real time; nil is
+	// at once.
+	From *time.Time
+}
+
+// RotateSecret gives a provider that signs another secret. A next secret whose
+// time has come at the real instant is the present one by now; one whose time
+// has not come is forgotten. Now is the domain's time.
+func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
+	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
+	sealed, err := tx.keys.Seal(a.secretPlace(), []byte(r.Secret))
+	if err != nil {
+		return fmt.Errorf("seal a secret of authentication provider %d: %w", r.Provider, err)
+	}
+	const these = ` WHERE domain_id = $1 AND id = $2 AND type = 'hmac_signature' AND deleted IS NULL`
+	if r.From == nil {
+		tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = $3, next_secret = NULL, next_from = NULL, updated = $4`+these,
+			int64(r.Domain), r.Provider, sealed, micros(now))
+		return nil
+	}
+	tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = CASE WHEN next_from <= $5 THEN next_secret ELSE secret END,
+		next_secret = $3, next_from = $6, updated = $4`+these,
+		int64(r.Domain), r.Provider, sealed, micros(now), micros(real), micros(*r.From))
+	return nil
+}
+
+// UseAuthProvider is called by units that give a provider to a webhook. It
+// holds up whoever deletes the provider until the unit has come to its end.
+// Write fails with ErrNotFound when the provider is not there any more.
+func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
+	tx.execOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
+}
+
+// DeleteAuthProvider ends a provider. Write fails with ErrNotFound when there
+// is none, and with ErrConflict while a webhook has it that is not deleted.
+func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
+	// A statement sees what was written when it began, so that this one has to
+	// wait for those that are just giving the provider to a webhook.
+	tx.UseAuthProvider(domain, id)
+	tx.execOne(ErrConflict, `UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3
+		AND NOT EXISTS (SELECT 1 FROM webhook w WHERE w.domain_id = $2 AND w.auth_id = $3 AND w.deleted IS NULL)`, micros(now), int64(domain), id)
+}
+
+// DeleteAuthProviders ends all providers of a domain, or none: Write fails with
+// ErrConflict while a webhook has one that is not deleted.
+func (tx *Tx) DeleteAuthProviders(domain passerelle.DomainID, now time.Time) {
+	tx.exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
+	used := func(scanner) error { return ErrConflict }
+	tx.query(used, `SELECT id FROM webhook WHERE domain_id = $1 AND auth_id IS NOT NULL AND deleted IS NULL LIMIT 1`, int64(domain))
+	tx.exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL
+		AND NOT EXISTS (SELECT 1 FROM webhook w WHERE w.domain_id = $2 AND w.auth_id = auth_provider.id AND w.deleted IS NULL)`, micros(now), int64(domain))
+}
