@@ -24,6 +24,7 @@ const (
 	DeliveryTimeout  = "webhooks.timeout_seconds"
 	SignatureAliases = "webhooks.signature.aliases"
 	Compression      = "webhooks.compression.enabled"
+	CFONB            = "autosync.cfonb"
 	AlertsFrequency  = "webhooks.alerts_frequency"
 	RetentionDays    = "webhooks.retention_days"
 	ManagerEmail     = "svc.manager.email"
@@ -60,6 +61,7 @@ var catalogue = append([]Key{
 	{Name: DeliveryTimeout, Default: "10", Help: "Seconds a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},
 	{Name: SignatureAliases, Default: "BI", Help: "Further prefixes, separated by commas, under which signature headers are repeated.", check: prefixes},
 	{Name: Compression, Aliases: []string{"webhooks.compressions.enabled"}, Default: "0", Help: "Whether bodies of webhooks are sent compressed with gzip.", check: boolean},
+	{Name: CFONB, Default: "0", Help: "Whether ACCOUNT_FOUND, CONNECTION_SYNCED and USER_SYNCED carry CFONB 120 statements instead of JSON.", check: boolean},
 	{Name: AlertsFrequency, Default: "1", Help: "Days at least between two mails of alarm about one webhook; 0.5 is twice a day.", check: days},
 	{Name: RetentionDays, Default: "90", Help: "Days for which events and the record of their deliveries are kept, from 1 to 3650; what is undelivered is kept longer.", check: whole(1, 3650)},
 	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Address to which mails of alarm about webhooks go; empty for none.", check: address},
@@ -75,7 +77,6 @@ func unused() []Key {
 		{"autosync.enabled", "1", "Whether connections are synchronised in the background."},
 		{"autosync.frequency", "1", "Days between two synchronisations of a connection."},
 		{"autosync.retry_wrongpass", "1", "Whether connections with wrong credentials are tried again."},
-		{"autosync.cfonb", "0", "Whether events of synchronisation carry CFONB statements."},
 		{"autosync.send_update", "1", "Whether background synchronisations are told of."},
 		{"auth.token_size", "128", "Length of tokens."},
 		{"bank.account.authorized_currencies", "", "Currencies of accounts that are kept."},

@@ -58,6 +58,7 @@ func TestCheck(t *testing.T) {
 		settings.Systematic:       {[]string{"", "0", "1"}, []string{"2", "true"}},
 		settings.CallbackGrace:    {[]string{"0", "5", "1440"}, []string{"", "-1", "1441", "05"}},
 		settings.Compression:      {[]string{"0", "1"}, []string{"", "gzip"}},
+		settings.CFONB:            {[]string{"0", "1"}, []string{"", "true", "120"}},
 		settings.AlertsFrequency:  {[]string{"1", "0.5", "0.01", "365"}, []string{"", "0", "-1", "1e1", "366", "NaN", "Inf", "0x1", "1_0", "1 "}},
 		settings.RetentionDays:    {[]string{"1", "90", "3650"}, []string{"", "0", "3651", "-1", "90.0", "+90"}},
 		settings.ManagerEmail:     {[]string{"", "ops@bank.example"}, []string{"ops", "Ops <ops@bank.example>", "a@b.example, c@d.example", "a@b.example\r\nBcc: c@d.example", strings.Repeat("a", 250) + "@b.example"}},
