@@ -45,7 +45,8 @@ var mayImport = map[string][]string{
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings"},
-	"internal/aggregation":     {".", "webhook", "internal/store", "internal/wire", "internal/settings"},
+	"internal/statement":       {".", "cfonb"},
+	"internal/aggregation":     {".", "webhook", "internal/store", "internal/wire", "internal/settings", "internal/statement"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},
@@ -87,7 +88,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/settings", "internal/access", "internal/initiation", "internal/aggregation", "internal/delivery",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/initiation", "internal/aggregation", "internal/delivery",
 }
 
 // ends are the packages at the outer edge: nothing builds on them.

@@ -1,0 +1,223 @@
+// Package statement makes statements in the format CFONB 120 of the payloads of
+// events, for domains whose receivers want them instead of JSON.
+//
+// It owns which accounts and transactions of a payload a statement carries, and
+// where their values go. It does not own the format, which is package cfonb's,
+// nor which events are sent so. It is pure.
+//
+// It fails with an Invalid *passerelle.Error that names the member of the
+// payload which has another type than documented or does not fit the columns.
+package statement
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/cfonb"
+)
+
+// MediaType is that of a statement.
+const MediaType = "text/plain; charset=us-ascii"
+
+// payload is what a statement needs of any of the events: the payload is an
+// account, has a connection with accounts, or several of them.
+type payload struct {
+	account
+	Connection  *connection  `json:"connection"`
+	Connections []connection `json:"connections"`
+}
+
+type connection struct {
+	Accounts []account `json:"accounts"`
+}
+
+type account struct {
+	ID       int64   `json:"id"`
+	IBAN     *string `json:"iban"`
+	Currency *struct {
+		ID passerelle.Currency `json:"id"`
+	} `json:"currency"`
+	Balance      *json.Number  `json:"balance"`
+	LastUpdate   *string       `json:"last_update"`
+	Disabled     *string       `json:"disabled"`
+	Deleted      *string       `json:"deleted"`
+	Transactions []transaction `json:"transactions"`
+}
+
+type transaction struct {
+	ID              int64                      `json:"id"`
+	Value           json.Number                `json:"value"`
+	Date            string                     `json:"date"`
+	VDate           *string                    `json:"vdate"`
+	Type            passerelle.TransactionType `json:"type"`
+	Wording         string                     `json:"wording"`
+	OriginalWording string                     `json:"original_wording"`
+	Coming          bool                       `json:"coming"`
+	Deleted         *string                    `json:"deleted"`
+}
+
+// Of makes one statement per account of a payload, in their order. Omitted
+// counts the accounts that a statement cannot carry: those that are disabled
+// or gone, have no French IBAN, or of which the payload has no balance, currency
+// or update. An amount has the decimals of the currency, or more when an
+// amount of its statement needs them.
+func Of(body []byte) (text []byte, omitted int, err error) {
+	accounts, err := read(body)
+	if err != nil {
+		return nil, 0, err
+	}
+	text = []byte{}
+	for i := range accounts {
+		if !accounts[i].carried() {
+			omitted++
+			continue
+		}
+		lines, err := accounts[i].write()
+		if err != nil {
+			return nil, 0, passerelle.InvalidField("data", "account %d does not fit into a statement: %s", accounts[i].ID, err)
+		}
+		text = append(text, lines...)
+	}
+	return text, omitted, nil
+}
+
+// read is the accounts of a payload.
+func read(body []byte) ([]account, error) {
+	var p payload
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	err := decoder.Decode(&p)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped):
+		return nil, passerelle.InvalidField("data", "%s must not be a %s", cmp.Or(mistyped.Field, "the payload"), mistyped.Value)
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, passerelle.InvalidField("data", "must be the payload of an event: %s", err)
+	}
+	if p.Connection == nil && p.Connections == nil {
+		return []account{p.account}, nil
+	}
+	var accounts []account
+	if p.Connection != nil {
+		accounts = p.Connection.Accounts
+	}
+	for _, c := range p.Connections {
+		accounts = append(accounts, c.Accounts...)
+	}
+	return accounts, nil
+}
+
+func (a *account) carried() bool {
+	if a.IBAN == nil || a.Currency == nil || a.Balance == nil || a.LastUpdate == nil || a.Disabled != nil || a.Deleted != nil {
+		return false
+	}
+	_, _, _, french := cfonb.Split(*a.IBAN)
+	return french
+}
+
+// write is the statement of an account that can be carried.
+func (a *account) write() ([]byte, error) {
+	booked := a.booked()
+	decimals := a.decimals(booked)
+	s := cfonb.Statement{Account: cfonb.Account{Currency: a.Currency.ID, Decimals: decimals}}
+	s.Account.Bank, s.Account.Branch, s.Account.Number, _ = cfonb.Split(*a.IBAN)
+	var err error
+	if s.Balance, err = units(*a.Balance, decimals); err != nil {
+		return nil, fmt.Errorf("balance: %w", err)
+	}
+	for i := range booked {
+		m, err := booked[i].movement(i+1, decimals)
+		if err != nil {
+			return nil, fmt.Errorf("transaction %d: %w", booked[i].ID, err)
+		}
+		s.Movements = append(s.Movements, m)
+	}
+	if err := a.days(&s); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = cfonb.Write(&out, slices.Values([]cfonb.Statement{s}))
+	return out.Bytes(), err
+}
+
+// booked are the transactions that are part of the balance, oldest first.
+func (a *account) booked() []transaction {
+	kept := slices.DeleteFunc(slices.Clone(a.Transactions), func(t transaction) bool { return t.Coming || t.Deleted != nil })
+	slices.SortStableFunc(kept, func(a, b transaction) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) })
+	return kept
+}
+
+// days are those of the balances: the old one is of the day before the first
+// movement, the new one of the last update or a movement after it.
+func (a *account) days(s *cfonb.Statement) (err error) {
+	day, _, _ := strings.Cut(*a.LastUpdate, " ")
+	if s.Closed, err = passerelle.ParseDate("last_update", day); err != nil {
+		return err
+	}
+	s.Opened = s.Closed
+	for i := range s.Movements {
+		booked := s.Movements[i].Booked
+		if s.Closed.Compare(booked) < 0 {
+			s.Closed = booked
+		}
+		if before := booked.AddDays(-1); before.Compare(s.Opened) < 0 {
+			s.Opened = before
+		}
+	}
+	return nil
+}
+
+func (t *transaction) movement(entry, decimals int) (m cfonb.Movement, err error) {
+	if m.Amount, err = units(t.Value, decimals); err != nil {
+		return m, fmt.Errorf("value: %w", err)
+	}
+	if m.Booked, err = passerelle.ParseDate("date", t.Date); err != nil {
+		return m, err
+	}
+	if t.VDate != nil {
+		if m.Value, err = passerelle.ParseDate("vdate", *t.VDate); err != nil {
+			return m, err
+		}
+	}
+	m.Operation, m.Label = cfonb.Operation(t.Type, m.Amount), cmp.Or(t.OriginalWording, t.Wording)
+	m.Entry, m.Reference = entry, strconv.FormatInt(t.ID, 10)
+	return m, nil
+}
+
+// decimals is how many digits behind the point the amounts need.
+func (a *account) decimals(booked []transaction) int {
+	needed := max(a.Currency.ID.Digits(), fraction(*a.Balance))
+	for i := range booked {
+		needed = max(needed, fraction(booked[i].Value))
+	}
+	return needed
+}
+
+// fraction is the length of the fraction of a number, without zeros at its end.
+func fraction(n json.Number) int {
+	_, digits, _ := strings.Cut(string(n), ".")
+	return len(strings.TrimRight(digits, "0"))
+}
+
+var errAmount = errors.New("must be a number without exponent, of at most 14 digits")
+
+// units is a number in units of the last of its decimals.
+func units(n json.Number, decimals int) (int64, error) {
+	whole, digits, _ := strings.Cut(string(n), ".")
+	digits = strings.TrimRight(digits, "0")
+	if n == "" || decimals > cfonb.MaxDecimals || len(digits) > decimals {
+		return 0, errAmount
+	}
+	value, err := strconv.ParseInt(whole+digits+strings.Repeat("0", decimals-len(digits)), 10, 64)
+	if err != nil || value > cfonb.MaxAmount || value < -cfonb.MaxAmount {
+		return 0, errAmount
+	}
+	return value, nil
+}
