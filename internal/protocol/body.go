@@ -7,6 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"passerelle"
@@ -79,37 +80,74 @@ func parseMultipart(body []byte, parameters map[string]string) (node, error) {
 		return node{}, passerelle.InvalidField("Content-Type", "multipart/form-data needs a boundary")
 	}
 	values := url.Values{}
+	var files []node
 	reader := multipart.NewReader(bytes.NewReader(body), parameters["boundary"])
 	for range maxParts {
-		name, value, err := part(reader)
-		if errors.Is(err, io.EOF) {
-			return flat(values)
-		}
-		if err != nil {
+		p, err := part(reader)
+		switch {
+		case errors.Is(err, io.EOF):
+			return withFiles(values, files)
+		case err != nil:
 			return node{}, err
+		case p.shape == file:
+			files = append(files, p)
+		default:
+			values.Add(p.name, p.text)
 		}
-		values.Add(name, value)
 	}
 	return node{}, malformed("more than %d parts", maxParts)
 }
 
-// part reads the next field of a multipart body, or gives io.EOF after the
-// last.
-func part(reader *multipart.Reader) (name, value string, err error) {
+func withFiles(values url.Values, files []node) (node, error) {
+	form, err := flat(values)
+	for _, f := range files {
+		if form.member(f.name) != nil {
+			at := path{steps: []step{memberStep(f.name)}}
+			return node{}, at.invalid("given twice")
+		}
+		form.nodes = append(form.nodes, f)
+	}
+	return form, err
+}
+
+// part reads the next part of a multipart body, a file if it has a file's name,
+// or gives io.EOF after the last.
+func part(reader *multipart.Reader) (node, error) {
 	p, err := reader.NextPart()
 	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short, the bare one its end
-		return "", "", io.EOF
+		return node{}, io.EOF
 	}
 	if err != nil {
-		return "", "", malformed("not multipart/form-data: %s", err)
-	}
-	if p.FileName() != "" || p.FormName() == "" {
-		at := path{steps: []step{memberStep(p.FormName())}}
-		return "", "", at.invalid("must be a field with a name, not a file")
+		return node{}, malformed("not multipart/form-data: %s", err)
 	}
 	content, err := io.ReadAll(p)
 	if err != nil {
-		return "", "", malformed("not multipart/form-data: %s", err)
+		return node{}, malformed("not multipart/form-data: %s", err)
 	}
-	return p.FormName(), string(content), nil
+	read := node{shape: loose, name: p.FormName(), text: string(content)}
+	if p.FileName() != "" {
+		read.shape = file
+	}
+	if read.name == "" {
+		return node{}, notForFiles(&read)
+	}
+	return read, nil
+}
+
+func notForFiles(n *node) error {
+	at := path{steps: []step{memberStep(n.name)}}
+	return at.invalid("must be a field with a name, not a file")
+}
+
+// refuseFiles lets a file come only in a field that is for one.
+func refuseFiles(body *node, p *plan) error {
+	for i := range body.nodes {
+		if body.nodes[i].shape != file {
+			continue
+		}
+		if field := p.body.find(body.nodes[i].name); field == nil || field.typ != reflect.TypeFor[File]() {
+			return notForFiles(&body.nodes[i])
+		}
+	}
+	return nil
 }

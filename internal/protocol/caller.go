@@ -41,6 +41,9 @@ type Caller struct {
 	Made      int64
 	// Request identifies the request in logs and error bodies.
 	Request string
+	// Address is the IP address the request came from, as far as proxies that
+	// are trusted tell it.
+	Address string
 }
 
 // Needs says who may call a route. A token passes when its kind is among
@@ -80,16 +83,22 @@ func Lacking(any ...passerelle.Scope) error {
 	return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "The token needs one of the scopes " + passerelle.Scopes(any).String() + "."}
 }
 
-// bearer takes the token out of the Authorization header. The scheme's name
-// is case-insensitive (RFC 9110); two headers are as bad as none.
+// bearer takes the token out of the Authorization header, which must come once.
 func bearer(header http.Header) (string, error) {
 	values := header["Authorization"]
 	if len(values) != 1 {
 		return "", unauthenticated("The Authorization header must be sent once, as \"Bearer <token>\".")
 	}
-	scheme, token, _ := strings.Cut(values[0], " ")
+	return Bearer(values[0])
+}
+
+// Bearer is the token of an Authorization header. The scheme's name is
+// case-insensitive (RFC 9110); old programs of this API family call it OAuth.
+func Bearer(authorization string) (string, error) {
+	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+	known := strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "OAuth")
+	if !known || token == "" || strings.ContainsAny(token, " \t,") {
 		return "", unauthenticated("The Authorization header must be \"Bearer <token>\".")
 	}
 	return token, nil
@@ -137,15 +146,36 @@ func fromProxy(remote string, trusted []netip.Prefix) bool {
 	if len(trusted) == 0 {
 		return false
 	}
+	return isProxy(hostOf(remote), trusted)
+}
+
+func hostOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
-		return false
+		return remote
 	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
+	return host
+}
+
+func isProxy(address string, trusted []netip.Prefix) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
+}
+
+// Address is the IP address a request came from. Each proxy adds whom it heard
+// from to X-Forwarded-For; the first from behind that is no trusted proxy is the
+// caller, and whatever stands before it anybody could have written.
+func Address(r *http.Request, trusted []netip.Prefix) string {
+	address := hostOf(r.RemoteAddr)
+	heard := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for i := len(heard) - 1; i >= 0 && isProxy(address, trusted); i-- {
+		said := strings.TrimSpace(heard[i])
+		if said == "" {
+			break
+		}
+		address = said
 	}
-	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(address.Unmap()) })
+	return address
 }
 
 func last(values []string) string {
@@ -168,6 +198,7 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 	x.caller.Now = domain.Clock.Now(a.config.Now())
 	x.caller.Strict = strict(x.request.Header)
 	x.caller.Request = a.config.RequestID(ctx)
+	x.caller.Address = Address(x.request, a.config.TrustedProxies)
 	return nil
 }
 

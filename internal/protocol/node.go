@@ -11,7 +11,8 @@ import (
 )
 
 // shape says what a node is. A loose node comes from a form or a query, where
-// everything is text and the field decides what it means.
+// everything is text and the field decides what it means; a file comes from a
+// form and is any bytes.
 type shape uint8
 
 const (
@@ -22,10 +23,11 @@ const (
 	loose
 	list
 	object
+	file
 )
 
 // shapeNames are what messages call the shapes, with their article.
-var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object"}
+var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
 // maxDepth is how deep arrays and objects of a body may nest.
 const maxDepth = 32

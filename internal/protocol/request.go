@@ -125,6 +125,9 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseFiles(&body, x.endpoint.plan); err != nil {
+		return err
+	}
 	for _, fields := range x.endpoint.plan.bodies() {
 		if err := merge(&body, x.query, fields); err != nil {
 			return err

@@ -249,6 +249,7 @@ func (s *sample) routes() []protocol.Route {
 		{Method: protocol.Update, Pattern: "/items/{itemId}", Needs: admin, Summary: "Change an item", Endpoint: protocol.Handle(s.update)},
 		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: protocol.Handle(mood)},
 		{Method: "POST", Pattern: "/anything", Needs: admin, Summary: "Take any keys", Endpoint: protocol.Handle(anything)},
+		{Method: "POST", Pattern: "/pictures", Needs: public, Summary: "Keep a picture", Endpoint: protocol.Handle(keep)},
 		{Method: "POST", Pattern: "/passed", Needs: admin, Summary: "Pass an object on", Endpoint: protocol.Handle(passed)},
 		{Method: "GET", Pattern: "/guarded", Needs: protocol.Needs{Public: true, Guarded: "secret", AnyScope: reader.AnyScope}, Summary: "Partly public", Endpoint: protocol.Handle(s.caller)},
 		{Method: "DELETE", Pattern: "/items/{itemId}", Needs: admin, Summary: "Delete an item", Endpoint: nothing[oneItem]()},

@@ -150,6 +150,7 @@ func TestAuthorisation(t *testing.T) {
 		"other scheme":               {authorization("Basic reader"), malformed},
 		"two words":                  {authorization("Bearer reader reader"), malformed},
 		"lower case":                 {authorization("bearer reader"), outcome{status: 200}},
+		"an old name":                {authorization("OAuth reader"), outcome{status: 200}},
 		"unknown":                    {call{url: url, token: "x"}, outcome{status: 401, code: "invalidToken", message: "not valid"}},
 		"no scope":                   {call{url: url, token: "user"}, outcome{status: 403, code: "forbidden", message: "payments:read-only payments:admin"}},
 		"scope, other kind":          {call{method: "POST", url: "/2.0/items", token: "reader"}, outcome{status: 403, code: "forbidden", message: "payments:admin"}},

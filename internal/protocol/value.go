@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/base64"
 	"fmt"
 	"reflect"
 	"strings"
@@ -161,6 +162,31 @@ func quoted(out []byte, s string) []byte {
 		panic(fmt.Sprintf("protocol: a string cannot be written as JSON: %s", err))
 	}
 	return append(out, raw...)
+}
+
+// File is the content of a file, which comes as a part of a multipart form or as
+// a string in base64.
+type File []byte
+
+func (f *File) readNode(at *path, n *node) error {
+	switch n.shape {
+	case file:
+		*f = File(n.text)
+		return nil
+	case text, loose:
+		content, err := base64.StdEncoding.DecodeString(n.text)
+		if err != nil {
+			return at.invalid("must be a file in a form, or base64")
+		}
+		*f = content
+		return nil
+	default:
+		return at.wrong("a file", n)
+	}
+}
+
+func (*File) schema() *schema {
+	return &schema{Type: []string{"string"}, Description: "base64; in a form, a file"}
 }
 
 func (*Number) schema() *schema {
