@@ -19,15 +19,11 @@ package delivery
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"syscall"
 	"time"
-
-	"code.dny.dev/ssrf"
 )
 
 // The bounds of an exchange with a receiver.
@@ -57,20 +53,6 @@ type Outbound struct {
 	Networks []netip.Prefix
 }
 
-// metadata are the addresses at which cloud providers hand out credentials of
-// the machine. No allow-list opens them.
-var metadata = map[netip.Addr]bool{
-	netip.MustParseAddr("169.254.169.254"): true,
-	netip.MustParseAddr("169.254.170.2"):   true,
-	netip.MustParseAddr("100.100.100.200"): true,
-	netip.MustParseAddr("192.0.0.192"):     true,
-	netip.MustParseAddr("168.63.129.16"):   true,
-	netip.MustParseAddr("fd00:ec2::254"):   true,
-	netip.MustParseAddr("fd20:ce::254"):    true,
-}
-
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-
 // NewClient makes the client for requests to addresses that clients of the
 // service chose: webhooks and the token endpoints of their providers. It
 // checks every address it dials, after resolving; it follows no redirect, so
@@ -89,7 +71,7 @@ func NewClient(o Outbound) *http.Client {
 }
 
 func (o Outbound) transport() *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: o.control()}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: o.guard()}
 	return &http.Transport{
 		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: dialTimeout,
@@ -101,52 +83,6 @@ func (o Outbound) transport() *http.Transport {
 		// A small compressed answer could unfold to a large one.
 		DisableCompression: true,
 	}
-}
-
-// control is asked about each address in turn, in the moment before it is
-// dialled: what a name stood for when it was registered does not matter.
-// Receivers listen on any port.
-func (o Outbound) control() func(network, address string, conn syscall.RawConn) error {
-	v4, v6 := o.allowed()
-	guardian := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	return func(network, address string, conn syscall.RawConn) error {
-		target, err := netip.ParseAddrPort(address)
-		if err != nil || metadata[target.Addr().Unmap().WithZone("")] || metadata[translated(target.Addr())] {
-			return fmt.Errorf("%w: %s", ErrAddress, address)
-		}
-		if err := guardian.Safe(network, address, conn); err != nil {
-			return fmt.Errorf("%w: %w", ErrAddress, err)
-		}
-		return nil
-	}
-}
-
-// allowed splits the open networks by family.
-func (o Outbound) allowed() (v4, v6 []netip.Prefix) {
-	open := append([]netip.Prefix(nil), o.Networks...)
-	if o.Loopback {
-		open = append(open, loopback...)
-	}
-	for _, prefix := range open {
-		if prefix.Addr().Is4() {
-			v4 = append(v4, prefix)
-		} else {
-			v6 = append(v6, prefix)
-		}
-	}
-	return v4, v6
-}
-
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
-
-// translated is the IPv4 address that a NAT64 gateway would dial for an
-// address, and the address itself when there is none.
-func translated(addr netip.Addr) netip.Addr {
-	if !nat64.Contains(addr) {
-		return addr
-	}
-	wide := addr.As16()
-	return netip.AddrFrom4([4]byte(wide[12:]))
 }
 
 // bounded limits how much of each answer can be read.

@@ -117,7 +117,7 @@ func (l *line) dialer(conversation context.Context) smtp.DialContextFunc {
 			return nil, err
 		}
 		l.Conn, l.left = connection, maxHeard
-		l.free = context.AfterFunc(conversation, func() { connection.Close() })
+		l.free = context.AfterFunc(conversation, func() { connection.Close() }) //nolint:errcheck // whoever uses it is told
 		if l.server.security != implicit {
 			return l, nil
 		}
@@ -141,7 +141,7 @@ func (l *line) Read(p []byte) (int, error) {
 func (l *line) end() {
 	if l.Conn != nil {
 		l.free()
-		l.Close()
+		l.Close() //nolint:errcheck // nothing is said on it any more
 	}
 }
 

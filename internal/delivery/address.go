@@ -1,0 +1,141 @@
+package delivery
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// closed are the addresses that no allow-list opens: those at which cloud
+// providers hand out credentials of the machine, or reach into it. The
+// link-local ones are closed altogether, since any of them may be next, and no
+// receiver is there.
+var closed = prefixes(
+	"169.254.0.0/16", "fe80::/10",
+	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
+	"fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128",
+)
+
+var loopback = prefixes("127.0.0.0/8", "::1/128")
+
+func prefixes(texts ...string) []netip.Prefix {
+	all := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		all[i] = netip.MustParsePrefix(text)
+	}
+	return all
+}
+
+func within(addr netip.Addr, prefixes []netip.Prefix) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// guard is asked about each address in turn, in the moment before it is
+// dialled: what a name stood for when it was registered, or a moment ago, does
+// not matter. Receivers listen on any port.
+func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
+	v4, v6 := o.allowed()
+	guardian := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	return func(network, address string, conn syscall.RawConn) error {
+		if err := guardian.Safe(network, address, conn); err != nil {
+			return fmt.Errorf("%w: %w", ErrAddress, err)
+		}
+		target, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrAddress, err)
+		}
+		addr := target.Addr().Unmap().WithZone("")
+		if within(addr, closed) || !o.carriesOpen(addr, guardian) {
+			return fmt.Errorf("%w: %s", ErrAddress, address)
+		}
+		return nil
+	}
+}
+
+// carriesOpen reports whether every address that an open one may stand for is
+// open itself.
+func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
+	for _, inner := range carried(addr) {
+		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// allowed splits the open networks by family.
+func (o Outbound) allowed() (v4, v6 []netip.Prefix) {
+	open := slices.Clone(o.Networks)
+	if o.Loopback {
+		open = append(open, loopback...)
+	}
+	for _, prefix := range open {
+		if prefix.Addr().Is4() {
+			v4 = append(v4, prefix)
+		} else {
+			v6 = append(v6, prefix)
+		}
+	}
+	return v4, v6
+}
+
+// carrier is a form of IPv6 address that holds an IPv4 address, which a gateway
+// or the end of a tunnel would dial in its place.
+type carrier struct {
+	prefix netip.Prefix
+	// mark is at the eighth byte, if any.
+	mark []byte
+	// at are the four bytes, each to be combined with mask.
+	at   [4]int
+	mask byte
+	// vague is a form that the prefix may have among others: what it seems to
+	// hold is refused only where no list would open it.
+	vague bool
+}
+
+var last = [4]int{12, 13, 14, 15}
+
+var carriers = []carrier{
+	{prefix: netip.MustParsePrefix("::/96"), at: last, vague: true}, // IPv4-compatible, RFC 4291
+	{prefix: netip.MustParsePrefix("::ffff:0:0:0/96"), at: last},    // IPv4-translated, RFC 2765
+	{prefix: netip.MustParsePrefix("64:ff9b::/96"), at: last},       // NAT64, RFC 6052
+	// NAT64 of a network's own, RFC 8215, with prefixes of any length.
+	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{6, 7, 9, 10}, vague: true},
+	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{7, 9, 10, 11}, vague: true},
+	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{9, 10, 11, 12}, vague: true},
+	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: last, vague: true},
+	{prefix: netip.MustParsePrefix("2002::/16"), at: [4]int{2, 3, 4, 5}},              // 6to4, RFC 3056
+	{prefix: netip.MustParsePrefix("2001::/32"), at: [4]int{4, 5, 6, 7}},              // the server of Teredo, RFC 4380
+	{prefix: netip.MustParsePrefix("2001::/32"), at: last, mask: 0xff},                // and its client
+	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{0, 0, 0x5e, 0xfe}, at: last}, // ISATAP, RFC 5214
+	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{2, 0, 0x5e, 0xfe}, at: last},
+}
+
+// inner is an IPv4 address inside of an IPv6 address.
+type inner struct {
+	addr    netip.Addr
+	certain bool
+}
+
+// carried are the IPv4 addresses that an IPv6 address may stand for.
+func carried(addr netip.Addr) []inner {
+	if addr.Is4() {
+		return nil
+	}
+	var found []inner
+	wide := addr.As16()
+	for _, c := range carriers {
+		if !c.prefix.Contains(addr) || c.mark != nil && !slices.Equal(c.mark, wide[8:12]) {
+			continue
+		}
+		var v4 [4]byte
+		for i, at := range c.at {
+			v4[i] = wide[at] ^ c.mask
+		}
+		found = append(found, inner{netip.AddrFrom4(v4), !c.vague})
+	}
+	return found
+}
