@@ -37,7 +37,8 @@ type Delivery struct {
 	Name string
 	Log  *slog.Logger
 
-	turns atomic.Int64
+	turns  atomic.Int64
+	tokens tokens
 }
 
 // Counts says what came of the requests of a call.
@@ -52,40 +53,12 @@ func (c *Counts) add(more Counts) {
 	c.Failed += more.Failed
 }
 
-// errand is what to do for a webhook.
+// errand is how to work for a webhook.
 type errand struct {
-	// news is to be sent for the first time; due is what failed, once its time
-	// has come.
-	news, due bool
 	// wait for whoever else sends to the webhook, instead of leaving it to them.
 	wait bool
-}
-
-// SendNew sends in all domains what was never tried, and returns how many
-// receivers accepted it when nothing new is left. Webhooks to which another
-// sender is at work are left to that one. Of those with a failure the rest is
-// sent; the error tells of what could not be read or recorded.
-func (d *Delivery) SendNew(ctx context.Context) (sent int, err error) {
-	domains, err := d.DB.Domains(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("list domains: %w", err)
-	}
-	var all []visit
-	for _, domain := range domains {
-		visits, err := d.visits(ctx, domain, errand{news: true})
-		if err != nil {
-			return 0, err
-		}
-		all = append(all, visits...)
-	}
-	counts, err := d.serveAll(ctx, all, errand{news: true})
-	return counts.Delivered, err
-}
-
-// Flush does one run of the flusher for every webhook of a domain that is due
-// at the domain's time and to which nobody else is sending.
-func (d *Delivery) Flush(ctx context.Context, domain passerelle.Domain) (Counts, error) {
-	return d.visitAll(ctx, domain, errand{due: true})
+	// more tells of news that come while it is worked for; nil for never.
+	more <-chan struct{}
 }
 
 // RunDue does for a domain all that is due at its time: it sends what is new
@@ -94,15 +67,11 @@ func (d *Delivery) Flush(ctx context.Context, domain passerelle.Domain) (Counts,
 // its context ends that too. Like every call it attends to at most 1,000
 // webhooks of a domain.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
-	return d.visitAll(ctx, domain, errand{news: true, due: true, wait: true})
-}
-
-func (d *Delivery) visitAll(ctx context.Context, domain passerelle.Domain, e errand) (Counts, error) {
-	visits, err := d.visits(ctx, domain, e)
+	visits, err := d.visits(ctx, domain)
 	if err != nil {
 		return Counts{}, err
 	}
-	return d.serveAll(ctx, visits, e)
+	return d.serveAll(ctx, visits)
 }
 
 // visit is a webhook to work for. A troubled one has failed before.
@@ -113,23 +82,43 @@ type visit struct {
 }
 
 // visits lists the webhooks of a domain for which there is something to do.
-func (d *Delivery) visits(ctx context.Context, domain passerelle.Domain, e errand) ([]visit, error) {
-	var webhooks []store.Webhook
-	if e.news {
-		news, err := d.DB.WebhooksWithNews(ctx, domain.ID, maxWebhooks)
-		if err != nil {
-			return nil, fmt.Errorf("list webhooks with news: %w", err)
-		}
-		webhooks = news
+func (d *Delivery) visits(ctx context.Context, domain passerelle.Domain) ([]visit, error) {
+	now := d.now(domain)
+	if err := d.freeHeldBack(ctx, domain, now); err != nil {
+		return nil, err
 	}
-	if e.due {
-		due, err := d.DB.WebhooksToFlush(ctx, domain.ID, d.now(domain), maxWebhooks)
-		if err != nil {
-			return nil, fmt.Errorf("list webhooks to flush: %w", err)
-		}
-		webhooks = append(webhooks, due...)
+	news, err := d.DB.WebhooksWithNews(ctx, domain.ID, maxWebhooks)
+	if err != nil {
+		return nil, fmt.Errorf("list webhooks with news: %w", err)
 	}
-	return distinct(domain, webhooks), nil
+	due, err := d.DB.WebhooksToFlush(ctx, domain.ID, now, maxWebhooks)
+	if err != nil {
+		return nil, fmt.Errorf("list webhooks to flush: %w", err)
+	}
+	return distinct(domain, append(news, due...)), nil
+}
+
+// freeBatch is how many deliveries cease to be held back in one transaction.
+const freeBatch = 1000
+
+// freeHeldBack makes news of deliveries whose time has come.
+func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) error {
+	for {
+		due, err := d.DB.AnyHeldBackDue(ctx, domain.ID, now)
+		if err != nil {
+			return fmt.Errorf("look for deliveries held back: %w", err)
+		}
+		if !due {
+			return nil
+		}
+		err = d.DB.Write(ctx, func(tx *store.Tx) error {
+			tx.FreeHeldBack(domain.ID, now, freeBatch)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("free deliveries held back: %w", err)
+		}
+	}
 }
 
 // distinct names each webhook once, and the healthy first.
@@ -153,9 +142,9 @@ func rank(v visit) int {
 	return 0
 }
 
-// serveAll does an errand for many webhooks, each in a goroutine of its own,
-// and returns when all are done. What fails for one leaves the others alone.
-func (d *Delivery) serveAll(ctx context.Context, visits []visit, e errand) (Counts, error) {
+// serveAll works for many webhooks, each in a goroutine of its own, and returns
+// when all are done. What fails for one leaves the others alone.
+func (d *Delivery) serveAll(ctx context.Context, visits []visit) (Counts, error) {
 	var (
 		mu      sync.Mutex
 		total   Counts
@@ -167,7 +156,7 @@ func (d *Delivery) serveAll(ctx context.Context, visits []visit, e errand) (Coun
 		room <- struct{}{}
 		working.Go(func() {
 			defer func() { <-room }()
-			counts, err := d.serve(ctx, v, e)
+			counts, err := d.serve(ctx, v, errand{wait: true})
 			mu.Lock()
 			defer mu.Unlock()
 			total.add(counts)

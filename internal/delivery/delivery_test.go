@@ -111,23 +111,13 @@ func (r *rig) emitBody(paymentID, version int64, body string) {
 	})
 }
 
-// send sends what is new and demands a count.
-func (r *rig) send(want int) {
+// run does what is due and demands the counts.
+func (r *rig) run(delivered, failed int) {
 	r.t.Helper()
-	sent, err := r.SendNew(r.t.Context())
-	must(r.t, err)
-	if sent != want {
-		r.t.Errorf("sent %d, want %d", sent, want)
-	}
-}
-
-// flush does what is due and demands the counts.
-func (r *rig) flush(delivered, failed int) {
-	r.t.Helper()
-	got, err := r.Flush(r.t.Context(), r.domain)
+	got, err := r.RunDue(r.t.Context(), r.domain)
 	must(r.t, err)
 	if want := (delivery.Counts{Delivered: delivered, Failed: failed}); got != want {
-		r.t.Errorf("flushed %+v, want %+v", got, want)
+		r.t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -227,7 +217,7 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 		for version, body := range []string{`{"id":7,"a":"é"}`, `{}`, "{ \n}"} {
 			r.emitBody(7, int64(version), body)
 		}
-		r.send(3)
+		r.run(3, 0)
 		var bodies []string
 		for _, req := range got {
 			bodies = append(bodies, req.body)
@@ -266,7 +256,7 @@ func TestEmptyPathIsASlash(t *testing.T) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.SignatureAliases: ""}, r.clock.Now()))
 		r.webhook(url, fmt.Sprint(provider.ID))
 		r.emit(1, 1)
-		r.send(1)
+		r.run(1, 0)
 	})
 }
 
@@ -281,7 +271,7 @@ func TestWithoutAProviderNothingIsSigned(t *testing.T) {
 		})
 		r.webhook(url, "")
 		r.emit(1, 1)
-		r.send(1)
+		r.run(1, 0)
 	})
 }
 
@@ -298,7 +288,7 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 		for id := range int64(6) {
 			r.emit(id+1, 1)
 		}
-		r.send(3)
+		r.run(3, 15)
 		var got []string
 		for id := range passerelle.DeliveryID(18) {
 			attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id+1, 10)
@@ -332,13 +322,13 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 			r.emit(1, version+1)
 		}
 		r.emit(2, 1)
-		r.send(1)
+		r.run(1, 1)
 		if diff := cmp.Diff(map[string]int{"1.1": 1, "2.1": 1}, in.seen()); diff != "" {
 			t.Errorf("arrived (-want +got):\n%s", diff)
 		}
 		r.emit(1, 4)
 		r.emit(2, 2)
-		r.send(1)
+		r.run(1, 0)
 		in.want(t, "2.2")
 		news, err := r.DB.WebhooksWithNews(t.Context(), r.domain.ID, 10)
 		must(t, err)
@@ -347,7 +337,7 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 		}
 		in.answers(always(http.StatusOK))
 		r.clock.advance(time.Minute)
-		r.flush(4, 0)
+		r.run(4, 0)
 		in.want(t, "1.1", "1.2", "1.3", "1.4")
 	})
 }
@@ -359,18 +349,17 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 		in.answers(always(http.StatusInternalServerError))
 		w := r.webhook(in.url, "")
 		r.emit(1, 1)
-		r.send(0)
+		r.run(0, 1)
 		for _, step := range []struct {
 			wait   time.Duration
 			failed int
 		}{{0, 0}, {89 * time.Second, 0}, {time.Second, 1}, {89 * time.Second, 0}, {time.Second, 1}} {
 			r.clock.advance(step.wait)
-			r.send(0)
-			r.flush(0, step.failed)
+			r.run(0, step.failed)
 		}
 		in.answers(always(http.StatusOK))
 		r.clock.advance(90 * time.Second)
-		r.flush(1, 0)
+		r.run(1, 0)
 		in.want(t, "1.1", "1.1", "1.1", "1.1")
 		w, err := r.DB.Webhook(t.Context(), r.domain.ID, w.ID)
 		must(t, err)
@@ -378,7 +367,7 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 			t.Errorf("drained, and still due at %v", w.NextFlush)
 		}
 		r.clock.advance(time.Hour)
-		r.flush(0, 0)
+		r.run(0, 0)
 	})
 }
 
@@ -417,14 +406,14 @@ func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
 		for id := range int64(15) {
 			r.emit(id+1, 1)
 		}
-		r.send(0)
-		if seen := in.seen(); len(seen) != 15 {
+		r.run(0, 10)
+		if seen := in.seen(); len(seen) != 10 {
 			t.Errorf("tried at once: %v", seen)
 		}
 		runs := [][2]int{{1, 10}, {11, 20}, {6, 15}} // 16 is 1 again
 		for _, run := range runs {
 			r.clock.advance(time.Minute)
-			r.flush(0, 10)
+			r.run(0, 10)
 			want := map[string]int{}
 			for n := run[0]; n <= run[1]; n++ {
 				want[fmt.Sprintf("%d.1", (n-1)%15+1)] = 1
@@ -444,7 +433,7 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 		for id := range int64(25) {
 			r.emit(id+1, 1)
 		}
-		r.send(0)
+		r.run(0, 10)
 		// Two requests at a time may overtake each other, so the good one
 		// stands where at most nine are before and after it.
 		in.answers(func(arrival string) int {
@@ -455,7 +444,7 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 		})
 		in.seen()
 		r.clock.advance(time.Minute)
-		r.flush(2, 23)
+		r.run(2, 23)
 		if seen := in.seen(); len(seen) != 25 {
 			t.Errorf("the run ended after %d", len(seen))
 		}
@@ -493,22 +482,21 @@ func TestTwoTimeoutsEndARun(t *testing.T) {
 		for id := range int64(20) {
 			r.emit(id+1, 1)
 		}
-		r.send(0)
+		r.run(0, 8)
 		dead.want(t, 8)
-		r.send(0)
-		dead.want(t, 0) // the rest is the flusher's
+		r.run(0, 0)
 		r.emit(21, 1)
-		r.send(0)
-		dead.want(t, 1)
+		r.run(0, 0)
+		dead.want(t, 0) // the rest is the flusher's
 		for range 3 {
 			r.clock.advance(time.Minute)
-			r.flush(0, 2)
+			r.run(0, 2)
 			dead.want(t, 2)
 		}
 		in := newInbox(t)
 		r.Client = &http.Client{Transport: redirected(in.url)}
 		r.clock.advance(time.Minute)
-		r.flush(21, 0)
+		r.run(21, 0)
 	})
 }
 
@@ -531,7 +519,7 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 	})
 	r.webhook(url, "")
 	r.emit(1, 1)
-	r.send(0)
+	r.run(0, 1)
 	attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
 	must(t, err)
 	if len(attempts) != 1 || attempts[0].Status != 200 || attempts[0].Failure != "timeout" {
@@ -565,7 +553,7 @@ func TestAtMostEightAtOnce(t *testing.T) {
 		for id := range int64(40) {
 			r.emit(id+1, 1)
 		}
-		r.send(40)
+		r.run(40, 0)
 		if most != 8 {
 			t.Errorf("%d at once", most)
 		}
@@ -584,7 +572,7 @@ func TestWhatArrivesWhileSendingIsSentToo(t *testing.T) {
 		})
 		r.webhook(in.url, "")
 		r.emit(1, 1)
-		r.send(3)
+		r.run(3, 0)
 		if diff := cmp.Diff(map[string]int{"1.1": 1, "1.2": 1, "2.1": 1}, in.seen()); diff != "" {
 			t.Error(diff)
 		}
@@ -597,10 +585,10 @@ func TestDeletedWebhooksGetNothing(t *testing.T) {
 		in.answers(always(http.StatusInternalServerError))
 		w := r.webhook(in.url, "")
 		r.emit(1, 1)
-		r.send(0)
+		r.run(0, 1)
 		r.emit(2, 1)
 		in.want(t, "1.1")
-		must(t, r.Delete(t.Context(), r.domain, w.ID))
+		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
 		r.emit(3, 1)
 		r.clock.advance(time.Hour)
 		got, err := r.RunDue(t.Context(), r.domain)
@@ -617,14 +605,14 @@ func TestDeletedInTheMiddleGetsNoMore(t *testing.T) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		in.answers(func(string) int {
-			if err := r.Delete(context.Background(), r.domain, w.ID); err != nil {
+			if err := r.Delete(context.Background(), r.domain, w.ID, "test"); err != nil {
 				t.Error(err)
 			}
 			return http.StatusOK
 		})
 		r.emit(1, 1)
 		r.emit(1, 2)
-		r.send(1)
+		r.run(1, 0)
 		in.want(t, "1.1")
 	})
 }
@@ -641,7 +629,7 @@ func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
 		})
 		r.emit(1, 1)
 		r.emit(1, 2)
-		r.send(2)
+		r.run(2, 0)
 		before.want(t, "1.1")
 		after.want(t, "1.2")
 	})

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,10 +8,11 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
-	"passerelle"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -22,83 +22,145 @@ const (
 	userAgent   = "Passerelle/1"
 )
 
-// exchange is a delivery and what came of sending it.
-type exchange struct {
-	delivery store.Delivery
-	attempt  store.DeliveryAttempt
-}
-
-// exchange sends a delivery once. Its account is in the domain's time, the
-// signature and the deadline are in real time.
+// exchange sends a delivery once, and once more when its receiver refuses a
+// credential that can be renewed. Its account is in the domain's time, the
+// signature and the deadlines are in real time.
 func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) store.DeliveryAttempt {
-	ctx, cancel := context.WithTimeout(ctx, to.timeout)
+	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
-	sent := t.Now()
-	a := store.DeliveryAttempt{Delivery: d.ID, At: t.domain.Clock.Now(sent)}
+	a := store.DeliveryAttempt{Delivery: d.ID, At: t.now(t.domain)}
 	shown, err := to.authority.credential(ctx, d.User)
 	if err != nil {
 		a.Failure = err.Error()
 		return a
 	}
-	request, err := to.request(ctx, d, shown, sent)
-	status, err := post(t.Client, request, err)
-	a.Status, a.Duration, a.Failure = status, t.Now().Sub(sent), failure(status, err)
+	t.post(ctx, to, d, shown, &a)
+	if a.Status != http.StatusUnauthorized {
+		return a
+	}
+	again, renewed, err := to.authority.renew(ctx, shown)
+	if err != nil {
+		a.Failure = err.Error()
+	}
+	if renewed {
+		t.post(ctx, to, d, again, &a)
+	}
 	return a
 }
 
+// post makes one request and accounts for it.
+func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown credential, a *store.DeliveryAttempt) {
+	ctx, cancel := context.WithTimeout(ctx, to.timeout)
+	defer cancel()
+	sent := t.Now()
+	a.Detail = shown.detail
+	request, err := t.request(ctx, to, d, shown, sent)
+	if err == nil {
+		a.Status, a.Answer, err = send(to.client, request)
+	}
+	a.Duration, a.Failure = t.Now().Sub(sent), failure(a.Status, err)
+}
+
 // request is the one form in which events go out.
-func (to target) request(ctx context.Context, d store.Delivery, shown credential, now time.Time) (*http.Request, error) {
-	body := withID(d.Body, d.ID)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.webhook.URL, bytes.NewReader(body))
+func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, error) {
+	b, err := t.body(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.webhook.URL, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	to.describe(r.Header, d)
+	if shown.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+shown.bearer)
+	}
+	if err := sign(r, b, shown, to.aliases, now); err != nil {
+		return nil, err
+	}
+	r.ContentLength, r.GetBody = b.size, func() (io.ReadCloser, error) { return io.NopCloser(b.open()), nil }
+	if to.compress {
+		r.Header.Set("Content-Encoding", "gzip")
+		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
+	}
+	r.Body, err = r.GetBody()
+	return r, err
+}
+
+// describe says what a request is and what it is about. A body without a place
+// for the id of the delivery has it in a header.
+func (to target) describe(header http.Header, d store.Delivery) {
+	described := map[string]string{
 		"Accept":              "*/*",
 		"Content-Type":        contentType,
 		"User-Agent":          userAgent,
 		webhook.EventHeader:   d.Event,
 		webhook.IDHeader:      strconv.FormatInt(int64(to.webhook.ID), 10),
 		webhook.AttemptHeader: strconv.FormatInt(d.Attempts+1, 10),
-	} {
-		r.Header.Set(name, value)
 	}
-	if shown.secret != "" {
-		webhook.Sign(shown.secret, r.URL.EscapedPath(), now, body).Set(r.Header, to.aliases...)
+	if d.MediaType != store.JSON {
+		described["Content-Type"] = d.MediaType
+		described[webhook.DeliveryHeader] = strconv.FormatInt(int64(d.ID), 10)
+		described[webhook.OmittedHeader] = strconv.Itoa(d.Omitted)
 	}
-	return r, nil
+	for name, value := range described {
+		header.Set(name, value)
+	}
 }
 
-// withID is an event's body, a JSON object, with the delivery's id as its
-// first member.
-func withID(body []byte, id passerelle.DeliveryID) []byte {
-	rest := bytes.TrimLeft(body[1:], " \t\r\n")
-	out := strconv.AppendInt([]byte(`{"id_webhook_data":`), int64(id), 10)
-	if !bytes.HasPrefix(rest, []byte("}")) {
-		out = append(out, ',')
+// sign signs the body before compression with the secrets that there are, in one
+// pass for both.
+func sign(r *http.Request, b body, shown credential, aliases []string, now time.Time) error {
+	if shown.secret == "" {
+		return nil
 	}
-	return append(out, rest...)
+	path := r.URL.EscapedPath()
+	present, next := webhook.NewSigner(shown.secret, path, now), webhook.NewSigner(shown.next, path, now)
+	if _, err := io.Copy(io.MultiWriter(present, next), b.open()); err != nil {
+		return err
+	}
+	present.Signature().Set(r.Header, aliases...)
+	if shown.next != "" {
+		next.Signature().SetNext(r.Header, aliases...)
+	}
+	return nil
 }
 
-// post sends a request and drops the body of the answer. It is read all the
-// same: the connection can be used again, and a receiver that does not come to
-// an end has not answered in time. Once there is a status, nothing else counts.
-func post(client *http.Client, r *http.Request, err error) (status int, _ error) {
-	if err != nil {
-		return 0, err
-	}
+// maxKept is how many bytes of the answer to a request that failed are kept.
+const maxKept = 2 << 10
+
+// send sends a request and keeps the beginning of an answer other than success.
+// The rest is read all the same: the connection can be used again, and a
+// receiver that does not come to an end has not answered in time. Once there is
+// a status, nothing else counts.
+func send(client *http.Client, r *http.Request) (status int, kept string, _ error) {
 	answer, err := client.Do(r)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); isTimeout(err) {
-		return answer.StatusCode, err
+	begins, err := io.ReadAll(io.LimitReader(answer.Body, maxKept))
+	if err == nil {
+		_, err = io.Copy(io.Discard, answer.Body)
 	}
-	return answer.StatusCode, nil
+	if !isTimeout(err) {
+		err = nil
+	}
+	if answer.StatusCode/100 != 2 || err != nil {
+		kept = readable(begins)
+	}
+	return answer.StatusCode, kept, err
 }
 
-const timedOut = "timeout"
+// readable is text as it can be stored and shown.
+func readable(raw []byte) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(raw), ""))
+}
 
 // failure says in a few words why a request was not accepted, and nothing when
 // it was. Errors of the network hold addresses and are not repeated.
@@ -124,7 +186,8 @@ var reasons = []struct {
 	is   func(error) bool
 }{
 	{"address refused", is(ErrAddress)},
-	{timedOut, isTimeout},
+	{store.TimedOut, isTimeout},
+	{"the body was erased", is(store.ErrErased)},
 	{"name not found", as[*net.DNSError]},
 	{"certificate refused", as[*tls.CertificateVerificationError]},
 	{"no TLS", is(http.ErrSchemeMismatch)},

@@ -24,26 +24,42 @@ func takeOver(r *rig, w store.Webhook, from, to string) error {
 	})
 }
 
+// turnedAway demands that a caller who has little time gets nothing sent, because
+// somebody else has the webhook.
+func turnedAway(t *testing.T, r *rig, d *delivery.Delivery) {
+	t.Helper()
+	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	got, err := d.RunDue(soon, r.domain)
+	if got != (delivery.Counts{}) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second sender did %+v, %v", got, err)
+	}
+}
+
 func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
+		over, leave := context.WithCancel(t.Context())
 		in.answers(func(string) int {
 			if err := takeOver(r, w, "A/1", "successor"); err != nil {
 				t.Error(err)
 			}
+			leave() // or it would wait for the successor
 			return http.StatusOK
 		})
 		r.emit(1, 1)
-		r.send(0)
+		if got, err := r.RunDue(over, r.domain); got != (delivery.Counts{}) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v, %v", got, err)
+		}
 		in.want(t, "1.1")
 		in.answers(always(http.StatusOK))
-		r.send(0) // the successor is at work
+		turnedAway(t, r, r.Delivery)
 		in.want(t)
 		r.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "successor"); return nil })
-		r.send(1)
+		r.run(1, 0)
 		in.want(t, "1.1")
-		r.send(0)
+		r.run(0, 0)
 	})
 }
 
@@ -59,15 +75,15 @@ func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 			return http.StatusOK
 		})
 		r.emit(1, 1)
-		if _, err := doomed.SendNew(t.Context()); err == nil {
+		if _, err := doomed.RunDue(t.Context(), r.domain); err == nil {
 			t.Error("the crash went unnoticed")
 		}
 		in.want(t, "1.1")
 		in.answers(always(http.StatusOK))
-		r.send(0) // its lease has not lapsed
+		turnedAway(t, r, r.Delivery) // its lease has not lapsed
 		in.want(t)
 		r.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "B/1"); return nil })
-		r.send(1)
+		r.run(1, 0)
 		in.want(t, "1.1")
 	})
 }
@@ -107,14 +123,12 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 				return http.StatusOK
 			}
 			r.emit(2, 1)
-			if sent, err := second.SendNew(context.Background()); sent != 0 || err != nil {
-				t.Errorf("the second process sent %d, %v", sent, err)
-			}
+			turnedAway(t, r, second)
 			return http.StatusOK
 		})
 		r.webhook(in.url, "")
 		r.emit(1, 1)
-		r.send(2)
+		r.run(2, 0)
 		in.want(t, "1.1", "2.1")
 	})
 }
@@ -185,7 +199,7 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 		release()
 		must(t, sender.Stop(t.Context()))
 		must(t, sender.Pass(t.Context()))
-		r.send(1) // the first is on record, the lease is released
+		r.run(1, 0) // the first is on record, the lease is released
 	})
 }
 
@@ -234,7 +248,7 @@ func TestTheSenderFlushes(t *testing.T) {
 	in.answers(func(arrival string) int { arrived <- arrival; return status })
 	r.webhook(in.url, "")
 	r.emit(1, 1)
-	r.send(0)
+	r.run(0, 1)
 	<-arrived
 	r.clock.advance(time.Minute)
 	sender := delivery.NewSender(r.Delivery)

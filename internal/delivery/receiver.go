@@ -69,13 +69,17 @@ func (d *Delivery) judge(ctx context.Context, domain passerelle.Domain, header h
 	if !signed(header) {
 		return "no signature", nil
 	}
-	providers, err := d.DB.AuthProviders(ctx, domain.ID)
+	providers, err := d.DB.AuthProviders(ctx, store.ProviderFilter{Domain: domain.ID}, store.Window{Limit: store.MaxAuthProviders})
 	if err != nil {
 		return "", fmt.Errorf("list providers: %w", err)
 	}
 	verdict := "invalid: there is no provider that could have signed"
 	for _, provider := range providers {
-		err := webhook.Verifier{Secret: provider.Secret}.Verify(header, path, body, d.Now())
+		if provider.Type != HMAC {
+			continue
+		}
+		secret, _ := provider.Secrets(d.Now())
+		err := webhook.Verifier{Secret: secret}.Verify(header, path, body, d.Now())
 		if err == nil {
 			return fmt.Sprintf("valid (provider %s)", provider.Name), nil
 		}
@@ -96,25 +100,4 @@ func fault(err error) string {
 		return "the date of the signature is malformed or too far from now"
 	}
 	return "the signature matches no provider"
-}
-
-// Received lists what the built-in receiver of a domain has kept, oldest first.
-func (d *Delivery) Received(ctx context.Context, domain passerelle.Domain) ([]store.Received, error) {
-	got, err := d.DB.ReceivedRequests(ctx, domain.ID)
-	if err != nil {
-		return nil, fmt.Errorf("list received requests: %w", err)
-	}
-	return got, nil
-}
-
-// Forget empties the built-in receiver of a domain.
-func (d *Delivery) Forget(ctx context.Context, domain passerelle.Domain) error {
-	err := d.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ForgetReceived(domain.ID)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("forget received requests: %w", err)
-	}
-	return nil
 }

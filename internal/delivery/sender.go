@@ -20,8 +20,8 @@ const maxTroubled = maxWebhooks / 2
 // wait for the slowest of them, and a pool of few workers is soon full of
 // requests that will time out.
 //
-// A webhook is worked for once at a time; what comes for it meanwhile has its
-// worker look again. Across processes the lease in the database decides.
+// A webhook is worked for once at a time; its worker is told of what comes for it
+// meanwhile, and looks again. Across processes the lease in the database decides.
 type Sender struct {
 	delivery *Delivery
 	// ctx ends when the workers are to stop.
@@ -35,10 +35,20 @@ type Sender struct {
 }
 
 // worker is the goroutine of one webhook. Again is the visit asked for while
-// it works.
+// it works, of which more tells it.
 type worker struct {
 	visit
 	again *visit
+	more  chan struct{}
+}
+
+// ask asks for a further visit.
+func (w *worker) ask(v visit) {
+	w.again = &v
+	select {
+	case w.more <- struct{}{}:
+	default: // it has not yet heard of the last time
+	}
 }
 
 // NewSender makes a sender that works when Pass is called.
@@ -60,7 +70,7 @@ func (s *Sender) Pass(ctx context.Context) error {
 	}
 	var errs []error
 	for _, domain := range domains {
-		visits, err := s.delivery.visits(ctx, domain, errand{news: true, due: true})
+		visits, err := s.delivery.visits(ctx, domain)
 		errs = append(errs, err)
 		for _, v := range visits {
 			s.start(v)
@@ -95,14 +105,14 @@ func (s *Sender) start(v visit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.busy[v.webhook]; w != nil {
-		w.again = &v
+		w.ask(v)
 		return
 	}
 	full := len(s.busy) >= maxWebhooks || v.troubled && s.troubled >= maxTroubled
 	if full || s.ctx.Err() != nil {
 		return
 	}
-	w := &worker{visit: v}
+	w := &worker{visit: v, more: make(chan struct{}, 1)}
 	s.busy[v.webhook] = w
 	if v.troubled {
 		s.troubled++
@@ -112,7 +122,7 @@ func (s *Sender) start(v visit) {
 
 func (s *Sender) work(w *worker) {
 	for v, more := w.visit, true; more; v, more = s.next(w) {
-		if err := s.attend(v); err != nil {
+		if err := s.attend(v, w.more); err != nil {
 			s.delivery.Log.Error("webhook not served", "webhook", v.webhook, "error", err)
 		}
 	}
@@ -120,13 +130,13 @@ func (s *Sender) work(w *worker) {
 
 // attend turns a panic into an error, so that one webhook does not end the
 // process.
-func (s *Sender) attend(v visit) (err error) {
+func (s *Sender) attend(v visit, more <-chan struct{}) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	_, err = s.delivery.serve(s.ctx, v, errand{news: true, due: true})
+	_, err = s.delivery.serve(s.ctx, v, errand{more: more})
 	return err
 }
 

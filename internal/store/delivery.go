@@ -3,6 +3,10 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -22,9 +26,11 @@ type Delivery struct {
 	MediaType string
 	Omitted   int
 	// Body is the event's, without id_webhook_data. It is empty when the body
-	// is kept in parts, of Parted bytes together.
+	// is kept in parts, of Parted bytes together; see [Reader.Body].
 	Body   []byte
 	Parted int64
+	// Erased tells that the body is gone: such a delivery cannot be sent.
+	Erased bool
 }
 
 func scanDelivery(row scanner) (Delivery, error) {
@@ -32,41 +38,39 @@ func scanDelivery(row scanner) (Delivery, error) {
 		d    Delivery
 		user *int64
 	)
-	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted)
+	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted, &d.Erased)
 	d.User = owner[passerelle.UserID](user)
 	return d, err
 }
 
 // A delivery is at the head of its subject when no earlier one of the same
 // webhook and subject is undelivered; only heads may be sent, and only while
-// the webhook is not deleted.
-const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted FROM delivery d
-	JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL
-	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.id > $3
+// the webhook is neither deleted nor disabled. What is held back keeps its
+// successors behind it.
+const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
+		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
+	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
+	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0 AND d.id > $3
 	AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
 		AND (p.version < d.version OR p.id < d.id))`
 
 // NewDeliveries lists what a webhook is to be sent for the first time and at
-// once, oldest first, at most limit.
-func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, limit int) ([]Delivery, error) {
+// once, from after the given delivery on, oldest first, at most limit.
+func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return collect(ctx, r, scanDelivery, undeliveredHeads+` AND d.attempts = 0 ORDER BY d.id LIMIT $4`,
-		int64(w.Domain), int64(w.ID), w.news(), limit)
+		int64(w.Domain), int64(w.ID), max(w.news(), int64(after)), limit)
 }
 
 // NewestDelivery is the last delivery of a webhook that was never tried, and
 // zero when all were.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
-	newest, err := one(ctx, r, func(row scanner) (passerelle.DeliveryID, error) {
-		var id passerelle.DeliveryID
-		err := row.Scan(&id)
-		return id, err
-	}, `SELECT id FROM delivery WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL AND attempts = 0 ORDER BY id DESC LIMIT 1`,
-		int64(w.Domain), int64(w.ID))
+	newest, err := one(ctx, r, scanInt, `SELECT id FROM delivery WHERE domain_id = $1 AND webhook_id = $2
+		AND delivered IS NULL AND dropped IS NULL AND attempts = 0 ORDER BY id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}
-	return newest, err
+	return passerelle.DeliveryID(newest), err
 }
 
 // Undelivered lists what a webhook has not accepted yet, from after the given
@@ -77,49 +81,197 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 
 // DeliveryAttempt is the account of one request to a receiver, at an instant of
 // the domain's time. Status is zero when no answer came; Failure is empty on
-// success.
+// success. Answer is the beginning of the answer to a request that failed, and
+// Detail what else there is to say, in a sentence.
 type DeliveryAttempt struct {
-	Delivery passerelle.DeliveryID
-	At       time.Time
-	Duration time.Duration
-	Status   int
-	Failure  string
+	Delivery       passerelle.DeliveryID
+	At             time.Time
+	Duration       time.Duration
+	Status         int
+	Failure        string
+	Answer, Detail string
 }
 
-// RecordAttempt stores the account of a request and marks the delivery
-// delivered when it succeeded.
-func (tx *Tx) RecordAttempt(w Webhook, a DeliveryAttempt) error {
-	id, err := tx.newID("delivery_attempt")
+// TimedOut is the failure of a request that was not answered in time.
+const TimedOut = "timeout"
+
+// Batch is what a sender did for a webhook and records as one.
+type Batch struct {
+	// Holder keeps the webhook for as long as Lease from now on.
+	Holder string
+	Lease  time.Duration
+	// Attempts are in the order in which they came to an end.
+	Attempts []DeliveryAttempt
+	// Told are the events of users that were accepted.
+	Told []int64
+	// Void are deliveries whose body is gone. They are given up.
+	Void []passerelle.DeliveryID
+	// Stopped tells that failures have ended the run.
+	Stopped bool
+	// NextFlush is when the flusher is due if a request failed and no other
+	// time is planned. FlushAfter is the flusher's place, zero to keep it.
+	NextFlush  time.Time
+	FlushAfter passerelle.DeliveryID
+	// Now is the domain's present instant.
+	Now time.Time
+}
+
+// RecordBatch stores the account of requests, marks the deliveries delivered
+// that were accepted, and renews the lease, all or nothing: Write fails with
+// ErrConflict when the lease has lapsed, since somebody else may have sent the
+// same. The bodies of events of users that nobody is to get any more are
+// erased.
+func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
+	tx.keepBatch(w, b)
+	if err := tx.recordAttempts(w, b.Attempts); err != nil {
+		return err
+	}
+	tx.countHealth(w, b.Attempts)
+	tx.drop(w.Domain, b.Void, "the body was erased", b.Now)
+	tx.eraseBodies(w.Domain, b.Told, b.Now)
+	return nil
+}
+
+// keepBatch renews the lease and keeps the account of the webhook beside it.
+func (tx *Tx) keepBatch(w Webhook, b Batch) {
+	var success, failure, next *int64
+	var inRow int64
+	for _, a := range b.Attempts {
+		if at := micros(a.At); a.Failure == "" {
+			success, inRow = &at, 0
+		} else {
+			failure, inRow = &at, inRow+1
+		}
+	}
+	if failure != nil {
+		next = optionalMicros(&b.NextFlush)
+	}
+	tx.execOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1, next_flush = COALESCE(next_flush, $2),
+			flush_after = COALESCE($3, flush_after), stopped = CASE WHEN $4 THEN TRUE WHEN $5 THEN FALSE ELSE stopped END,
+			consecutive_failures = CASE WHEN $5 THEN 0 ELSE consecutive_failures END + $6,
+			last_success = COALESCE($7, last_success), last_failure = COALESCE($8, last_failure)
+		WHERE domain_id = $9 AND id = $10 AND holder = $11 AND lease_until >= {now}`,
+		b.Lease.Microseconds(), next, optionalID(b.FlushAfter), b.Stopped, success != nil, inRow, success, failure,
+		int64(w.Domain), int64(w.ID), b.Holder)
+}
+
+// recordAttempts stores requests and counts them with their deliveries. Those
+// that come one after the other have ids that do, by which a delivery finds the
+// instant at which it was accepted.
+func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	id, err := tx.newIDs("delivery_attempt", len(batch))
 	if err != nil {
 		return err
 	}
-	var delivered *int64
-	if a.Failure == "" {
-		delivered = optionalMicros(&a.At)
+	for chunk := range byPowersOfTwo(batch) {
+		ids := make([]passerelle.DeliveryID, len(chunk))
+		var rows []any
+		for i, a := range chunk {
+			ids[i] = a.Delivery
+			rows = append(rows, id+int64(i), int64(w.Domain), int64(w.ID), int64(a.Delivery), micros(a.At), a.Duration.Microseconds(),
+				optionalID(int64(a.Status)), optionalText(a.Failure), optionalText(a.Answer), optionalText(a.Detail))
+		}
+		tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status, failure, answer, detail)
+			VALUES `+rowList(len(chunk), len(rows)/len(chunk)), rows...)
+		list, args := idList(w.Domain, ids)
+		tx.exec(fmt.Sprintf(`UPDATE delivery SET attempts = attempts + 1, delivered = (SELECT MAX(a.at) FROM delivery_attempt a
+				WHERE a.delivery_id = delivery.id AND a.failure IS NULL AND a.id BETWEEN $%d AND $%d)
+			WHERE domain_id = $1 AND id IN (%s) AND delivered IS NULL`, len(args)+1, len(args)+2, list),
+			append(args, id, id+int64(len(chunk))-1)...)
+		id += int64(len(chunk))
 	}
-	tx.exec(`UPDATE delivery SET attempts = attempts + 1, delivered = $1 WHERE domain_id = $2 AND id = $3 AND delivered IS NULL`,
-		delivered, int64(w.Domain), int64(a.Delivery))
-	tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status, failure) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id, int64(w.Domain), int64(w.ID), int64(a.Delivery), micros(a.At), a.Duration.Microseconds(), optionalID(int64(a.Status)), optionalText(a.Failure))
 	return nil
+}
+
+// byPowersOfTwo cuts a list into pieces of such lengths, the longest first, so
+// that the databases see few different statements.
+func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for len(list) > 0 {
+			size := 1 << (bits.Len(uint(len(list))) - 1)
+			if !yield(list[:size]) {
+				return
+			}
+			list = list[size:]
+		}
+	}
+}
+
+// rowList writes placeholders for rows of values.
+func rowList(rows, columns int) string {
+	var list strings.Builder
+	for n := range rows * columns {
+		switch {
+		case n == 0:
+			list.WriteString("(")
+		case n%columns == 0:
+			list.WriteString("), (")
+		default:
+			list.WriteString(", ")
+		}
+		fmt.Fprintf(&list, "$%d", n+1)
+	}
+	return list.String() + ")"
+}
+
+// drop gives up deliveries that are not over.
+func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
+	if len(ids) == 0 {
+		return
+	}
+	list, args := idList(domain, ids)
+	tx.exec(fmt.Sprintf(`UPDATE delivery SET dropped = $%d, drop_reason = $%d
+		WHERE domain_id = $1 AND id IN (%s) AND delivered IS NULL AND dropped IS NULL`, len(args)+1, len(args)+2, list),
+		append(args, micros(now), reason)...)
+}
+
+// eraseBodies erases the bodies of events of users, but for those that somebody
+// is still to get. Two senders that have the last two deliveries of an event
+// wait for each other, so that one of them sees that it is the last.
+func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
+	if len(events) == 0 {
+		return
+	}
+	list, args := idList(domain, events)
+	tx.query(func(scanner) error { return nil },
+		`SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND user_id IS NOT NULL ORDER BY id {for update}`, args...)
+	tx.exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), erased = $%d
+		WHERE domain_id = $1 AND id IN (%s) AND user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
+			JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL
+			WHERE d.event_id = event.id AND d.delivered IS NULL AND d.dropped IS NULL)`, len(args)+1, list),
+		append(args, micros(now))...)
+	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
+		SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)
+}
+
+// RecentTimeouts counts the requests that timed out among the last ones to a
+// webhook.
+func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int64, error) {
+	return one(ctx, r, scanInt, `SELECT COUNT(*) FROM (SELECT failure FROM delivery_attempt
+		WHERE domain_id = $1 AND webhook_id = $2 ORDER BY at DESC, id DESC LIMIT $3) AS latest WHERE failure = $4`,
+		int64(w.Domain), int64(w.ID), last, TimedOut)
 }
 
 // DeliveryAttempts lists the requests that were made for a delivery, in their
 // order, at most limit.
 func (r *Reader) DeliveryAttempts(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, limit int) ([]DeliveryAttempt, error) {
-	return collect(ctx, r, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure FROM delivery_attempt
+	return collect(ctx, r, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure, answer, detail FROM delivery_attempt
 		WHERE domain_id = $1 AND delivery_id = $2 ORDER BY at, id LIMIT $3`, int64(domain), int64(id), limit)
 }
 
 func scanDeliveryAttempt(row scanner) (DeliveryAttempt, error) {
 	var (
-		a            DeliveryAttempt
-		at, duration int64
-		status       *int64
-		failure      *string
+		a                       DeliveryAttempt
+		at, duration            int64
+		status                  *int64
+		failure, answer, detail *string
 	)
-	err := row.Scan(&a.Delivery, &at, &duration, &status, &failure)
+	err := row.Scan(&a.Delivery, &at, &duration, &status, &failure, &answer, &detail)
 	a.At, a.Duration = instant(at), time.Duration(duration)*time.Microsecond
 	a.Status, a.Failure = int(owner[int64](status)), text[string](failure)
+	a.Answer, a.Detail = text[string](answer), text[string](detail)
 	return a, err
 }

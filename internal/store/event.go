@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"time"
@@ -29,31 +28,35 @@ type Event struct {
 	// they could not carry.
 	MediaType string
 	Omitted   int
-	Body      []byte
-	Created   time.Time
+	// Body is what receivers get, or Parts, closed, when that is large.
+	Body    []byte
+	Parts   *Body
+	Created time.Time
 	// NotBefore holds its deliveries back until an instant of the domain's
 	// time; DropHeldBack may end them until then.
 	NotBefore time.Time
 }
 
-const jsonBody = "application/json"
+// JSON is the media type of a body with a place for id_webhook_data.
+const JSON = "application/json"
 
 // Emit stores an event and one delivery for each enabled webhook that is
 // registered for it at this moment, in the transaction of the change it tells
 // of. A JSON body that does not begin as an object has no place for
 // id_webhook_data and is an error.
 func (tx *Tx) Emit(e Event) error {
-	mediaType := cmp.Or(e.MediaType, jsonBody)
-	if mediaType == jsonBody && !bytes.HasPrefix(e.Body, []byte("{")) {
+	mediaType := cmp.Or(e.MediaType, JSON)
+	if mediaType == JSON && e.first() != '{' {
 		return fmt.Errorf("emit %s of %s %d: the body is not a JSON object", e.Name, e.Subject, e.SubjectID)
 	}
-	id, err := tx.newID("event")
+	id, parted, err := tx.eventID(e)
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted, e.Body, micros(e.Created))
+	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
+		append([]byte{}, e.Body...), parted, micros(e.Created))
 	if e.Held {
 		return nil
 	}
@@ -62,6 +65,30 @@ func (tx *Tx) Emit(e Event) error {
 		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL`,
 		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
 	return nil
+}
+
+// first is the first byte of the body, zero when there is none.
+func (e Event) first() byte {
+	switch {
+	case e.Parts != nil:
+		return e.Parts.first
+	case len(e.Body) > 0:
+		return e.Body[0]
+	}
+	return 0
+}
+
+// eventID is the id of an event, which a body in parts has reserved, and the
+// length of such a body.
+func (tx *Tx) eventID(e Event) (id, parted int64, err error) {
+	if e.Parts == nil {
+		id, err = tx.newID("event")
+		return id, 0, err
+	}
+	if e.Parts.domain != e.Domain || !e.Parts.closed || e.Parts.size == 0 || len(e.Body) > 0 {
+		return 0, 0, fmt.Errorf("emit %s of %s %d: its parts are of another domain, not closed, or not all of the body", e.Name, e.Subject, e.SubjectID)
+	}
+	return e.Parts.event, e.Parts.size, nil
 }
 
 func notBefore(t time.Time) int64 {

@@ -167,10 +167,9 @@ func idsOf(page []*storedPayment) []passerelle.PaymentID {
 	return ids
 }
 
-// idList writes placeholders for the ids of payments after $1, the domain. Its
-// length is a power of two, the last id repeated, so that the databases see
+// idList writes placeholders for ids after $1, the domain. Its length is a power of two, the last id repeated, so that the databases see
 // few different statements.
-func idList(domain passerelle.DomainID, ids []passerelle.PaymentID) (string, []any) {
+func idList[T ~int64](domain passerelle.DomainID, ids []T) (string, []any) {
 	size := 1
 	for size < len(ids) {
 		size *= 2

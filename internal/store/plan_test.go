@@ -121,7 +121,7 @@ func TestPlans(t *testing.T) {
 		"expired tokens":       {write(func(tx *Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
 		"domain by host":       {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
 		"history":              {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
-		"new deliveries":       {func() error { _, err := s.db.NewDeliveries(ctx, Webhook{ID: 1, Domain: s.domain}, limit); return err }, "delivery_"},
+		"new deliveries":       {func() error { _, err := s.db.NewDeliveries(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
 		"undelivered":          {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
 	} {
 		t.Run(name, func(t *testing.T) {

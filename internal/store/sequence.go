@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// blockSize is how many ids one write reserves. A restart loses what is left of
-// a block: ids are unique and never reused, but neither dense nor an order.
+// blockSize is how many ids one write reserves at least. A restart loses what is
+// left of a block: ids are unique and never reused, but neither dense nor an
+// order.
 const blockSize = 100
 
-var reserveBlock = fmt.Sprintf(
-	`INSERT INTO sequence (name, next) VALUES ($1, %d)
-	ON CONFLICT (name) DO UPDATE SET next = sequence.next + %d
-	RETURNING next`, 1+blockSize, blockSize)
+const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
+	ON CONFLICT (name) DO UPDATE SET next = sequence.next + CAST($2 AS BIGINT)
+	RETURNING next`
 
 // sequences are the blocks of ids that this process has reserved.
 type sequences struct {
@@ -30,9 +30,12 @@ type block struct {
 
 // newID is the next id of a sequence, from 1. The first of a block is reserved
 // in a write of its own, which stays whatever becomes of this unit.
-func (tx *Tx) newID(sequence string) (int64, error) {
-	return tx.db.sequences.of(sequence).take(tx.ctx, func(ctx context.Context) (int64, error) {
-		return tx.db.reserve(ctx, sequence)
+func (tx *Tx) newID(sequence string) (int64, error) { return tx.newIDs(sequence, 1) }
+
+// newIDs is the first of as many ids as are asked for, one after the other.
+func (tx *Tx) newIDs(sequence string, count int) (first int64, err error) {
+	return tx.db.sequences.of(sequence).take(tx.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
+		return tx.db.reserve(ctx, sequence, size)
 	})
 }
 
@@ -48,28 +51,29 @@ func (s *sequences) of(name string) *block {
 	return s.byName[name]
 }
 
-func (b *block) take(ctx context.Context, reserve func(context.Context) (int64, error)) (int64, error) {
+func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.Context, size int64) (end int64, err error)) (first int64, err error) {
 	select {
 	case b.turn <- struct{}{}:
 		defer func() { <-b.turn }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	if b.next == b.end {
-		end, err := reserve(ctx)
+	if b.end-b.next < count {
+		size := max(count, blockSize)
+		end, err := reserve(ctx, size)
 		if err != nil {
 			return 0, err
 		}
-		b.next, b.end = end-blockSize, end
+		b.next, b.end = end-size, end
 	}
-	b.next++
-	return b.next - 1, nil
+	b.next += count
+	return b.next - count, nil
 }
 
 // reserve moves a sequence on by a block and returns the id after it.
-func (db *DB) reserve(ctx context.Context, sequence string) (end int64, err error) {
+func (db *DB) reserve(ctx context.Context, sequence string, size int64) (end int64, err error) {
 	err = db.Write(ctx, func(tx *Tx) error {
-		tx.query(func(row scanner) error { return row.Scan(&end) }, reserveBlock, sequence)
+		tx.query(func(row scanner) error { return row.Scan(&end) }, reserveBlock, sequence, size)
 		return nil
 	})
 	if err != nil {

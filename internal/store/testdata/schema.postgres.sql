@@ -259,9 +259,17 @@ constraint delivery.delivery_pkey PRIMARY KEY (id)
 constraint delivery.delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
 CREATE INDEX delivery_by_time ON delivery USING btree (webhook_id, created, id)
 CREATE INDEX delivery_held_back ON delivery USING btree (domain_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
+CREATE INDEX delivery_held_until ON delivery USING btree (domain_id, not_before, id) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
+CREATE INDEX delivery_in_state ON delivery USING btree (webhook_id, (
+CASE
+    WHEN (delivered IS NOT NULL) THEN 2
+    WHEN (dropped IS NOT NULL) THEN 1
+    ELSE 0
+END), created, id)
 CREATE INDEX delivery_new ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (attempts = 0))
 CREATE INDEX delivery_of_event ON delivery USING btree (event_id)
 CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL))
+CREATE INDEX delivery_over ON delivery USING btree (domain_id, created, id) WHERE ((delivered IS NOT NULL) OR (dropped IS NOT NULL))
 CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
 CREATE INDEX delivery_undelivered ON delivery USING btree (webhook_id, id) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 column delivery_attempt.id bigint NOT NULL IDENTITY
@@ -569,6 +577,12 @@ constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, s
 CREATE UNIQUE INDEX payment_transition_domain_id_payment_id_seq_to_state_key ON payment_transition USING btree (domain_id, payment_id, seq, to_state)
 CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
+column purge_place.domain_id bigint NOT NULL
+column purge_place.subject text NOT NULL
+column purge_place.created bigint NOT NULL
+column purge_place.last bigint NOT NULL
+constraint purge_place.purge_place_pkey PRIMARY KEY (domain_id, subject)
+CREATE UNIQUE INDEX purge_place_pkey ON purge_place USING btree (domain_id, subject)
 column received.id bigint NOT NULL IDENTITY
 column received.domain_id bigint NOT NULL
 column received.name text NOT NULL
@@ -606,6 +620,21 @@ column setting.updated bigint NOT NULL
 constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
 CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
+column setting_change.id bigint NOT NULL IDENTITY
+column setting_change.domain_id bigint NOT NULL
+column setting_change.key text NOT NULL
+column setting_change.previous_value text
+column setting_change.new_value text
+column setting_change.type text NOT NULL
+column setting_change.changed_by text NOT NULL
+column setting_change.at bigint NOT NULL
+constraint setting_change.setting_change_check CHECK (((type = 'add'::text) = (previous_value IS NULL)))
+constraint setting_change.setting_change_check1 CHECK (((type = 'delete'::text) = (new_value IS NULL)))
+constraint setting_change.setting_change_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint setting_change.setting_change_pkey PRIMARY KEY (id)
+constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
+CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
+CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
 column terms.domain_id bigint NOT NULL
 column terms.version text NOT NULL
@@ -691,7 +720,11 @@ constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_pr
 constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
 constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook.webhook_pkey PRIMARY KEY (id)
+CREATE INDEX webhook_by_auth ON webhook USING btree (domain_id, auth_id, id) WHERE ((auth_id IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX webhook_by_domain ON webhook USING btree (domain_id, id)
 CREATE INDEX webhook_by_event ON webhook USING btree (domain_id, event) WHERE (deleted IS NULL)
+CREATE INDEX webhook_deleted ON webhook USING btree (domain_id, id) WHERE (deleted IS NOT NULL)
+CREATE INDEX webhook_in_use ON webhook USING btree (domain_id, id) WHERE ((deleted IS NULL) AND (disabled IS NULL))
 CREATE UNIQUE INDEX webhook_pkey ON webhook USING btree (id)
 CREATE INDEX webhook_to_flush ON webhook USING btree (domain_id, next_flush) WHERE ((next_flush IS NOT NULL) AND (deleted IS NULL))
 column webhook_health.webhook_id bigint NOT NULL
@@ -703,6 +736,7 @@ column webhook_health.duration bigint NOT NULL
 constraint webhook_health.webhook_health_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook_health.webhook_health_pkey PRIMARY KEY (webhook_id, hour)
 constraint webhook_health.webhook_health_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE INDEX webhook_health_by_age ON webhook_health USING btree (domain_id, hour)
 CREATE UNIQUE INDEX webhook_health_pkey ON webhook_health USING btree (webhook_id, hour)
 column withdrawal.id bigint NOT NULL IDENTITY
 column withdrawal.domain_id bigint NOT NULL

@@ -228,9 +228,13 @@ CREATE TABLE delivery (
 , not_before BIGINT NOT NULL DEFAULT 0, dropped BIGINT, drop_reason TEXT);
 CREATE INDEX delivery_by_time ON delivery (webhook_id, created, id);
 CREATE INDEX delivery_held_back ON delivery (domain_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL AND not_before > 0;
+CREATE INDEX delivery_held_until ON delivery (domain_id, not_before, id) WHERE delivered IS NULL AND dropped IS NULL AND not_before > 0;
+CREATE INDEX delivery_in_state ON delivery
+  (webhook_id, (CASE WHEN delivered IS NOT NULL THEN 2 WHEN dropped IS NOT NULL THEN 1 ELSE 0 END), created, id);
 CREATE INDEX delivery_new ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL AND attempts = 0;
 CREATE INDEX delivery_of_event ON delivery (event_id);
 CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL;
+CREATE INDEX delivery_over ON delivery (domain_id, created, id) WHERE delivered IS NOT NULL OR dropped IS NOT NULL;
 CREATE INDEX delivery_undelivered ON delivery (webhook_id, id) WHERE delivered IS NULL AND dropped IS NULL;
 CREATE TABLE delivery_attempt (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -508,6 +512,13 @@ CREATE TABLE payment_transition (
   FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
   FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
+CREATE TABLE purge_place (
+  domain_id BIGINT NOT NULL,
+  subject   TEXT NOT NULL,
+  created   BIGINT NOT NULL,
+  last      BIGINT NOT NULL,
+  PRIMARY KEY (domain_id, subject)
+);
 CREATE TABLE received (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -543,6 +554,20 @@ CREATE TABLE setting (
   updated   BIGINT NOT NULL,
   PRIMARY KEY (domain_id, key)
 );
+CREATE TABLE setting_change (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id      BIGINT NOT NULL REFERENCES domain (id),
+  key            TEXT NOT NULL,
+  previous_value TEXT,
+  new_value      TEXT,
+  type           TEXT NOT NULL CHECK (type IN ('add', 'update', 'delete')),
+  -- "command", or a kind of credential and its id.
+  changed_by     TEXT NOT NULL,
+  at             BIGINT NOT NULL,
+  CHECK ((type = 'add') = (previous_value IS NULL)),
+  CHECK ((type = 'delete') = (new_value IS NULL))
+);
+CREATE INDEX setting_change_by_time ON setting_change (domain_id, at, id);
 CREATE TABLE terms (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -616,7 +641,11 @@ CREATE TABLE webhook (
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0
 , user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE);
+CREATE INDEX webhook_by_auth ON webhook (domain_id, auth_id, id) WHERE auth_id IS NOT NULL AND deleted IS NULL;
+CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
+CREATE INDEX webhook_deleted ON webhook (domain_id, id) WHERE deleted IS NOT NULL;
+CREATE INDEX webhook_in_use ON webhook (domain_id, id) WHERE deleted IS NULL AND disabled IS NULL;
 CREATE INDEX webhook_to_flush ON webhook (domain_id, next_flush) WHERE next_flush IS NOT NULL AND deleted IS NULL;
 CREATE TABLE webhook_health (
   webhook_id BIGINT NOT NULL REFERENCES webhook (id),
@@ -627,6 +656,7 @@ CREATE TABLE webhook_health (
   duration   BIGINT NOT NULL,
   PRIMARY KEY (webhook_id, hour)
 );
+CREATE INDEX webhook_health_by_age ON webhook_health (domain_id, hour);
 CREATE TABLE withdrawal (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),

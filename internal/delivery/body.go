@@ -1,0 +1,88 @@
+package delivery
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// body is what a request carries. It can be read several times, to sign it, to
+// send it and to send it again; a large one is never in memory as a whole.
+type body struct {
+	size int64
+	open func() io.Reader
+}
+
+// body is that of an event. JSON, which begins as an object, gets the id of the
+// delivery as its first member, and other bodies are as they are.
+func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
+	if d.Parted == 0 {
+		whole := d.Body
+		if d.MediaType == store.JSON {
+			whole = withID(whole, d.ID)
+		}
+		return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
+	}
+	stored := func() io.Reader { return t.DB.Body(ctx, t.domain.ID, d) }
+	if d.MediaType != store.JSON {
+		return body{d.Parted, stored}, nil
+	}
+	const enough = 512 // to see how the object begins
+	begins := make([]byte, min(d.Parted, enough))
+	if _, err := io.ReadFull(stored(), begins); err != nil {
+		return body{}, err
+	}
+	named := withID(begins, d.ID)
+	return body{d.Parted + int64(len(named)-len(begins)), func() io.Reader {
+		return io.MultiReader(bytes.NewReader(named), &tail{stored(), int64(len(begins))})
+	}}, nil
+}
+
+// withID is an event's body, a JSON object, with the delivery's id as its
+// first member.
+func withID(body []byte, id passerelle.DeliveryID) []byte {
+	rest := bytes.TrimLeft(body[1:], " \t\r\n")
+	out := strconv.AppendInt([]byte(`{"id_webhook_data":`), int64(id), 10)
+	if !bytes.HasPrefix(rest, []byte("}")) {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}
+
+// tail is what comes after the first bytes.
+type tail struct {
+	io.Reader
+	skip int64
+}
+
+func (t *tail) Read(into []byte) (int, error) {
+	if t.skip > 0 {
+		if _, err := io.CopyN(io.Discard, t.Reader, t.skip); err != nil {
+			return 0, err
+		}
+		t.skip = 0
+	}
+	return t.Reader.Read(into)
+}
+
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
+
+// compressed is what is read, compressed while it is read. It has to be closed.
+func compressed(plain io.Reader) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		z := compressors.Get().(*gzip.Writer) //nolint:errcheck // the pool holds nothing else
+		defer compressors.Put(z)
+		z.Reset(in)
+		_, err := io.Copy(z, plain)
+		in.CloseWithError(errors.Join(err, z.Close()))
+	}()
+	return out
+}

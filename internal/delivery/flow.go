@@ -1,0 +1,280 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+const (
+	// pageSize is how many deliveries are read together, and half of it how few
+	// are waiting to be sent when the next page is.
+	pageSize = 64
+	// maxBatch and batchTime bound what was answered and is not on record: with
+	// what is under way, it is what a crash repeats.
+	maxBatch  = 1000
+	batchTime = time.Second
+)
+
+// parcel is a delivery on its way, to where its page found that it goes.
+type parcel struct {
+	store.Delivery
+	to target
+	// place counts what the flusher tries in a run; it is zero for news.
+	place int
+}
+
+// exchange is a parcel and what came of sending it.
+type exchange struct {
+	parcel
+	attempt store.DeliveryAttempt
+}
+
+// flow is what happens in a turn: pages are read, requests are under way, and
+// accounts are stored, all at the same time, one page and one batch of accounts
+// at once. Only the goroutine of the turn touches the fields; the others bring
+// it what they have found. A delivery is not sent before the success of its
+// predecessor is on record, since only then a page has it.
+type flow struct {
+	*turn
+	pace pace
+	// due tells that this is a run of the flusher, and stopped that failures
+	// ended the last one and nothing was accepted since.
+	due, stopped    bool
+	newest, overdue scan
+	last            *scan // read from last
+	more            <-chan struct{}
+	// before is the webhook as it was when the last way through the news began,
+	// and to as it was on the last page.
+	before page
+	to     target
+
+	queue []parcel
+	// places counts what the flusher has tried; furthest is the last that came
+	// on record.
+	places, furthest int
+	// taken is in the queue, under way, or answered and not on record; failed
+	// was tried and not accepted. No page leads to them again. What came on
+	// record while a page was being read may be in it, and stays taken until it
+	// was looked at.
+	taken, failed map[passerelle.DeliveryID]bool
+	settled       []passerelle.DeliveryID
+
+	underWay           int
+	answered           []exchange
+	void               []passerelle.DeliveryID
+	unrecorded         int       // answered, and those being recorded
+	since              time.Time // when the oldest of them was answered
+	reading, recording bool
+
+	pages    chan page
+	answers  chan exchange
+	accounts chan account
+	// err ends the flow; lost tells that nothing can be recorded any more.
+	err  error
+	lost bool
+}
+
+// newFlow begins a turn. A run of the flusher begins carefully and counts
+// anew; what is sent otherwise goes on counting where the last turn ended.
+func (t *turn) newFlow(ctx context.Context, to target, due bool, more <-chan struct{}) (*flow, error) {
+	f := &flow{
+		turn: t, to: to, due: due, stopped: to.webhook.Stopped, more: more,
+		newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: !due},
+		taken: map[passerelle.DeliveryID]bool{}, failed: map[passerelle.DeliveryID]bool{},
+		pages: make(chan page), answers: make(chan exchange), accounts: make(chan account),
+	}
+	if due {
+		f.pace = pace{start: carefully}
+		f.overdue = scan{cursor: to.webhook.FlushAfter, again: to.webhook.FlushAfter > 0}
+		return f, nil
+	}
+	f.pace = pace{start: maxInFlight}
+	last := min(to.webhook.ConsecutiveFailures, maxFailures-1)
+	if last == 0 {
+		return f, nil
+	}
+	timeouts, err := t.DB.RecentTimeouts(ctx, to.webhook, last)
+	if err != nil {
+		return nil, fmt.Errorf("count the timeouts of webhook %d: %w", t.visit.webhook, err)
+	}
+	f.pace.failed, f.pace.timeouts = int(last), int(min(timeouts, maxTimeouts-1))
+	return f, nil
+}
+
+// run sends until nothing is left, the pace or the context ends, or something
+// fails; what is under way then is waited for and put on record.
+func (f *flow) run(ctx context.Context) error {
+	for {
+		f.read(ctx)
+		f.send(ctx)
+		f.record(ctx)
+		if !f.reading && !f.recording && f.underWay == 0 {
+			return f.end(ctx)
+		}
+		select {
+		case p := <-f.pages:
+			f.arrange(p)
+		case x := <-f.answers:
+			f.note(x)
+		case a := <-f.accounts:
+			f.settle(a)
+		case <-f.more:
+			f.newest.again = !f.stopped
+		}
+	}
+}
+
+// end leaves to the flusher what was not to be sent at once, unless the flow was
+// cut off.
+func (f *flow) end(ctx context.Context) error {
+	if f.err == nil && ctx.Err() == nil {
+		f.left = f.before.left
+		f.news = f.before.to.webhook
+	}
+	return f.err
+}
+
+// open tells whether more may be sent.
+func (f *flow) open(ctx context.Context) bool {
+	return f.err == nil && ctx.Err() == nil && !f.pace.ended()
+}
+
+// read has the next page read when few deliveries are left to send. News and
+// what failed take turns, so that neither waits for the end of the other.
+func (f *flow) read(ctx context.Context) {
+	if f.reading || !f.open(ctx) || len(f.queue) > pageSize/2 {
+		return
+	}
+	from, other := &f.newest, &f.overdue
+	if f.last == from {
+		from, other = other, from
+	}
+	if !from.more() {
+		from = other
+	}
+	if !from.more() {
+		return
+	}
+	f.reading, f.last = true, from
+	after, first := from.begin()
+	go func() { f.pages <- f.page(ctx, from == &f.newest, first, after) }()
+}
+
+// arrange queues what a page has brought. What is void is only to be recorded.
+func (f *flow) arrange(p page) {
+	f.reading = false
+	if p.err != nil {
+		f.fail(p.err)
+		return
+	}
+	f.to = p.to
+	for _, d := range p.found {
+		if !f.taken[d.ID] && !f.failed[d.ID] {
+			f.enqueue(d, p)
+		}
+	}
+	for _, id := range f.settled {
+		delete(f.taken, id)
+	}
+	f.settled = nil
+	f.last.move(p.found)
+	if p.news && p.first {
+		f.before = p
+	}
+}
+
+func (f *flow) enqueue(d store.Delivery, p page) {
+	f.taken[d.ID] = true
+	if d.Erased {
+		f.void = append(f.void, d.ID)
+		return
+	}
+	next := parcel{Delivery: d, to: p.to}
+	if !p.news {
+		f.places++
+		next.place = f.places
+	}
+	f.queue = append(f.queue, next)
+}
+
+// send starts as many requests as the pace allows, unless what has been
+// answered waits too long for its record.
+func (f *flow) send(ctx context.Context) {
+	for f.open(ctx) && len(f.queue) > 0 && f.underWay < f.pace.room() && f.timely() {
+		next := f.queue[0]
+		f.queue = f.queue[1:]
+		f.underWay++
+		go func() { f.answers <- exchange{next, f.exchange(context.WithoutCancel(ctx), next.to, next.Delivery)} }()
+	}
+}
+
+func (f *flow) timely() bool {
+	return f.unrecorded == 0 || f.unrecorded < maxBatch && f.Now().Sub(f.since) < batchTime
+}
+
+func (f *flow) note(x exchange) {
+	f.underWay--
+	f.pace.note(x.attempt)
+	if f.unrecorded == 0 {
+		f.since = f.Now()
+	}
+	f.unrecorded++
+	f.answered = append(f.answered, x)
+}
+
+// record has stored what has been answered, once the batch before is.
+func (f *flow) record(ctx context.Context) {
+	if f.recording || f.lost || len(f.answered)+len(f.void) == 0 {
+		return
+	}
+	a := account{to: f.to, exchanges: f.answered, void: f.void, ended: f.pace.ended()}
+	for _, x := range a.exchanges {
+		if x.place > f.furthest {
+			f.furthest, a.flushed = x.place, x.ID
+		}
+	}
+	f.answered, f.void, f.recording = nil, nil, true
+	go func() { f.accounts <- f.enter(ctx, a) }()
+}
+
+// settle goes on after a batch came on record. What follows the accepted ones is
+// at the head of its subject now, wherever it stands.
+func (f *flow) settle(a account) {
+	f.recording = false
+	if a.err != nil {
+		f.fail(a.err)
+		f.lost = true
+		return
+	}
+	f.counts.add(a.counts)
+	f.unrecorded -= len(a.exchanges)
+	f.since = f.Now()
+	for _, x := range a.exchanges {
+		f.settled = append(f.settled, x.ID)
+		if x.attempt.Failure != "" {
+			f.failed[x.ID] = true
+		}
+	}
+	f.settled = append(f.settled, a.void...)
+	if a.counts.Delivered+len(a.void) > 0 {
+		f.stopped = false
+		f.overdue.again = f.due
+	}
+	if a.ended {
+		f.stopped = true
+	}
+	f.newest.again = !f.stopped
+	if a.unwanted {
+		f.queue = nil
+	}
+}
+
+func (f *flow) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}

@@ -1,0 +1,67 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// account is what goes on record together.
+type account struct {
+	to        target
+	exchanges []exchange
+	void      []passerelle.DeliveryID
+	// ended tells that failures have ended the run.
+	ended bool
+	// flushed is up to where the flusher has come, zero when no further.
+	flushed passerelle.DeliveryID
+
+	counts Counts
+	// unwanted tells that the webhook was deleted or disabled meanwhile.
+	unwanted bool
+	err      error
+}
+
+// enter puts a batch on record and renews the lease, all or nothing: when the
+// lease has lapsed, somebody else may have sent the same. A failure calls the
+// flusher.
+func (t *turn) enter(ctx context.Context, a account) account {
+	ctx, cancel := recording(ctx)
+	defer cancel()
+	now := t.now(t.domain)
+	b := store.Batch{
+		Holder: t.holder, Lease: a.to.lease(), Void: a.void, Stopped: a.ended,
+		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Now: now,
+	}
+	for _, x := range a.exchanges {
+		b.Attempts = append(b.Attempts, x.attempt)
+		if x.User != 0 && x.attempt.Failure == "" {
+			b.Told = append(b.Told, x.EventID)
+		}
+	}
+	w := a.to.webhook
+	err := t.DB.Write(ctx, func(tx *store.Tx) error {
+		err := tx.RecordBatch(w, b)
+		tx.Unwanted(w, &a.unwanted)
+		return err
+	})
+	if err != nil {
+		a.err = fmt.Errorf("record %d attempts: %w", len(a.exchanges), err)
+		return a
+	}
+	a.counts = tally(b.Attempts)
+	return a
+}
+
+func tally(attempts []store.DeliveryAttempt) (counts Counts) {
+	for _, a := range attempts {
+		if a.Failure == "" {
+			counts.Delivered++
+		} else {
+			counts.Failed++
+		}
+	}
+	return counts
+}

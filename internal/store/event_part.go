@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"passerelle"
+)
+
+// partSize is how many bytes of a large body are kept together, and in memory.
+const partSize = 256 << 10
+
+// Body is a large body that is being written, before the event it belongs to is
+// stored. What is written and never becomes an event is removed later.
+type Body struct {
+	ctx     context.Context
+	db      *DB
+	domain  passerelle.DomainID
+	event   int64 // the id that is reserved for the event, zero before the first part
+	number  int64
+	size    int64
+	first   byte
+	pending []byte
+	closed  bool
+}
+
+// WriteBody begins a large body. Each part of it is written in a transaction of
+// its own, within the context, and no more than one part is in memory. After
+// Close it is handed to [Tx.Emit] as the event's Parts.
+func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *Body {
+	return &Body{ctx: ctx, db: db, domain: domain}
+}
+
+// Write adds to the body.
+func (b *Body) Write(piece []byte) (int, error) {
+	if b.closed {
+		return 0, errors.New("write a body: it is closed")
+	}
+	if b.size == 0 && len(b.pending) == 0 && len(piece) > 0 {
+		b.first = piece[0]
+	}
+	written := 0
+	for len(piece) > 0 {
+		n := min(len(piece), partSize-len(b.pending))
+		b.pending, piece = append(b.pending, piece[:n]...), piece[n:]
+		if len(b.pending) == partSize {
+			if err := b.flush(); err != nil {
+				return written, err
+			}
+		}
+		written += n
+	}
+	return written, nil
+}
+
+// Close writes what is left. A body without a byte is an error.
+func (b *Body) Close() error {
+	b.closed = true
+	if len(b.pending) > 0 {
+		return b.flush()
+	}
+	if b.size == 0 {
+		return errors.New("write a body: it is empty")
+	}
+	return nil
+}
+
+func (b *Body) flush() error {
+	err := b.db.Write(b.ctx, func(tx *Tx) (err error) {
+		if b.event == 0 {
+			if b.event, err = tx.newID("event"); err != nil {
+				return err
+			}
+		}
+		tx.exec(`INSERT INTO event_part (event_id, number, domain_id, body, created) VALUES ($1, $2, $3, $4, {now})`,
+			b.event, b.number+1, int64(b.domain), b.pending)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store part %d of a body: %w", b.number+1, err)
+	}
+	b.number, b.size, b.pending = b.number+1, b.size+int64(len(b.pending)), b.pending[:0]
+	return nil
+}
+
+// ErrErased reports a body that is gone, or not there as a whole.
+var ErrErased = errors.New("the body was erased")
+
+// Body reads the body of a delivery, as it was emitted. Of one that is kept in
+// parts no more than one part is in memory; when parts are missing, reading ends
+// with ErrErased.
+func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {
+	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body}
+}
+
+// parts reads a body part by part.
+type parts struct {
+	ctx    context.Context
+	from   *Reader
+	domain passerelle.DomainID
+	event  int64
+	number int64
+	left   int64 // bytes of further parts
+	page   []byte
+}
+
+// Read reads from the part at hand, or the next.
+func (p *parts) Read(into []byte) (int, error) {
+	if len(p.page) == 0 && p.left <= 0 {
+		return 0, io.EOF
+	}
+	if len(p.page) == 0 {
+		if err := p.turn(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(into, p.page)
+	p.page = p.page[n:]
+	return n, nil
+}
+
+// turn loads the next part.
+func (p *parts) turn() error {
+	page, err := one(p.ctx, p.from, func(row scanner) (body []byte, err error) {
+		err = row.Scan(&body)
+		return body, err
+	}, `SELECT body FROM event_part WHERE domain_id = $1 AND event_id = $2 AND number = $3`, int64(p.domain), p.event, p.number+1)
+	if errors.Is(err, ErrNotFound) {
+		return ErrErased
+	}
+	if err != nil {
+		return fmt.Errorf("load part %d of the body of event %d: %w", p.number+1, p.event, err)
+	}
+	p.page, p.number, p.left = page, p.number+1, p.left-int64(len(page))
+	return nil
+}
+
+// PurgeParts removes parts that did not become an event within a day of real
+// time, at most batch in a unit. After that many rounds it leaves the rest to
+// the next call.
+func (db *DB) PurgeParts(ctx context.Context, batch, rounds int) error {
+	return purgeRounds(rounds, batch, func() (removed int, err error) {
+		err = db.Write(ctx, func(tx *Tx) error {
+			tx.onRetry(func() { removed = 0 })
+			tx.query(func(scanner) error { removed++; return nil }, `DELETE FROM event_part WHERE (event_id, number) IN (
+				SELECT p.event_id, p.number FROM event_part p WHERE p.created < {now} - CAST($1 AS BIGINT)
+					AND NOT EXISTS (SELECT 1 FROM event e WHERE e.id = p.event_id)
+				ORDER BY p.created, p.event_id LIMIT $2) RETURNING number`, (24 * time.Hour).Microseconds(), batch)
+			return nil
+		})
+		if err != nil {
+			return 0, fmt.Errorf("remove parts without an event: %w", err)
+		}
+		return removed, nil
+	})
+}
+
+// PurgeUndeliverable gives up, at most batch in a unit, what was still to go to
+// webhooks of a domain that are deleted, and erases the bodies of events of
+// users that nobody else is to get. After that many rounds it leaves the rest to
+// the next call. Now is the domain's.
+func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, rounds int) error {
+	return purgeRounds(rounds, batch, func() (int, error) {
+		deliveries, events, err := db.undeliverable(ctx, domain, batch)
+		if err != nil || len(deliveries) == 0 {
+			return 0, err
+		}
+		err = db.Write(ctx, func(tx *Tx) error {
+			tx.drop(domain, deliveries, "the webhook was deleted", now)
+			tx.eraseBodies(domain, events, now)
+			return nil
+		})
+		if err != nil {
+			return 0, fmt.Errorf("give up deliveries to deleted webhooks: %w", err)
+		}
+		return len(deliveries), nil
+	})
+}
+
+func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, limit int) (deliveries []passerelle.DeliveryID, events []int64, err error) {
+	err = r.each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
+		WHERE w.domain_id = $1 AND w.deleted IS NOT NULL AND d.delivered IS NULL AND d.dropped IS NULL LIMIT $2`,
+		[]any{int64(domain), limit}, func(row scanner) (bool, error) {
+			var delivery passerelle.DeliveryID
+			var event int64
+			err := row.Scan(&delivery, &event)
+			deliveries, events = append(deliveries, delivery), append(events, event)
+			return true, err
+		})
+	return deliveries, events, err
+}
+
+// purgeRounds purges until a round finds less than it may.
+func purgeRounds(rounds, batch int, purge func() (removed int, err error)) error {
+	for range rounds {
+		if removed, err := purge(); err != nil || removed < batch {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+)
+
+// Health is what came of the requests to a webhook over 24 hours.
+type Health struct {
+	// Requests were made, Successes of them accepted.
+	Requests, Successes int64
+	// Duration is how long all of them took together.
+	Duration time.Duration
+}
+
+// healthHours is how many hours a Health covers, the one under way included.
+const healthHours = 24
+
+// hourOf counts the hours of a domain's time.
+func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
+
+// Health sums up the requests to webhooks of a domain in the 24 hours, whole but
+// for the last, up to the domain's instant. A webhook to which nothing was sent
+// has none.
+func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now time.Time, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]Health, error) {
+	found := make(map[passerelle.WebhookID]Health, len(webhooks))
+	if len(webhooks) == 0 {
+		return found, nil
+	}
+	list, args := idList(domain, webhooks)
+	err := r.each(ctx, fmt.Sprintf(`SELECT webhook_id, CAST(SUM(requests) AS BIGINT), CAST(SUM(successes) AS BIGINT), CAST(SUM(duration) AS BIGINT)
+		FROM webhook_health WHERE domain_id = $1 AND webhook_id IN (%s) AND hour > $%d AND hour <= $%d GROUP BY webhook_id`,
+		list, len(args)+1, len(args)+2), append(args, hourOf(now)-healthHours, hourOf(now)), func(row scanner) (bool, error) {
+		var (
+			id       passerelle.WebhookID
+			h        Health
+			duration int64
+		)
+		err := row.Scan(&id, &h.Requests, &h.Successes, &duration)
+		h.Duration = time.Duration(duration) * time.Microsecond
+		found[id] = h
+		return true, err
+	})
+	return found, err
+}
+
+// countHealth adds requests to the hours they were made in.
+func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
+	hours := map[int64]Health{}
+	for _, a := range batch {
+		h := hours[hourOf(a.At)]
+		h.Requests, h.Duration = h.Requests+1, h.Duration+a.Duration
+		if a.Failure == "" {
+			h.Successes++
+		}
+		hours[hourOf(a.At)] = h
+	}
+	for hour, h := range hours {
+		tx.exec(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, duration) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (webhook_id, hour) DO UPDATE SET requests = webhook_health.requests + excluded.requests,
+			successes = webhook_health.successes + excluded.successes, duration = webhook_health.duration + excluded.duration`,
+			int64(w.ID), hour, int64(w.Domain), h.Requests, h.Successes, h.Duration.Microseconds())
+	}
+}
