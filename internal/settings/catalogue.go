@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,7 @@ const (
 const (
 	maxSettingLength  = 4096
 	maxTimeoutSeconds = 300
+	maxAddresses      = 10
 	// maxFamiliar is how many keys of families a domain may have.
 	maxFamiliar     = 200
 	maxFamiliarName = 100
@@ -64,7 +66,7 @@ var catalogue = append([]Key{
 	{Name: CFONB, Default: "0", Help: "Whether ACCOUNT_FOUND, CONNECTION_SYNCED and USER_SYNCED carry CFONB 120 statements instead of JSON.", check: boolean},
 	{Name: AlertsFrequency, Default: "1", Help: "Days at least between two mails of alarm about one webhook; 0.5 is twice a day.", check: days},
 	{Name: RetentionDays, Default: "90", Help: "Days for which events and the record of their deliveries are kept, from 1 to 3650; what is undelivered is kept longer.", check: whole(1, 3650)},
-	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Address to which mails of alarm about webhooks go; empty for none.", check: address},
+	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Addresses, separated by commas, to which mails of alarm about webhooks go; empty for none.", check: addresses},
 }, unused()...)
 
 // unused are the keys that programs of this API family know and that have no
@@ -190,11 +192,14 @@ func prefixes(value string) string {
 	return ""
 }
 
-func address(value string) string {
-	if value == "" || passerelle.IsEmail(value) {
-		return ""
+// addresses are bare mail addresses: one with a name or in quotes could put
+// headers into a mail, or lead elsewhere.
+func addresses(value string) string {
+	all := words(value)
+	if len(all) > maxAddresses || slices.ContainsFunc(all, func(one string) bool { return !passerelle.IsEmail(one) }) {
+		return fmt.Sprintf("at most %d mail addresses such as ops@bank.example, separated by commas, or empty", maxAddresses)
 	}
-	return "one mail address such as ops@bank.example, or empty"
+	return ""
 }
 
 func origins(value string) string {

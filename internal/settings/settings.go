@@ -159,7 +159,9 @@ func deref(value *string) string {
 // hasRoom refuses more keys of families than a domain may have: their names are
 // the client's.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
-	isFamiliar := func(name string) bool { return !slices.ContainsFunc(catalogue, func(k Key) bool { return k.Name == name }) }
+	isFamiliar := func(name string) bool {
+		return !slices.ContainsFunc(catalogue, func(k Key) bool { return k.Name == name })
+	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), isFamiliar) {
 		return nil
 	}
@@ -249,6 +251,17 @@ func (v Values) Int(name string) int64 {
 
 // Seconds is the value of a whole-number key as a length of time.
 func (v Values) Seconds(name string) time.Duration { return time.Duration(v.Int(name)) * time.Second }
+
+// Days is the value of a key of days, which may have decimals, as a length of
+// time.
+func (v Values) Days(name string) time.Duration {
+	n, err := strconv.ParseFloat(v.Text(name), 64)
+	if err != nil {
+		key, _ := Find(name)
+		n, _ = strconv.ParseFloat(key.Default, 64)
+	}
+	return time.Duration(n * float64(24*time.Hour))
+}
 
 // Location is the domain's time zone.
 func (v Values) Location() *time.Location {

@@ -61,8 +61,14 @@ func TestCheck(t *testing.T) {
 		settings.CFONB:            {[]string{"0", "1"}, []string{"", "true", "120"}},
 		settings.AlertsFrequency:  {[]string{"1", "0.5", "0.01", "365"}, []string{"", "0", "-1", "1e1", "366", "NaN", "Inf", "0x1", "1_0", "1 "}},
 		settings.RetentionDays:    {[]string{"1", "90", "3650"}, []string{"", "0", "3651", "-1", "90.0", "+90"}},
-		settings.ManagerEmail:     {[]string{"", "ops@bank.example"}, []string{"ops", "Ops <ops@bank.example>", "a@b.example, c@d.example", "a@b.example\r\nBcc: c@d.example", strings.Repeat("a", 250) + "@b.example"}},
-		"api.allowed_origins":     {[]string{"", "https://shop.example", "https://a.example,http://localhost:3000"}, []string{"*", "shop.example", "https://a.example/", "https://u@a.example", "ftp://a.example"}},
+		settings.ManagerEmail: {
+			[]string{"", "ops@bank.example", "a@b.example, c@d.example", "a@b.example,c@d.example", strings.Repeat("a@b.example,", 10)},
+			[]string{
+				"ops", "Ops <ops@bank.example>", "a@b.example; c@d.example", "a@b.example, c", `"a"@b.example`, "a@b.example\r\nBcc: c@d.example",
+				strings.Repeat("a", 250) + "@b.example", strings.Repeat("a@b.example,", 11),
+			},
+		},
+		"api.allowed_origins": {[]string{"", "https://shop.example", "https://a.example,http://localhost:3000"}, []string{"*", "shop.example", "https://a.example/", "https://u@a.example", "ftp://a.example"}},
 	}
 	for _, key := range settings.Keys() {
 		test, tested := tests[key.Name]
@@ -127,8 +133,8 @@ func TestNamesOfKeys(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	v := settings.Values{}
-	got := []any{v.Text(settings.MaxAmount), v.On(settings.PeriodicEnabled), v.Int(settings.ServiceTokenLife), v.Seconds(settings.DeliveryTimeout), v.Location().String(), v.List(settings.SignatureAliases)}
-	want := []any{"0", false, int64(30), 10 * time.Second, "UTC", []string{"BI"}}
+	got := []any{v.Text(settings.MaxAmount), v.On(settings.PeriodicEnabled), v.Int(settings.ServiceTokenLife), v.Seconds(settings.DeliveryTimeout), v.Location().String(), v.List(settings.SignatureAliases), v.Days(settings.AlertsFrequency), v.List(settings.ManagerEmail)}
+	want := []any{"0", false, int64(30), 10 * time.Second, "UTC", []string{"BI"}, 24 * time.Hour, []string{}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -137,7 +143,13 @@ func TestDefaults(t *testing.T) {
 // TestValuesThatSlippedIn: rows written by hand or by another version do not
 // take the service down.
 func TestValuesThatSlippedIn(t *testing.T) {
-	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes"}
+	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
+	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
+		t.Errorf("%v", v.Days(settings.AlertsFrequency))
+	}
+	if v := (settings.Values{settings.AlertsFrequency: "0.5"}); v.Days(settings.AlertsFrequency) != 12*time.Hour {
+		t.Errorf("half a day is %v", v.Days(settings.AlertsFrequency))
+	}
 	if v.Location() != time.UTC || v.Seconds(settings.DeliveryTimeout) != 10*time.Second || v.On(settings.PeriodicEnabled) {
 		t.Errorf("%v, %v, %v", v.Location(), v.Seconds(settings.DeliveryTimeout), v.On(settings.PeriodicEnabled))
 	}
