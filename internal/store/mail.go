@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+// MaxMails is how many mails of a domain are kept, the newest ones. Those that
+// were not sent are kept longer, up to MaxUnsentMails: without a mail server
+// they would gather for ever.
+const (
+	MaxMails       = 1000
+	MaxUnsentMails = 10_000
+)
+
+// Mail is a mail to the operator of a domain, about a webhook.
+type Mail struct {
+	ID      int64
+	Domain  passerelle.DomainID
+	Webhook passerelle.WebhookID
+	// Kind says in a word what the mail is about.
+	Kind string
+	// Recipient is one address.
+	Recipient     string
+	Subject, Text string
+	// Created is in the domain's time.
+	Created time.Time
+	// Attempts to send it have begun; Failure is why the last one failed.
+	Attempts int64
+	Failure  string
+	// Sent is when a mail server took it over, in real time.
+	Sent *time.Time
+}
+
+const mailColumns = `id, domain_id, webhook_id, kind, recipient, subject, text, created, attempts, failure, sent`
+
+func scanMail(row scanner) (Mail, error) {
+	var (
+		m             Mail
+		webhook, sent *int64
+		created       int64
+		failure       *string
+	)
+	err := row.Scan(&m.ID, &m.Domain, &webhook, &m.Kind, &m.Recipient, &m.Subject, &m.Text, &created, &m.Attempts, &failure, &sent)
+	m.Webhook, m.Created, m.Failure, m.Sent = owner[passerelle.WebhookID](webhook), instant(created), text[string](failure), optionalInstant(sent)
+	return m, err
+}
+
+// Mails reads a window of a domain's mails, the newest first. The window's
+// position is the id; its order means nothing.
+func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window) ([]Mail, error) {
+	sign, direction := "<", "DESC"
+	if w.Backward {
+		sign, direction = ">", "ASC"
+	}
+	sql, args := `SELECT `+mailColumns+` FROM mail WHERE domain_id = $1`, []any{int64(domain), w.Limit, w.Offset}
+	if w.From != nil {
+		sql, args = sql+` AND id `+sign+` $4`, append(args, w.From...)
+	}
+	return collect(ctx, r, scanMail, sql+` ORDER BY id `+direction+` LIMIT $2 OFFSET $3`, args...)
+}
+
+// CountMails is how many mails of a domain there are.
+func (r *Reader) CountMails(ctx context.Context, domain passerelle.DomainID) (int64, error) {
+	return one(ctx, r, scanInt, `SELECT count(*) FROM mail WHERE domain_id = $1`, int64(domain))
+}
+
+// CreateMail stores a mail that is to be sent, gives it its id, and forgets the
+// oldest beyond MaxMails and MaxUnsentMails.
+func (tx *Tx) CreateMail(m *Mail) error {
+	id, err := tx.newID("mail")
+	if err != nil {
+		return err
+	}
+	m.ID = id
+	tx.execOne(ErrConflict, `INSERT INTO mail (id, domain_id, webhook_id, kind, recipient, subject, text, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		id, int64(m.Domain), optionalID(m.Webhook), m.Kind, m.Recipient, m.Subject, m.Text, micros(m.Created))
+	for _, bound := range []struct {
+		kept  int
+		which string
+	}{{MaxMails, " AND sent IS NOT NULL"}, {MaxUnsentMails, ""}} {
+		tx.exec(`DELETE FROM mail WHERE domain_id = $1 AND id <= (SELECT id FROM mail WHERE domain_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`+bound.which,
+			int64(m.Domain), bound.kept)
+	}
+	return nil
+}
+
+// ClaimMail takes over the mail that is longest due at an instant of real time,
+// of any domain, for the length of a lease, and counts the attempt. It leaves
+// into nil when no mail is due.
+func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
+	tx.onRetry(func() { *into = nil })
+	tx.query(func(row scanner) error {
+		m, err := scanMail(row)
+		*into = &m
+		return err
+	}, `WITH due AS MATERIALIZED (
+			SELECT id FROM mail WHERE sent IS NULL AND next_try <= $1 AND lease_until < {now} ORDER BY next_try, id LIMIT 1 {skip locked})
+		UPDATE mail SET lease_until = {now} + $2, attempts = attempts + 1
+		WHERE id IN (SELECT id FROM due) AND sent IS NULL AND next_try <= $1 AND lease_until < {now}
+		RETURNING `+mailColumns, micros(now), lease.Microseconds())
+}
+
+// MailSent ends a claimed mail. Write fails with ErrConflict when somebody else
+// has claimed it since.
+func (tx *Tx) MailSent(m Mail, now time.Time) {
+	tx.execOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
+		micros(now), int64(m.Domain), m.ID, m.Attempts)
+}
+
+// MailFailed gives a claimed mail back, to be tried again at an instant of real
+// time. Write fails with ErrConflict when somebody else has claimed it since.
+func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
+	tx.execOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
+		failure, micros(next), int64(m.Domain), m.ID, m.Attempts)
+}
+
+// SetAlarm stores when the last mail about a webhook was written, and whether
+// one of recovery is owed.
+func (tx *Tx) SetAlarm(w Webhook) {
+	tx.exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE domain_id = $3 AND id = $4`,
+		optionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
+}
+
+// MaxWaiting is as far as the deliveries that wait for a webhook are counted.
+const MaxWaiting = 1000
+
+// Outage is what there is to say of a webhook whose receiver fails.
+type Outage struct {
+	// Since is when the first request failed after the last one that was
+	// accepted; nil when none is on record.
+	Since *time.Time
+	// Failure is why the latest request failed that did.
+	Failure string
+	// Waiting deliveries were not accepted yet; MaxWaiting + 1 stands for more.
+	Waiting int64
+}
+
+// Outage looks at the requests that failed since the last success of a webhook,
+// and at what waits.
+func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
+	var o Outage
+	from := time.UnixMicro(0)
+	if w.LastSuccess != nil {
+		from = *w.LastSuccess
+	}
+	type failed struct {
+		at      int64
+		failure string
+	}
+	scan := func(row scanner) (f failed, err error) { return f, row.Scan(&f.at, &f.failure) }
+	for _, direction := range []string{"ASC", "DESC"} {
+		found, err := collect(ctx, r, scan, `SELECT at, failure FROM delivery_attempt WHERE domain_id = $1 AND webhook_id = $2 AND at >= $3
+			AND failure IS NOT NULL ORDER BY at `+direction+`, id `+direction+` LIMIT 1`, int64(w.Domain), int64(w.ID), micros(from))
+		if err != nil {
+			return o, err
+		}
+		for _, f := range found {
+			if o.Failure = f.failure; o.Since == nil {
+				o.Since = optionalInstant(&f.at)
+			}
+		}
+	}
+	var err error
+	o.Waiting, err = one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM delivery
+		WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL LIMIT $3) AS waiting`,
+		int64(w.Domain), int64(w.ID), MaxWaiting+1)
+	return o, err
+}
