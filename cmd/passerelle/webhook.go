@@ -3,11 +3,13 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"passerelle"
 	"passerelle/internal/delivery"
 	"passerelle/internal/keys"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -16,12 +18,18 @@ type webhookCommand struct {
 	tenant
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"File with the keys of the deployment, which seal signing secrets."`
 
-	Create webhookCreate `cmd:"" help:"Register a receiving URL for an event."`
-	List   webhookList   `cmd:"" help:"List the webhooks, oldest first."`
-	Show   webhookShow   `cmd:"" help:"Print one webhook."`
-	Update webhookUpdate `cmd:"" help:"Change a webhook; what is undelivered goes to its new URL."`
-	Delete webhookDelete `cmd:"" help:"End a webhook; what is undelivered is given up."`
-	Auth   webhookAuth   `cmd:"" help:"Authentication providers, by which receivers tell our requests from others."`
+	Create  webhookCreate  `cmd:"" help:"Register a receiving URL for an event."`
+	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
+	Show    webhookShow    `cmd:"" help:"Print one webhook."`
+	Update  webhookUpdate  `cmd:"" help:"Change a webhook; what is undelivered goes to its new URL."`
+	Enable  webhookEnable  `cmd:"" help:"Let a webhook go on that was disabled or deleted; it is sent what it was not sent meanwhile."`
+	Disable webhookDisable `cmd:"" help:"Pause a webhook: it is for nothing that happens meanwhile, and what is undelivered waits."`
+	Delete  webhookDelete  `cmd:"" help:"End a webhook; what is undelivered is given up in time."`
+
+	Data     webhookData     `cmd:"" help:"List what a webhook was and is to be sent, newest first."`
+	Attempts webhookAttempts `cmd:"" help:"List the requests to a webhook, newest first."`
+	Events   webhookEvents   `cmd:"" help:"List the events that webhooks are registered for."`
+	Auth     webhookAuth     `cmd:"" help:"Authentication providers, by which receivers tell our requests from others."`
 }
 
 // withKeys is at for commands that read or write signing secrets.
@@ -36,33 +44,42 @@ func (g *webhookCommand) withKeys(c *console, command func(desk) (any, error)) e
 // registry is the use cases of registration, without the way out: nothing is
 // sent from here.
 func (d desk) registry() *delivery.Delivery {
-	return &delivery.Delivery{DB: d.db, Now: time.Now, Random: rand.Reader}
+	return &delivery.Delivery{DB: d.db, Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
 }
 
 // webhookView is a webhook as it is printed.
 type webhookView struct {
-	ID      passerelle.WebhookID `json:"id"`
-	Event   webhook.Event        `json:"event"`
-	URL     string               `json:"url"`
-	Client  passerelle.ClientID  `json:"id_client,omitempty"`
-	Auth    int64                `json:"id_auth,omitempty"`
-	Created string               `json:"created"`
-	Updated string               `json:"updated,omitempty"`
-	Deleted string               `json:"deleted,omitempty"`
+	ID       passerelle.WebhookID `json:"id"`
+	Event    webhook.Event        `json:"event"`
+	URL      string               `json:"url"`
+	Client   passerelle.ClientID  `json:"id_client,omitempty"`
+	User     passerelle.UserID    `json:"id_user,omitempty"`
+	Auth     int64                `json:"id_auth,omitempty"`
+	Created  string               `json:"created"`
+	Updated  string               `json:"updated,omitempty"`
+	Disabled string               `json:"disabled,omitempty"`
+	Deleted  string               `json:"deleted,omitempty"`
+	Stopped  bool                 `json:"stopped,omitempty"`
+	Failures int64                `json:"consecutive_failures,omitempty"`
+	Success  string               `json:"last_success,omitempty"`
+	Failure  string               `json:"last_failure,omitempty"`
+	NextTry  string               `json:"next_try,omitempty"`
 }
 
 func (d desk) viewWebhook(w store.Webhook) webhookView {
 	return webhookView{
-		ID: w.ID, Event: w.Event, URL: w.URL, Client: w.Client, Auth: w.Auth,
-		Created: d.moment(&w.Created), Updated: d.moment(w.Updated), Deleted: d.moment(w.Deleted),
+		ID: w.ID, Event: w.Event, URL: w.URL, Client: w.Client, User: w.User, Auth: w.Auth,
+		Created: d.moment(&w.Created), Updated: d.moment(w.Updated), Disabled: d.moment(w.Disabled), Deleted: d.moment(w.Deleted),
+		Stopped: w.Stopped, Failures: w.ConsecutiveFailures, Success: d.moment(w.LastSuccess), Failure: d.moment(w.LastFailure), NextTry: d.moment(w.NextFlush),
 	}
 }
 
 type webhookCreate struct {
-	Event  string              `required:"" placeholder:"EVENT" help:"Name of the event, such as PAYMENT_STATE_UPDATED."`
+	Event  string              `required:"" placeholder:"EVENT" help:"Name of the event, such as PAYMENT_STATE_UPDATED; passerelle webhook events has them all."`
 	URL    string              `required:"" placeholder:"URL" help:"Where it is sent; https in a live domain."`
-	Auth   string              `placeholder:"NAME|ID" help:"Provider that signs the requests (default: none)."`
+	Auth   string              `placeholder:"NAME|ID" help:"Provider that authenticates the requests (default: none)."`
 	Client passerelle.ClientID `placeholder:"ID" help:"Application it belongs to (default: none in particular)."`
+	User   passerelle.UserID   `placeholder:"ID" help:"User to whose events it is limited (default: none)."`
 }
 
 // Run registers a webhook.
@@ -71,7 +88,7 @@ func (n *webhookCreate) Run(c *console, g *webhookCommand) error {
 		if err := n.checkClient(c, d); err != nil {
 			return nil, err
 		}
-		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, Event: n.Event, URL: n.URL, Auth: n.Auth})
+		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth})
 		if err != nil {
 			return nil, err
 		}
@@ -87,12 +104,14 @@ func (n *webhookCreate) checkClient(c *console, d desk) error {
 	return known(err, "--client", n.Client)
 }
 
-type webhookList struct{}
+type webhookList struct {
+	All bool `help:"Also those that are disabled or deleted."`
+}
 
-// Run lists the webhooks that are not deleted.
-func (webhookList) Run(c *console, g *webhookCommand) error {
+// Run lists the webhooks, at most a thousand.
+func (l *webhookList) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		all, err := d.db.Webhooks(c.ctx, d.domain.ID)
+		all, err := d.db.Webhooks(c.ctx, store.WebhookFilter{Domain: d.domain.ID, All: l.All}, store.Window{Limit: store.MaxWebhooks})
 		if err != nil {
 			return nil, fmt.Errorf("list the webhooks: %w", err)
 		}
@@ -100,26 +119,34 @@ func (webhookList) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-type webhookShow struct {
+// oneWebhook is the argument of commands about one webhook.
+type oneWebhook struct {
 	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
 }
 
-// Run prints a webhook, also one that is deleted.
-func (s *webhookShow) Run(c *console, g *webhookCommand) error {
+// at runs a command about the webhook, which may be deleted.
+func (o oneWebhook) at(c *console, g *webhookCommand, command func(desk, store.Webhook) (any, error)) error {
 	return g.at(c, func(d desk) (any, error) {
-		w, err := d.db.Webhook(c.ctx, d.domain.ID, s.ID)
+		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)
 		if err != nil {
-			return nil, known(err, "id", s.ID)
+			return nil, known(err, "id", o.ID)
 		}
-		return d.viewWebhook(w), nil
+		return command(d, w)
 	})
 }
 
+type webhookShow struct{ oneWebhook }
+
+// Run prints a webhook, also one that is deleted.
+func (s *webhookShow) Run(c *console, g *webhookCommand) error {
+	return s.at(c, g, func(d desk, w store.Webhook) (any, error) { return d.viewWebhook(w), nil })
+}
+
 type webhookUpdate struct {
-	ID    passerelle.WebhookID `arg:"" help:"Id of the webhook."`
-	Event *string              `placeholder:"EVENT" help:"Another event."`
-	URL   *string              `placeholder:"URL" help:"Another receiving URL."`
-	Auth  *string              `placeholder:"NAME|ID" help:"Another provider; empty for none."`
+	oneWebhook
+	Event *string `placeholder:"EVENT" help:"Another event."`
+	URL   *string `placeholder:"URL" help:"Another receiving URL."`
+	Auth  *string `placeholder:"NAME|ID" help:"Another provider; empty for none."`
 }
 
 // Run changes a webhook that is not deleted.
@@ -128,23 +155,43 @@ func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
 	if change == (delivery.Change{}) {
 		return passerelle.MissingField("--event, --url, --auth", "give at least one of them")
 	}
-	return g.withKeys(c, func(d desk) (any, error) {
-		w, err := d.registry().Update(c.ctx, d.domain, u.ID, change)
-		if err != nil {
-			return nil, known(err, "id", u.ID)
-		}
-		return d.viewWebhook(w), nil
+	return g.withKeys(c, func(d desk) (any, error) { return d.changed(c, u.ID, change) })
+}
+
+// changed changes a webhook and shows it.
+func (d desk) changed(c *console, id passerelle.WebhookID, change delivery.Change) (any, error) {
+	change.By = settings.ByCommand
+	w, err := d.registry().Update(c.ctx, d.domain, id, change)
+	if err != nil {
+		return nil, known(err, "id", id)
+	}
+	return d.viewWebhook(w), nil
+}
+
+type webhookEnable struct{ oneWebhook }
+
+// Run lets a webhook go on.
+func (e *webhookEnable) Run(c *console, g *webhookCommand) error {
+	no := false
+	return g.at(c, func(d desk) (any, error) {
+		return d.changed(c, e.ID, delivery.Change{Disabled: &no, Deleted: &no})
 	})
 }
 
-type webhookDelete struct {
-	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
+type webhookDisable struct{ oneWebhook }
+
+// Run pauses a webhook.
+func (p *webhookDisable) Run(c *console, g *webhookCommand) error {
+	yes := true
+	return g.at(c, func(d desk) (any, error) { return d.changed(c, p.ID, delivery.Change{Disabled: &yes}) })
 }
+
+type webhookDelete struct{ oneWebhook }
 
 // Run ends a webhook.
 func (r *webhookDelete) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		if err := d.registry().Delete(c.ctx, d.domain, r.ID); err != nil {
+		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand); err != nil {
 			return nil, known(err, "id", r.ID)
 		}
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, r.ID)

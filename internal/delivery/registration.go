@@ -2,12 +2,8 @@ package delivery
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strconv"
 	"strings"
 
 	"passerelle"
@@ -15,93 +11,137 @@ import (
 	"passerelle/webhook"
 )
 
-// HMAC is the type of provider that signs requests with a secret, by the name
-// that the interface specification gives it.
-const HMAC = "hmac_signature"
-
-const (
-	maxProviderName = 64
-	secretSize      = 32
-)
-
 // Registration is what can be set of a webhook, as clients write it.
 type Registration struct {
 	// Client is the application it belongs to, zero for none in particular.
 	Client passerelle.ClientID
-	Event  string
-	URL    string
-	// Auth is the provider that signs, by id or name; empty for none.
+	// User limits it to the events of one user; zero is no limit.
+	User  passerelle.UserID
+	Event string
+	URL   string
+	// Auth is the provider that authenticates requests, by id or name; empty
+	// for none.
 	Auth string
+	// Disabled ones are sent nothing until they are enabled.
+	Disabled bool
+	// By is who registers, for the log.
+	By        string
+	Execution store.Execution
 }
 
 // Register makes a webhook. The event has to exist, the URL to be absolute,
 // http or in a live domain https, of at most passerelle.MaxURL characters and
-// without user info, and application and provider to be of the domain.
+// without user info, and application, user and provider to be of the domain. A
+// domain that has store.MaxWebhooks gets no more of them.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration) (store.Webhook, error) {
-	w := store.Webhook{Domain: domain.ID, Client: r.Client, Created: d.now(domain)}
-	if err := d.fill(ctx, domain, &w, r); err != nil {
+	now := d.now(domain)
+	c, err := d.check(ctx, domain, Change{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
+	if err != nil {
 		return store.Webhook{}, err
 	}
-	if err := d.checkClient(ctx, domain, r.Client); err != nil {
-		return store.Webhook{}, err
+	w := store.Webhook{Domain: domain.ID, Client: r.Client, User: r.User, Event: *c.Event, URL: r.URL, Auth: *c.Auth, Created: now}
+	if r.Disabled {
+		w.Disabled = &now
 	}
-	if err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateWebhook(&w) }); err != nil {
+	err = d.DB.Write(ctx, func(tx *store.Tx) error {
+		useProvider(tx, w)
+		err := tx.CreateWebhook(&w)
+		tx.Executed(r.Execution, int64(w.ID))
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.Webhook{}, noProvider() // deleted at this moment
+	case errors.Is(err, store.ErrConflict):
+		return store.Webhook{}, passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
+	case err != nil:
 		return store.Webhook{}, fmt.Errorf("store a webhook: %w", err)
 	}
+	d.audit(ctx, domain, "registered", w.ID, r.By)
 	return w, nil
 }
 
-func (d *Delivery) checkClient(ctx context.Context, domain passerelle.Domain, id passerelle.ClientID) error {
-	if id == 0 {
-		return nil
-	}
-	_, err := d.DB.Client(ctx, domain.ID, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return passerelle.InvalidField("id_service", "no application of that id")
-	}
-	if err != nil {
-		return fmt.Errorf("load client %d: %w", id, err)
-	}
-	return nil
+// audit puts into the log who did what to a webhook. URLs may hold secrets, and
+// are not in it.
+func (d *Delivery) audit(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
+	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
 // Change says what to change of a webhook; nil leaves a thing as it is. The
-// values are those of Registration.
-type Change struct{ Event, URL, Auth *string }
+// values are those of Registration. Deleted ends the webhook, or makes it live
+// again; what was not sent meanwhile is sent then.
+type Change struct {
+	Event, URL, Auth  *string
+	Client            *passerelle.ClientID
+	User              *passerelle.UserID
+	Disabled, Deleted *bool
+	// By is who changes it, for the log.
+	By string
+}
 
 // Update changes a webhook. What is undelivered goes to the new URL. A webhook
-// that is not there or deleted is passerelle.Missing.
+// that is not there, or is deleted and not made live again by this, is
+// passerelle.Missing.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c Change) (store.Webhook, error) {
-	w, err := d.existing(ctx, domain, id)
+	w, err := d.registered(ctx, domain, id)
 	if err != nil {
 		return store.Webhook{}, err
 	}
-	r := Registration{Event: string(w.Event), URL: w.URL}
-	if w.Auth != 0 {
-		r.Auth = strconv.FormatInt(w.Auth, 10)
+	if w.Deleted != nil && (c.Deleted == nil || *c.Deleted) {
+		return store.Webhook{}, passerelle.Missing()
 	}
-	for _, field := range []struct{ from, to *string }{{c.Event, &r.Event}, {c.URL, &r.URL}, {c.Auth, &r.Auth}} {
-		if field.from != nil {
-			*field.to = *field.from
-		}
-	}
-	if err := d.fill(ctx, domain, &w, r); err != nil {
+	checked, err := d.check(ctx, domain, c)
+	if err != nil {
 		return store.Webhook{}, err
 	}
-	now := d.now(domain)
-	w.Updated = &now
-	return w, d.change(ctx, "update", id, func(tx *store.Tx) { tx.UpdateWebhook(w, now) })
+	if checked.Auth != nil {
+		w.Auth = *checked.Auth
+	}
+	ends := c.Deleted != nil && *c.Deleted
+	err = d.change(ctx, domain, "changed", id, c.By, func(tx *store.Tx) {
+		if !ends {
+			useProvider(tx, w)
+		}
+		tx.ChangeWebhook(domain.ID, id, checked, d.now(domain))
+	})
+	if err != nil {
+		return store.Webhook{}, d.lostProvider(ctx, w, err)
+	}
+	return d.registered(ctx, domain, id)
+}
+
+// lostProvider tells of a provider that was deleted, as it can be while the
+// webhook is, where an error only says that something is missing.
+func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
+	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
+		return err
+	}
+	if _, missing := d.DB.AuthProvider(ctx, w.Domain, w.Auth); errors.Is(missing, store.ErrNotFound) {
+		return noProvider()
+	}
+	return err
 }
 
 // Delete ends a webhook. Nothing is sent to it any more, but for requests that
 // are under way. One that is not there or deleted is passerelle.Missing.
-func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) error {
-	return d.change(ctx, "delete", id, func(tx *store.Tx) { tx.DeleteWebhook(domain.ID, id, d.now(domain)) })
+func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string) error {
+	yes := true
+	return d.change(ctx, domain, "deleted", id, by, func(tx *store.Tx) {
+		tx.ChangeWebhook(domain.ID, id, store.WebhookChange{Deleted: &yes}, d.now(domain))
+	})
 }
 
-func (d *Delivery) existing(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) (store.Webhook, error) {
+// DeleteAll ends all webhooks of a domain.
+func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string) error {
+	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, func(tx *store.Tx) {
+		tx.DeleteWebhooks(domain.ID, d.now(domain))
+	})
+}
+
+// registered loads a webhook, deleted or not, or is passerelle.Missing.
+func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := d.DB.Webhook(ctx, domain.ID, id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && w.Deleted != nil {
+	if errors.Is(err, store.ErrNotFound) {
 		return w, passerelle.Missing()
 	}
 	if err != nil {
@@ -110,7 +150,7 @@ func (d *Delivery) existing(ctx context.Context, domain passerelle.Domain, id pa
 	return w, nil
 }
 
-func (d *Delivery) change(ctx context.Context, verb string, id passerelle.WebhookID, with func(*store.Tx)) error {
+func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string, with func(*store.Tx)) error {
 	err := d.DB.Write(ctx, func(tx *store.Tx) error {
 		with(tx)
 		return nil
@@ -119,26 +159,59 @@ func (d *Delivery) change(ctx context.Context, verb string, id passerelle.Webhoo
 		return passerelle.Missing()
 	}
 	if err != nil {
-		return fmt.Errorf("%s webhook %d: %w", verb, id, err)
+		return fmt.Errorf("store that webhook %d is %s: %w", id, what, err)
+	}
+	d.audit(ctx, domain, what, id, by)
+	return nil
+}
+
+// check holds a change against the domain and finds what its names stand for.
+func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Change) (store.WebhookChange, error) {
+	out := store.WebhookChange{URL: c.URL, Client: c.Client, User: c.User, Disabled: c.Disabled, Deleted: c.Deleted}
+	if c.Event != nil {
+		entry, known := webhook.Lookup(*c.Event)
+		if !known {
+			return out, unknownEvent(*c.Event)
+		}
+		out.Event = &entry.Event
+	}
+	if c.URL != nil {
+		if _, err := parseURL(domain, "url", *c.URL); err != nil {
+			return out, err
+		}
+	}
+	if c.Auth != nil {
+		auth, err := d.provider(ctx, domain, *c.Auth)
+		if err != nil {
+			return out, err
+		}
+		out.Auth = &auth
+	}
+	return out, d.checkOwners(ctx, domain, c)
+}
+
+// checkOwners makes sure that application and user are there, zero being none.
+func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c Change) error {
+	if c.Client != nil && *c.Client != 0 {
+		_, err := d.DB.Client(ctx, domain.ID, *c.Client)
+		if err := unlessFound(err, "id_service", "no application of that id"); err != nil {
+			return err
+		}
+	}
+	if c.User != nil && *c.User != 0 {
+		_, err := d.DB.User(ctx, domain.ID, *c.User)
+		return unlessFound(err, "id_user", "no user of that id")
 	}
 	return nil
 }
 
-// fill checks a registration and puts it into a webhook.
-func (d *Delivery) fill(ctx context.Context, domain passerelle.Domain, w *store.Webhook, r Registration) error {
-	entry, known := webhook.Lookup(r.Event)
-	if !known {
-		return unknownEvent(r.Event)
+func unlessFound(err error, field, message string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return passerelle.InvalidField(field, "%s", message)
 	}
-	url, err := parseURL(domain, r.URL)
 	if err != nil {
-		return err
+		return fmt.Errorf("look for %s: %w", field, err)
 	}
-	auth, err := d.provider(ctx, domain, r.Auth)
-	if err != nil {
-		return err
-	}
-	w.Event, w.URL, w.Auth = entry.Event, url, auth
 	return nil
 }
 
@@ -153,76 +226,17 @@ func unknownEvent(name string) error {
 	return passerelle.InvalidField("event", "must be one of %s", strings.Join(names, ", "))
 }
 
-func parseURL(domain passerelle.Domain, url string) (string, error) {
+// parseURL checks an address that a client of the service wants requests sent
+// to.
+func parseURL(domain passerelle.Domain, field, url string) (string, error) {
 	if url == "" {
-		return "", passerelle.MissingField("url", "is required")
+		return "", passerelle.MissingField(field, "is required")
 	}
-	if _, err := passerelle.ParseReturnURL("url", url); err != nil {
+	if _, err := passerelle.ParseReturnURL(field, url); err != nil {
 		return "", err
 	}
 	if domain.Kind == passerelle.Live && !strings.HasPrefix(strings.ToLower(url), "https:") {
-		return "", passerelle.InvalidField("url", "must be an https URL: this domain is live")
+		return "", passerelle.InvalidField(field, "must be an https URL: this domain is live")
 	}
 	return url, nil
-}
-
-// provider finds a provider by id or, failing that, by name; the empty name is
-// no provider, and zero.
-func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
-	if name == "" {
-		return 0, nil
-	}
-	providers, err := d.DB.AuthProviders(ctx, domain.ID)
-	if err != nil {
-		return 0, fmt.Errorf("list providers: %w", err)
-	}
-	byID := func(a store.AuthProvider) bool { return strconv.FormatInt(a.ID, 10) == name }
-	byName := func(a store.AuthProvider) bool { return a.Name == name }
-	for _, matches := range []func(store.AuthProvider) bool{byID, byName} {
-		if i := slices.IndexFunc(providers, matches); i >= 0 {
-			return providers[i].ID, nil
-		}
-	}
-	return 0, passerelle.InvalidField("id_auth", "no provider of that id or name")
-}
-
-// RegisterProvider makes a provider that signs requests, with a random secret,
-// which is to be shown this once. The key of the signature is the text of the
-// secret as it is. The name has 1 to 64 letters, digits, spaces, hyphens and
-// underscores; one in use is a Conflict.
-func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name string) (store.AuthProvider, error) {
-	if err := checkProviderName(name); err != nil {
-		return store.AuthProvider{}, err
-	}
-	raw := make([]byte, secretSize)
-	if _, err := io.ReadFull(d.Random, raw); err != nil {
-		return store.AuthProvider{}, fmt.Errorf("make a signing secret: %w", err)
-	}
-	a := store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: hex.EncodeToString(raw), Created: d.now(domain)}
-	err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateAuthProvider(&a) })
-	if errors.Is(err, store.ErrDuplicate) {
-		taken := passerelle.Conflicting("name: another provider is called %q", name)
-		taken.Field = "name"
-		return store.AuthProvider{}, taken
-	}
-	if err != nil {
-		return store.AuthProvider{}, fmt.Errorf("store a provider: %w", err)
-	}
-	return a, nil
-}
-
-func checkProviderName(name string) error {
-	if name == "" {
-		return passerelle.MissingField("name", "is required")
-	}
-	if len(name) > maxProviderName || strings.ContainsFunc(name, outsideName) || strings.TrimSpace(name) != name {
-		return passerelle.InvalidField("name", "must have 1 to %d letters of ASCII, digits, spaces, hyphens and underscores, without a space at either end", maxProviderName)
-	}
-	return nil
-}
-
-func outsideName(r rune) bool {
-	isLetter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-	isDigit := '0' <= r && r <= '9'
-	return !isLetter && !isDigit && !strings.ContainsRune(" -_", r)
 }

@@ -138,26 +138,6 @@ func (p *parts) turn() error {
 	return nil
 }
 
-// PurgeParts removes parts that did not become an event within a day of real
-// time, at most batch in a unit. After that many rounds it leaves the rest to
-// the next call.
-func (db *DB) PurgeParts(ctx context.Context, batch, rounds int) error {
-	return purgeRounds(rounds, batch, func() (removed int, err error) {
-		err = db.Write(ctx, func(tx *Tx) error {
-			tx.onRetry(func() { removed = 0 })
-			tx.query(func(scanner) error { removed++; return nil }, `DELETE FROM event_part WHERE (event_id, number) IN (
-				SELECT p.event_id, p.number FROM event_part p WHERE p.created < {now} - CAST($1 AS BIGINT)
-					AND NOT EXISTS (SELECT 1 FROM event e WHERE e.id = p.event_id)
-				ORDER BY p.created, p.event_id LIMIT $2) RETURNING number`, (24 * time.Hour).Microseconds(), batch)
-			return nil
-		})
-		if err != nil {
-			return 0, fmt.Errorf("remove parts without an event: %w", err)
-		}
-		return removed, nil
-	})
-}
-
 // PurgeUndeliverable gives up, at most batch in a unit, what was still to go to
 // webhooks of a domain that are deleted, and erases the bodies of events of
 // users that nobody else is to get. After that many rounds it leaves the rest to

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -229,15 +228,4 @@ func scanWebhookLog(row scanner) (WebhookLog, error) {
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
-}
-
-// FirstUndelivered is the delivery with the lowest id of those that are
-// undelivered and whose events happened since an instant, or zero.
-func (r *Reader) FirstUndelivered(ctx context.Context, w Webhook, since time.Time) (passerelle.DeliveryID, error) {
-	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
-	first, err := one(ctx, r, scanInt, `SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.args...)
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	}
-	return passerelle.DeliveryID(first), err
 }

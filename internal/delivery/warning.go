@@ -1,0 +1,39 @@
+package delivery
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// The values that are critical of the requests to a webhook in a day.
+const (
+	fewSuccesses = 95 // of a hundred
+	slowRequest  = 5 * time.Second
+)
+
+// Warning says what of a webhook an operator should look at, in sentences, or
+// nothing: that too many requests fail, that they take too long, or that none
+// can ever show who it comes from. HasApplication tells that there is one whose
+// tokens of users requests can carry.
+func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
+	var all []string
+	if h.Successes*100 < h.Requests*fewSuccesses {
+		all = append(all, fmt.Sprintf("Of %d requests in the last 24 hours %d failed.", h.Requests, h.Requests-h.Successes))
+	}
+	if h.Requests > 0 && h.Duration > slowRequest*time.Duration(h.Requests) {
+		all = append(all, fmt.Sprintf("A request takes %d ms on average.", h.Duration.Milliseconds()/h.Requests))
+	}
+	entry, _ := webhook.Lookup(string(w.Event))
+	switch {
+	case w.Auth != 0:
+	case entry.Subject == webhook.SubjectPayment:
+		all = append(all, "Requests carry no authentication: the event belongs to no user, and the webhook has no authentication provider.")
+	case !hasApplication:
+		all = append(all, "Requests carry no authentication: the webhook has neither an authentication provider nor an application whose user tokens it could send.")
+	}
+	return strings.Join(all, " ")
+}

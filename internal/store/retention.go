@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// Old events go in small transactions, and nothing that has to stay is looked
+// at twice: deliveries that are over have an index of their own, each with its
+// last delivery takes its event along, and for events that nobody was to get,
+// and for large bodies without an event, a place is kept up to which all have
+// been seen.
+
+// Retention says what of a domain is too old to be kept. Events and deliveries
+// are as old as what they tell of.
+type Retention struct {
+	Domain passerelle.DomainID
+	// Events from before this instant of the domain's time go when all their
+	// deliveries are over; Health goes by itself.
+	Events, Health time.Time
+	// Batch is how many rows one transaction removes of each kind, and how many
+	// transactions there are at most: what is left is for the next call.
+	Batch, Rounds int
+}
+
+// PurgeEvents removes what is too old of a domain: events that are over, with
+// their deliveries, attempts and bodies, and health. What is undelivered stays,
+// with the attempts of the time that is kept.
+func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
+	for range r.Rounds {
+		more, err := db.purgeRound(ctx, r)
+		if err != nil {
+			return fmt.Errorf("remove old events of domain %d: %w", r.Domain, err)
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (db *DB) purgeRound(ctx context.Context, r Retention) (more bool, err error) {
+	over, err := collect(ctx, &db.Reader, scanOld, `SELECT id, event_id FROM delivery
+		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) ORDER BY created, id LIMIT $3`,
+		int64(r.Domain), micros(r.Events), r.Batch)
+	if err != nil {
+		return false, err
+	}
+	from, err := db.purgePlace(ctx, r.Domain, unsentPlace)
+	if err != nil {
+		return false, err
+	}
+	unseen, err := collect(ctx, &db.Reader, scanOld, `SELECT created, id FROM event
+		WHERE domain_id = $1 AND (created, id) > ($2, $3) AND created < $4 ORDER BY created, id LIMIT $5`,
+		int64(r.Domain), from[0], from[1], micros(r.Events), r.Batch)
+	if err != nil {
+		return false, err
+	}
+	var removed rowCount
+	err = db.Write(ctx, func(tx *Tx) error {
+		tx.onRetry(func() { removed = 0 })
+		tx.removeAttempts(r, &removed)
+		tx.removeDeliveries(r, over)
+		tx.removeEvents(r.Domain, second(unseen))
+		tx.movePurge(r.Domain, unsentPlace, unseen)
+		tx.removeHealth(r, &removed)
+		return nil
+	})
+	return len(over)+len(unseen)+int(removed) > 0, err
+}
+
+// scanOld reads two numbers, of which the second is an id.
+func scanOld(row scanner) (pair [2]int64, err error) {
+	err = row.Scan(&pair[0], &pair[1])
+	return pair, err
+}
+
+func second(pairs [][2]int64) []int64 {
+	ids := make([]int64, len(pairs))
+	for i, pair := range pairs {
+		ids[i] = pair[1]
+	}
+	return ids
+}
+
+// The subjects of places: an instant and an id, up to which all were looked at.
+const (
+	unsentPlace = "event"
+	partPlace   = "event_part"
+)
+
+func (db *DB) purgePlace(ctx context.Context, domain passerelle.DomainID, subject string) ([2]int64, error) {
+	place, err := one(ctx, &db.Reader, scanOld, `SELECT created, last FROM purge_place WHERE domain_id = $1 AND subject = $2`, int64(domain), subject)
+	if errors.Is(err, ErrNotFound) {
+		return [2]int64{math.MinInt64, 0}, nil
+	}
+	return place, err
+}
+
+// movePurge moves a place behind rows that were looked at. It never goes back:
+// another process may be ahead.
+func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]int64) {
+	if len(seen) == 0 {
+		return
+	}
+	last := seen[len(seen)-1]
+	tx.exec(`INSERT INTO purge_place (domain_id, subject, created, last) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (domain_id, subject) DO UPDATE SET created = excluded.created, last = excluded.last
+		WHERE (excluded.created, excluded.last) > (purge_place.created, purge_place.last)`, int64(domain), subject, last[0], last[1])
+}
+
+// rowCount counts the rows that the statements of a unit have touched.
+type rowCount int
+
+// counted adds a statement that returns a row for each one that it touches.
+func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
+	tx.query(func(scanner) error { *n++; return nil }, sql, args...)
+}
+
+// removeAttempts removes the accounts of old requests, whatever became of their
+// deliveries: one that fails every minute has a great many.
+func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
+	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
+			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2 LIMIT $3)
+		RETURNING id`, micros(r.Events), int64(r.Domain), r.Batch)
+}
+
+// removeDeliveries removes deliveries, given with their events, unless they have
+// more attempts than a transaction should remove, and the events of which none
+// is left.
+func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
+	if len(over) == 0 {
+		return
+	}
+	deliveries := make([]int64, len(over))
+	for i, pair := range over {
+		deliveries[i] = pair[0]
+	}
+	list, args := idList(r.Domain, deliveries)
+	tx.exec(fmt.Sprintf(`DELETE FROM delivery_attempt WHERE id IN (
+		SELECT id FROM delivery_attempt WHERE domain_id = $1 AND delivery_id IN (%s) LIMIT $%d)`, list, len(args)+1), append(args, 10*r.Batch)...)
+	tx.exec(`DELETE FROM delivery WHERE domain_id = $1 AND id IN (`+list+`)
+		AND NOT EXISTS (SELECT 1 FROM delivery_attempt a WHERE a.delivery_id = delivery.id)`, args...)
+	tx.removeEvents(r.Domain, second(over))
+}
+
+// removeEvents removes those of some events that have no delivery. A held one
+// may still get some.
+func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
+	if len(events) == 0 {
+		return
+	}
+	list, args := idList(domain, events)
+	const unsent = ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id) AND NOT held`
+	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`)`+unsent+`)`, args...)
+	tx.exec(`DELETE FROM event WHERE domain_id = $1 AND id IN (`+list+`)`+unsent, args...)
+}
+
+func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
+	tx.counted(removed, `DELETE FROM webhook_health WHERE (webhook_id, hour) IN (
+			SELECT webhook_id, hour FROM webhook_health WHERE domain_id = $1 AND hour < $2 LIMIT $3)
+		RETURNING hour`, int64(r.Domain), hourOf(r.Health), r.Batch)
+}
+
+// partsKept is how long a large body may wait for its event.
+const partsKept = 24 * time.Hour
+
+// PurgeParts removes large bodies that did not become an event within a day of
+// real time, and looks at no more parts in a unit than batch. After that many
+// rounds it leaves the rest to the next call.
+func (db *DB) PurgeParts(ctx context.Context, batch, rounds int) error {
+	return purgeRounds(rounds, batch, func() (int, error) {
+		from, err := db.purgePlace(ctx, 0, partPlace)
+		if err != nil {
+			return 0, fmt.Errorf("look where the search for parts goes on: %w", err)
+		}
+		parts, err := collect(ctx, &db.Reader, scanOld, `SELECT created, event_id FROM event_part
+			WHERE (created, event_id) > ($1, $2) AND created < {now} - CAST($3 AS BIGINT) ORDER BY created, event_id LIMIT $4`,
+			from[0], from[1], partsKept.Microseconds(), batch)
+		if err != nil || len(parts) == 0 {
+			return 0, err
+		}
+		err = db.Write(ctx, func(tx *Tx) error {
+			list, args := placeholders(second(parts))
+			tx.exec(`DELETE FROM event_part WHERE event_id IN (`+list+`) AND NOT EXISTS (SELECT 1 FROM event e WHERE e.id = event_part.event_id)`, args...)
+			tx.movePurge(0, partPlace, parts)
+			return nil
+		})
+		if err != nil {
+			return 0, fmt.Errorf("remove parts without an event: %w", err)
+		}
+		return len(parts), nil
+	})
+}
+
+func placeholders(ids []int64) (list string, args []any) {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i], args = fmt.Sprintf("$%d", i+1), append(args, id)
+	}
+	return strings.Join(words, ", "), args
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/webhook"
+)
+
+// WebhookFilter selects webhooks of one domain: those that are neither deleted
+// nor disabled, or all of them.
+type WebhookFilter struct {
+	Domain passerelle.DomainID
+	All    bool
+}
+
+func (f WebhookFilter) selection() selection {
+	s := selection{from: "webhook", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}}
+	if !f.All {
+		s.where = append(s.where, "deleted IS NULL", "disabled IS NULL")
+	}
+	return s
+}
+
+// Webhooks reads a window of webhooks, oldest first. A position is an id.
+func (r *Reader) Webhooks(ctx context.Context, f WebhookFilter, w Window) ([]Webhook, error) {
+	s, sign, direction := f.selection(), ">", ""
+	if w.Backward {
+		sign, direction = "<", " DESC"
+	}
+	if w.From != nil {
+		s = s.and("id "+sign+" $%d", w.From...)
+	}
+	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM `+s.from+` WHERE `+s.conditions()+
+		` ORDER BY id`+direction+` LIMIT `+s.bind(w.Limit)+` OFFSET `+s.bind(w.Offset), s.args...)
+}
+
+// CountWebhooks is the exact number of webhooks that a filter selects.
+func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, error) {
+	return r.countOf(ctx, f.selection())
+}
+
+// MaxWebhooks is how many webhooks a domain may have that are not deleted: each
+// event is looked for in all of them.
+const MaxWebhooks = 1000
+
+// CreateWebhook stores a registration and gives it its id. Write fails with
+// ErrConflict when the domain has MaxWebhooks already.
+func (tx *Tx) CreateWebhook(w *Webhook) error {
+	id, err := tx.newID("webhook")
+	if err != nil {
+		return err
+	}
+	w.ID = passerelle.WebhookID(id)
+	tx.execOne(ErrConflict, `INSERT INTO webhook (id, domain_id, client_id, user_id, event, url, auth_id, created, disabled)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT),
+			CAST($8 AS BIGINT), CAST($9 AS BIGINT)
+		WHERE (SELECT count(*) FROM (SELECT 1 FROM webhook WHERE domain_id = $2 AND deleted IS NULL LIMIT $10) AS taken) < $10`,
+		id, int64(w.Domain), optionalID(w.Client), optionalID(w.User), string(w.Event), w.URL, optionalID(w.Auth), micros(w.Created),
+		optionalMicros(w.Disabled), MaxWebhooks)
+	return nil
+}
+
+// WebhookChange says what to change of a registration; nil leaves a thing as
+// it is, zero is none.
+type WebhookChange struct {
+	Event             *webhook.Event
+	URL               *string
+	Auth              *int64
+	Client            *passerelle.ClientID
+	User              *passerelle.UserID
+	Disabled, Deleted *bool
+}
+
+// ChangeWebhook changes a registration; a deleted one only when it is made live
+// again, otherwise Write fails with ErrNotFound. The flusher is due at once for
+// what a webhook was not sent while it was deleted or disabled.
+func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
+	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
+	event, url := (*string)(c.Event), c.URL
+	tx.execOne(ErrNotFound, `UPDATE webhook SET updated = $3,
+			event = COALESCE($4, event), url = COALESCE($5, url),
+			auth_id = CASE WHEN $6 THEN $7 ELSE auth_id END,
+			client_id = CASE WHEN $8 THEN $9 ELSE client_id END,
+			user_id = CASE WHEN $10 THEN $11 ELSE user_id END,
+			deleted = CASE WHEN $1 = 0 THEN NULL WHEN $1 = 1 THEN COALESCE(deleted, $3) ELSE deleted END,
+			disabled = CASE WHEN $2 = 0 THEN NULL WHEN $2 = 1 THEN COALESCE(disabled, $3) ELSE disabled END,
+			stopped = CASE WHEN $1 = 1 THEN FALSE ELSE stopped END,
+			next_flush = CASE WHEN $1 = 1 THEN NULL
+				WHEN `+resumes+` AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL) THEN $3
+				ELSE next_flush END
+		WHERE domain_id = $12 AND id = $13 AND (deleted IS NULL OR $1 = 0)`,
+		answer(c.Deleted), answer(c.Disabled), micros(now), event, url, c.Auth != nil, orNone(c.Auth), c.Client != nil, orNone(c.Client),
+		c.User != nil, orNone(c.User), int64(domain), int64(id))
+}
+
+// answer is 1 for yes, 0 for no and -1 when nothing was said.
+func answer(b *bool) int64 {
+	switch {
+	case b == nil:
+		return -1
+	case *b:
+		return 1
+	}
+	return 0
+}
+
+func orNone[T ~int64](id *T) *int64 {
+	if id == nil {
+		return nil
+	}
+	return optionalID(*id)
+}
+
+// DeleteWebhooks ends all registrations of a domain.
+func (tx *Tx) DeleteWebhooks(domain passerelle.DomainID, now time.Time) {
+	tx.exec(`UPDATE webhook SET deleted = $1, next_flush = NULL, stopped = FALSE WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
+}
