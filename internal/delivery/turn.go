@@ -94,10 +94,10 @@ func (t *turn) work(ctx context.Context, e errand) error {
 	if err != nil {
 		return err
 	}
-	if err := f.run(ctx); err != nil || !due || ctx.Err() != nil {
+	if err := f.run(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	return t.plan(ctx, to)
+	return t.conclude(ctx, to, due, f.pace.ended())
 }
 
 // concerns keeps of an error what somebody should hear of: not that the caller
@@ -155,15 +155,22 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// plan ends a run of the flusher.
-func (t *turn) plan(ctx context.Context, to target) error {
-	err := t.DB.Write(ctx, func(tx *store.Tx) error {
+// conclude ends a run, which failures may have stopped: it has told what there
+// is to tell, and plans the next run of the flusher if this was one.
+func (t *turn) conclude(ctx context.Context, to target, due, stopped bool) error {
+	n, err := t.notice(ctx, to, stopped)
+	if err != nil || n == nil && !due {
+		return err
+	}
+	err = t.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepWebhook(to.webhook, t.holder, to.lease())
-		tx.PlanFlush(to.webhook, t.now(t.domain).Add(to.interval))
-		return nil
+		if due {
+			tx.PlanFlush(to.webhook, t.now(t.domain).Add(to.interval))
+		}
+		return n.write(tx)
 	})
 	if err != nil {
-		return fmt.Errorf("plan the next run: %w", err)
+		return fmt.Errorf("end a run: %w", err)
 	}
 	return nil
 }
@@ -224,8 +231,12 @@ func (t *turn) target(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	client, err := t.trusts.client(t.Client, values.Text(settings.Authorities))
+	if err != nil {
+		return target{}, err
+	}
 	return target{
-		webhook: w, authority: auth, client: t.Client,
+		webhook: w, authority: auth, client: client,
 		aliases: values.List(settings.SignatureAliases), compress: values.On(settings.Compression),
 		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
 	}, nil

@@ -134,7 +134,8 @@ type Outage struct {
 	Since *time.Time
 	// Failure is why the latest request failed that did.
 	Failure string
-	// Waiting deliveries were not accepted yet; MaxWaiting + 1 stands for more.
+	// Waiting deliveries were not accepted yet, without those that are held
+	// back; MaxWaiting + 1 stands for more.
 	Waiting int64
 }
 
@@ -165,7 +166,7 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 	}
 	var err error
 	o.Waiting, err = one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM delivery
-		WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL LIMIT $3) AS waiting`,
+		WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL AND not_before = 0 LIMIT $3) AS waiting`,
 		int64(w.Domain), int64(w.ID), MaxWaiting+1)
 	return o, err
 }

@@ -1,0 +1,212 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// The kinds of mails about webhooks.
+const (
+	// AlertMail says that a run was ended by failures.
+	AlertMail = "alert"
+	// RecoveryMail says that everything has arrived since.
+	RecoveryMail = "recovery"
+)
+
+// notice is what is to be told about a webhook when a run has ended.
+type notice struct {
+	// webhook is as it stands afterwards.
+	webhook store.Webhook
+	mails   []store.Mail
+}
+
+// write puts a notice on record; nil is none.
+func (n *notice) write(tx *store.Tx) error {
+	if n == nil {
+		return nil
+	}
+	tx.SetAlarm(n.webhook)
+	for i := range n.mails {
+		if err := tx.CreateMail(&n.mails[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notice decides what is to be told after a run, which failures may have
+// stopped: of a webhook that fails, unless there was a mail about it within the
+// time that its domain has set; and of one that somebody was alarmed about, once
+// nothing waits for it. Whoever holds the lease is the only one to ask.
+func (t *turn) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
+	if !stopped && !to.webhook.Alarmed {
+		return nil, nil
+	}
+	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	l := letter{domain: t.domain, values: values, now: t.now(t.domain)}
+	if l.webhook, err = t.DB.Webhook(ctx, t.domain.ID, to.webhook.ID); err != nil {
+		return nil, fmt.Errorf("load webhook %d: %w", to.webhook.ID, err)
+	}
+	if l.outage, err = t.DB.Outage(ctx, l.webhook); err != nil {
+		return nil, fmt.Errorf("look at the failures of webhook %d: %w", to.webhook.ID, err)
+	}
+	switch {
+	case stopped && l.due():
+		return l.notice(AlertMail), nil
+	case !stopped && l.solved():
+		return l.notice(RecoveryMail), nil
+	}
+	return nil, nil
+}
+
+// letter is what mails about a webhook are written from.
+type letter struct {
+	domain  passerelle.Domain
+	values  settings.Values
+	webhook store.Webhook
+	outage  store.Outage
+	now     time.Time
+}
+
+// due tells whether somebody wants to hear of failures, and did not only just
+// hear of the webhook.
+func (l letter) due() bool {
+	last := l.webhook.Alerted
+	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
+}
+
+// solved tells whether the failures somebody was alarmed about are over: what
+// was only given up has not arrived.
+func (l letter) solved() bool {
+	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
+}
+
+// recipients are the addresses of the domain at this moment. What slipped into
+// the key in another way than through its check is left out.
+func (l letter) recipients() []string {
+	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
+}
+
+// notice is one mail to each recipient: one whose server refuses does not keep
+// it from the others. When nobody wants it any more, only the alarm ends.
+func (l letter) notice(kind string) *notice {
+	n := &notice{webhook: l.webhook}
+	n.webhook.Alarmed = kind == AlertMail
+	for _, recipient := range l.recipients() {
+		n.webhook.Alerted = &l.now
+		n.mails = append(n.mails, store.Mail{
+			Domain: l.domain.ID, Webhook: l.webhook.ID, Kind: kind, Recipient: recipient, Created: l.now,
+			Subject: l.write(subjects[kind]), Text: l.write(texts[kind]),
+		})
+	}
+	return n
+}
+
+// name is that of the domain, on one line.
+func (l letter) name() string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, l.domain.Name)
+}
+
+// receiver is where a webhook leads, without the path and the query, which may
+// hold secrets.
+func (l letter) receiver() string {
+	u, err := url.Parse(l.webhook.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// write fills a text in.
+func (l letter) write(text string) string {
+	seconds := func(key string) string { return strconv.FormatInt(l.values.Int(key), 10) }
+	since := l.webhook.Created
+	if l.outage.Since != nil {
+		since = *l.outage.Since
+	}
+	return strings.NewReplacer(
+		"{domain}", l.name(), "{kind}", string(l.domain.Kind), "{base}", l.domain.BaseURL,
+		"{id}", strconv.FormatInt(int64(l.webhook.ID), 10), "{event}", string(l.webhook.Event), "{receiver}", l.receiver(),
+		"{since}", passerelle.FormatDateTime(since, l.values.Location()), "{zone}", l.values.Location().String(),
+		"{success}", l.moment(l.webhook.LastSuccess), "{failed}", l.moment(l.webhook.LastFailure),
+		"{failures}", strconv.FormatInt(l.webhook.ConsecutiveFailures, 10), "{failure}", l.outage.Failure, "{waiting}", l.waiting(),
+		"{interval}", seconds(settings.FlushInterval), "{timeout}", seconds(settings.DeliveryTimeout),
+		"{days}", l.values.Text(settings.AlertsFrequency), "{key}", settings.AlertsFrequency,
+	).Replace(text)
+}
+
+func (l letter) moment(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return passerelle.FormatDateTime(*t, l.values.Location())
+}
+
+func (l letter) waiting() string {
+	if l.outage.Waiting > store.MaxWaiting {
+		return fmt.Sprintf("more than %d", store.MaxWaiting)
+	}
+	return strconv.FormatInt(l.outage.Waiting, 10)
+}
+
+var subjects = map[string]string{
+	AlertMail:    "Webhook {id} of {domain} fails",
+	RecoveryMail: "Webhook {id} of {domain} works again",
+}
+
+const heading = `
+Domain:             {domain} ({kind})
+Webhook:            {id}, for {event}
+Receiver:           {receiver}
+`
+
+// texts are the mails of each kind. Times are those of the domain, in its zone.
+var texts = map[string]string{
+	AlertMail: `The receiver of a webhook does not accept what it is sent.
+` + heading + `Failing since:      {since} ({zone})
+Last success:       {success}
+Failures in a row:  {failures}
+Last failure:       {failure}
+Deliveries waiting: {waiting}
+
+Nothing is lost: what waits is sent again every {interval} seconds until the receiver
+answers with a status of 2xx within {timeout} seconds. What it has answered:
+
+  GET {base}/webhooks/{id}/logs
+
+Once the receiver is well again, what waits can be sent at once:
+
+  POST {base}/webhooks/{id}/recover
+  {"since": "{since}"}
+
+or with the command
+
+  passerelle webhook recover {id} --since '{since}'
+
+A mail follows when everything has arrived. Until then there is at most one every
+{days} days; the configuration key {key} changes that.
+`,
+	RecoveryMail: `The receiver of a webhook works again. Everything that waited has arrived, and
+there is nothing to do.
+` + heading + `Last failure:       {failed} ({zone})
+Last success:       {success}
+`,
+}
