@@ -39,6 +39,7 @@ type Delivery struct {
 
 	turns  atomic.Int64
 	tokens tokens
+	trusts trusts
 }
 
 // Counts says what came of the requests of a call.

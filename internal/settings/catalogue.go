@@ -1,6 +1,9 @@
 package settings
 
 import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net/url"
 	"slices"
@@ -25,6 +28,7 @@ const (
 	DeliveryTimeout  = "webhooks.timeout_seconds"
 	SignatureAliases = "webhooks.signature.aliases"
 	Compression      = "webhooks.compression.enabled"
+	Authorities      = "webhooks.ca_cert"
 	CFONB            = "autosync.cfonb"
 	AlertsFrequency  = "webhooks.alerts_frequency"
 	RetentionDays    = "webhooks.retention_days"
@@ -38,6 +42,7 @@ const (
 
 const (
 	maxSettingLength  = 4096
+	maxCertificates   = 32 << 10
 	maxTimeoutSeconds = 300
 	maxAddresses      = 10
 	// maxFamiliar is how many keys of families a domain may have.
@@ -63,6 +68,7 @@ var catalogue = append([]Key{
 	{Name: DeliveryTimeout, Default: "10", Help: "Seconds a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},
 	{Name: SignatureAliases, Default: "BI", Help: "Further prefixes, separated by commas, under which signature headers are repeated.", check: prefixes},
 	{Name: Compression, Aliases: []string{"webhooks.compressions.enabled"}, Default: "0", Help: "Whether bodies of webhooks are sent compressed with gzip.", check: boolean},
+	{Name: Authorities, Default: "", Help: "Certificates, in PEM, of authorities that receivers of webhooks may have theirs from, besides those the system trusts.", max: maxCertificates, check: certificates},
 	{Name: CFONB, Default: "0", Help: "Whether ACCOUNT_FOUND, CONNECTION_SYNCED and USER_SYNCED carry CFONB 120 statements instead of JSON.", check: boolean},
 	{Name: AlertsFrequency, Default: "1", Help: "Days at least between two mails of alarm about one webhook; 0.5 is twice a day.", check: days},
 	{Name: RetentionDays, Default: "90", Help: "Days for which events and the record of their deliveries are kept, from 1 to 3650; what is undelivered is kept longer.", check: whole(1, 3650)},
@@ -107,7 +113,6 @@ func unused() []Key {
 		{"transfer.max_period_days", "0", "Days of that period."},
 		{"transfer.recipient.iban_white_list.enabled", "0", "Whether recipients are limited to a list."},
 		{"transfer.recipient.iban_white_list.entries", "", "That list."},
-		{"webhooks.ca_cert", "", "Certificate authority of receivers."},
 	} {
 		keys = append(keys, Key{Name: about[0], Default: about[1], Help: about[2], check: anything})
 	}
@@ -188,6 +193,24 @@ func prefixes(value string) string {
 		if len(word) > 32 || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 			return "words of letters, digits and hyphens, separated by commas"
 		}
+	}
+	return ""
+}
+
+// certificates are those of authorities, and nothing else: a key that slipped in
+// would be shown to everybody who may read settings.
+func certificates(value string) string {
+	const right = "certificates of authorities in PEM, or empty"
+	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return right
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !certificate.IsCA {
+			return right
+		}
+		rest = bytes.TrimSpace(rest)
 	}
 	return ""
 }

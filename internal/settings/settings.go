@@ -12,6 +12,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,6 +35,7 @@ type Key struct {
 	// Unused keys are known to programs of this API family and stored for
 	// them, but have no effect here.
 	Unused bool
+	max    int                       // characters, when not maxSettingLength
 	check  func(value string) string // what would be right, "" when it is
 }
 
@@ -75,7 +77,7 @@ func Check(name, value string) error {
 	if !known {
 		return passerelle.InvalidField(name, "is not a configuration key")
 	}
-	if err := passerelle.CheckText(name, value, maxSettingLength); err != nil {
+	if err := passerelle.CheckText(name, value, cmp.Or(key.max, maxSettingLength)); err != nil {
 		return err
 	}
 	if right := key.check(value); right != "" {

@@ -1,8 +1,13 @@
 package settings_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +62,7 @@ func TestCheck(t *testing.T) {
 		settings.SignatureAliases: {[]string{"", "BI", "BI,My-Prefix", "BI, X"}, []string{"B:I", "é", "BI\r\nX", strings.Repeat("x", 33), strings.Repeat("x,", 2049)}},
 		settings.Systematic:       {[]string{"", "0", "1"}, []string{"2", "true"}},
 		settings.CallbackGrace:    {[]string{"0", "5", "1440"}, []string{"", "-1", "1441", "05"}},
+		settings.Authorities:      {[]string{"", authority(t, true), authority(t, true) + "\n" + authority(t, true)}, []string{"x", authority(t, false), authority(t, true) + "x", strings.Replace(authority(t, true), "CERTIFICATE", "PRIVATE KEY", 2), strings.Replace(authority(t, true), "M", "A", 1)}},
 		settings.Compression:      {[]string{"0", "1"}, []string{"", "gzip"}},
 		settings.CFONB:            {[]string{"0", "1"}, []string{"", "true", "120"}},
 		settings.AlertsFrequency:  {[]string{"1", "0.5", "0.01", "365"}, []string{"", "0", "-1", "1e1", "366", "NaN", "Inf", "0x1", "1_0", "1 "}},
@@ -89,6 +95,20 @@ func TestCheck(t *testing.T) {
 	}
 	wantInvalid(t, settings.Check("api.timezon", "UTC"), "api.timezon")
 	wantInvalid(t, settings.Check("", ""), "")
+}
+
+// authority is a certificate, of an authority or not.
+func authority(t *testing.T, isCA bool) string {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), BasicConstraintsValid: true, IsCA: isCA}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
 }
 
 func wantInvalid(t *testing.T, err error, field string) {
