@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,8 +14,8 @@ import (
 	"passerelle"
 )
 
-// maxBody is how many bytes a body may have. A bulk of 1,000 instructions
-// with identities fits several times.
+// maxBody is how many bytes a body may have unless the route says otherwise. A
+// bulk of 1,000 instructions with identities fits several times.
 const maxBody = 1 << 20
 
 // read takes the query and the body off the wire.
@@ -26,7 +28,7 @@ func (x *exchange) read(w http.ResponseWriter) error {
 	if !hasBody(x.request.Method) {
 		return nil
 	}
-	x.raw, err = io.ReadAll(http.MaxBytesReader(w, x.request.Body, maxBody))
+	x.raw, err = io.ReadAll(http.MaxBytesReader(w, x.request.Body, cmp.Or(x.endpoint.route.MaxBody, maxBody)))
 	return readingError(err)
 }
 
@@ -36,7 +38,7 @@ func readingError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &limit):
-		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: "The body may have at most 1 MiB."}
+		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf("The body may have at most %d MiB.", limit.Limit>>20)}
 	}
 	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The body did not arrive completely.", Cause: err}
 }

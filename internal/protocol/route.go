@@ -26,6 +26,8 @@ type Route struct {
 	// Summary is a few words for the OpenAPI document, Doc the sentences
 	// below it.
 	Summary, Doc string
+	// MaxBody is how many bytes a body may have, in whole MiB; zero is one MiB.
+	MaxBody int64
 	// Errors are codes the endpoint can answer besides those that follow from
 	// the declaration (400, 401, 403, 404, 500).
 	Errors []string

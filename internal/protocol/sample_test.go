@@ -250,7 +250,7 @@ func (s *sample) routes() []protocol.Route {
 		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: protocol.Handle(mood)},
 		{Method: "POST", Pattern: "/anything", Needs: admin, Summary: "Take any keys", Endpoint: protocol.Handle(anything)},
 		{Method: "POST", Pattern: "/pictures", Needs: public, Summary: "Keep a picture", Endpoint: protocol.Handle(keep)},
-		{Method: "POST", Pattern: "/passed", Needs: admin, Summary: "Pass an object on", Endpoint: protocol.Handle(passed)},
+		{Method: "POST", Pattern: "/passed", Needs: admin, Summary: "Pass an object on", MaxBody: 3 << 20, Endpoint: protocol.Handle(passed)},
 		{Method: "GET", Pattern: "/guarded", Needs: protocol.Needs{Public: true, Guarded: "secret", AnyScope: reader.AnyScope}, Summary: "Partly public", Endpoint: protocol.Handle(s.caller)},
 		{Method: "DELETE", Pattern: "/items/{itemId}", Needs: admin, Summary: "Delete an item", Endpoint: nothing[oneItem]()},
 		{Method: "GET", Pattern: "/users/{userId}/things", Aliases: []string{"/things"}, Needs: user, Summary: "Of a user", Endpoint: protocol.Handle(s.user)},

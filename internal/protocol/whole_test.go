@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"passerelle/internal/protocol"
@@ -63,6 +64,7 @@ func TestObjectsPassedOn(t *testing.T) {
 	to := func(body string) call {
 		return call{method: "POST", url: "/2.0/passed", token: "second", body: body, contentType: "application/json"}
 	}
+	large := func(size int) string { return `{"a":"` + strings.Repeat("x", size) + `"}` }
 	const object = `{"z":1.50,"a":[true,null,-0,1e400,{}],"é\"<":"\u2028\n</"}`
 	for name, test := range map[string]struct {
 		call call
@@ -72,6 +74,8 @@ func TestObjectsPassedOn(t *testing.T) {
 		"null":      {to(`{"data":null}`), outcome{status: 200, body: `"none"`}},
 		"empty":     {to(`{"data": { } }`), outcome{status: 200, body: `{}`}},
 		"an object": {to(`{"data":` + object + `}`), outcome{status: 200, body: object}},
+		"a large":   {to(`{"data":` + large(2<<20) + `}`), outcome{status: 200, body: large(2 << 20)}},
+		"too large": {to(`{"data":` + large(3<<20) + `}`), outcome{413, "payloadTooLarge", "3 MiB", ""}},
 		"an array":  {to(`{"data":[]}`), invalid("data: must be an object, not an array")},
 		"a string":  {to(`{"data":"{}"}`), invalid("data: must be an object, not a string")},
 		"in a form": {to("data={}").as(formType), invalid("data: must be an object, not a string")},
