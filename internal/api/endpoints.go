@@ -220,5 +220,10 @@ func (s *Service) sandboxRoutes() []protocol.Route {
 			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: protocol.Handle(s.forgetReceived),
 			Summary: "Empty the built-in receiver", Errors: []string{"notFound"},
 		},
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/mails", Needs: config, Endpoint: protocol.Handle(s.listMails),
+			Summary: "See the mails of alarm about webhooks", Errors: []string{"notFound"},
+			Doc: "Newest first: what was written to the addresses of svc.manager.email, whether or not there is a mail server.",
+		},
 	}
 }

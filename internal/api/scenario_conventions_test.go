@@ -128,7 +128,7 @@ func TestMethods(t *testing.T) {
 		allowed := map[string]string{
 			"/auth/token": "POST", "/payments": "GET, HEAD, POST", "/payments/" + id: "GET, HEAD, POST, PUT", "/payments/" + id + "/scopedtoken": "POST",
 			"/webhooks": "GET, HEAD, POST", "/webhooks/auth": "GET, HEAD, POST", "/webhooks/1": "DELETE, POST, PUT",
-			"/sandbox/clock": "GET, HEAD, POST", "/sandbox/run": "POST", "/sandbox/receiver": "DELETE, GET, HEAD", "/openapi.json": "GET, HEAD",
+			"/sandbox/clock": "GET, HEAD, POST", "/sandbox/run": "POST", "/sandbox/receiver": "DELETE, GET, HEAD", "/sandbox/mails": "GET, HEAD", "/openapi.json": "GET, HEAD",
 		}
 		for path, allow := range allowed {
 			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW", "get"} {

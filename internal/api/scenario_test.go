@@ -350,6 +350,8 @@ func TestSandboxScenarios(t *testing.T) {
 		{name: "run", status: 200, ask: config("POST", "/sandbox/run", "")},
 		{name: "receiver", status: 200, ask: config("GET", "/sandbox/receiver", "")},
 		{name: "empty the receiver", status: 204, ask: config("DELETE", "/sandbox/receiver", "")},
+		{name: "mails", status: 200, ask: config("GET", "/sandbox/mails", "")},
+		{name: "mails of a live domain", status: 404, ask: inLive("GET", "/sandbox/mails")},
 		{name: "clock of a live domain", status: 404, ask: inLive("GET", clock)},
 		{name: "moving the clock of a live domain", status: 404, ask: inLive("POST", clock)},
 		{name: "running a live domain", status: 404, ask: inLive("POST", "/sandbox/run")},

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+
+	"passerelle"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+)
+
+type mailOutput struct {
+	ID        int64   `json:"id"`
+	IDWebhook *int64  `json:"id_webhook" doc:"the webhook that it is about"`
+	Kind      string  `json:"kind" doc:"alert or recovery"`
+	Recipient string  `json:"recipient" doc:"an address of svc.manager.email at the time"`
+	Subject   string  `json:"subject"`
+	Text      string  `json:"text"`
+	Created   string  `json:"created"`
+	Sent      bool    `json:"sent" doc:"whether a mail server took it over, or dev showed it"`
+	Attempts  int64   `json:"attempt_count" doc:"attempts to send it so far"`
+	Failure   *string `json:"error" doc:"why the last attempt failed"`
+}
+
+func shownMail(c *protocol.Caller, m store.Mail) mailOutput {
+	out := mailOutput{
+		ID: m.ID, IDWebhook: optionalInt(int64(m.Webhook)), Kind: m.Kind, Recipient: m.Recipient, Subject: m.Subject, Text: m.Text,
+		Created: passerelle.FormatDateTime(m.Created, c.Location), Sent: m.Sent != nil, Attempts: m.Attempts,
+	}
+	if m.Failure != "" {
+		out.Failure = &m.Failure
+	}
+	return out
+}
+
+type listMailsInput struct {
+	protocol.Page
+}
+
+type listMailsOutput struct {
+	Mails []mailOutput `json:"mails"`
+	protocol.Listing
+}
+
+func (s *Service) listMails(ctx context.Context, c *protocol.Caller, in listMailsInput) (listMailsOutput, error) {
+	if err := sandbox(c); err != nil {
+		return listMailsOutput{}, err
+	}
+	fetch := func(ctx context.Context, w protocol.Window) ([]store.Mail, error) {
+		return s.DB.Mails(ctx, c.Domain.ID, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+	}
+	position := func(m store.Mail) protocol.Position { return protocol.Position{m.ID} }
+	count := func(ctx context.Context) (int64, error) { return s.DB.CountMails(ctx, c.Domain.ID) }
+	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	out := listMailsOutput{Mails: make([]mailOutput, len(rows)), Listing: listing}
+	for i, m := range rows {
+		out.Mails[i] = shownMail(c, m)
+	}
+	return out, err
+}
