@@ -78,8 +78,11 @@ func (d *Delivery) judge(ctx context.Context, domain passerelle.Domain, header h
 		if provider.Type != HMAC {
 			continue
 		}
-		secret, _ := provider.Secrets(d.Now())
-		err := webhook.Verifier{Secret: secret}.Verify(header, path, body, d.Now())
+		present, next := provider.Secrets(d.Now())
+		err := webhook.Verifier{Secret: present}.Verify(header, path, body, d.Now())
+		if errors.Is(err, webhook.ErrSignature) {
+			err = webhook.Verifier{Secret: next}.Verify(header, path, body, d.Now())
+		}
 		if err == nil {
 			return fmt.Sprintf("valid (provider %s)", provider.Name), nil
 		}

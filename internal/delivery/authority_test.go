@@ -1,0 +1,301 @@
+package delivery_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// application makes a client of a domain.
+func (r *rig) application(domain passerelle.DomainID, name string) passerelle.ClientID {
+	r.t.Helper()
+	c := store.Client{Domain: domain, Name: name, SecretHash: []byte(name), Created: r.clock.Now()}
+	r.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
+	return c.ID
+}
+
+// permanent keeps a permanent token of a user.
+func (r *rig) permanent(client passerelle.ClientID, user passerelle.UserID, text string) store.Token {
+	r.t.Helper()
+	token := store.Token{Domain: r.domain.ID, Client: client, Kind: "user", User: user, Hash: []byte(text), Created: r.clock.Now()}
+	r.write(func(tx *store.Tx) error {
+		if err := tx.CreateToken(&token); err != nil {
+			return err
+		}
+		return tx.KeepUserToken(token, text)
+	})
+	return token
+}
+
+// emitFor stores an event of a user.
+func (r *rig) emitFor(user passerelle.UserID, version int64) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		return tx.Emit(store.Event{
+			Domain: r.domain.ID, Name: webhook.UserCreated, Subject: "user", SubjectID: int64(user), Version: version,
+			User: user, Body: []byte(`{}`), Created: r.clock.Now(),
+		})
+	})
+}
+
+// TestUserTokens: without a provider a request about a user carries the newest
+// permanent token that the application of the webhook has of the user, and
+// where there is none the log says why.
+func TestUserTokens(t *testing.T) {
+	const (
+		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
+		absent = "No user token: application %d has no permanent token of user 7 that is valid."
+	)
+	for name, test := range map[string]struct {
+		// clients are those of the domain; the webhook belongs to the first one
+		// when owned.
+		clients int
+		owned   bool
+		tokens  func(r *rig, clients []passerelle.ClientID)
+		want    string
+		detail  string
+	}{
+		"of the webhook's application": {2, true, func(r *rig, c []passerelle.ClientID) {
+			r.permanent(c[1], 7, "another's")
+			r.permanent(c[0], 7, "own")
+			r.permanent(c[0], 8, "another user's")
+		}, "Bearer own", ""},
+		"the newest": {1, true, func(r *rig, c []passerelle.ClientID) {
+			r.permanent(c[0], 7, "old")
+			r.clock.advance(time.Second)
+			r.permanent(c[0], 7, "new")
+		}, "Bearer new", ""},
+		"not one that was revoked": {1, true, func(r *rig, c []passerelle.ClientID) {
+			r.permanent(c[0], 7, "old")
+			r.clock.advance(time.Second)
+			revoked := r.permanent(c[0], 7, "new")
+			r.write(func(tx *store.Tx) error { tx.RevokeToken(r.domain.ID, revoked.ID, r.clock.Now()); return nil })
+		}, "Bearer old", ""},
+		"of the only application": {1, false, func(r *rig, c []passerelle.ClientID) { r.permanent(c[0], 7, "only") }, "Bearer only", ""},
+		"of several applications": {2, false, func(r *rig, c []passerelle.ClientID) { r.permanent(c[0], 7, "either") }, "", none},
+		"of no application":       {0, false, func(*rig, []passerelle.ClientID) {}, "", none},
+		"none at all":             {1, true, func(*rig, []passerelle.ClientID) {}, "", absent},
+		"one that is not permanent": {1, true, func(r *rig, c []passerelle.ClientID) {
+			token := store.Token{Domain: r.domain.ID, Client: c[0], Kind: "user", User: 7, Hash: []byte("x"), Created: r.clock.Now(), Expires: new(r.clock.Now().Add(time.Hour))}
+			r.write(func(tx *store.Tx) error { return tx.CreateToken(&token) })
+		}, "", absent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				in := newGuarded(t)
+				var clients []passerelle.ClientID
+				for i := range test.clients {
+					clients = append(clients, r.application(r.domain.ID, fmt.Sprint("c", i)))
+				}
+				r.application(r.newDomain("other", passerelle.Sandbox).ID, "foreign")
+				test.tokens(r, clients)
+				registration := delivery.Registration{Event: string(webhook.UserCreated), URL: in.url}
+				detail := test.detail
+				if test.owned {
+					registration.Client = clients[0]
+					if detail == absent {
+						detail = fmt.Sprintf(absent, clients[0])
+					}
+				}
+				_, err := r.Register(t.Context(), r.domain, registration)
+				must(t, err)
+				r.emitFor(7, 1)
+				r.emitFor(7, 2) // of one page, and found once
+				r.run(2, 0)
+				in.want(t, test.want, test.want)
+				for id := range passerelle.DeliveryID(2) {
+					attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id+1, 10)
+					must(t, err)
+					if len(attempts) != 1 || attempts[0].Detail != detail || attempts[0].Failure != "" {
+						t.Errorf("attempts %+v, want the detail %q", attempts, detail)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A provider takes the place of user tokens, and events without a user have
+// none; a receiver that refuses a user's token is not asked twice.
+func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, in := r.application(r.domain.ID, "c"), newGuarded(t)
+		r.permanent(client, 7, "user token")
+		w := r.webhook(in.url, "") // of payments
+		r.emit(1, 1)
+		r.run(1, 0)
+		in.want(t, "")
+		must(t, r.Delete(t.Context(), r.domain, w.ID, ""))
+
+		r.oauth("p", endpointAt(newTokenServer(t).url))
+		registration := delivery.Registration{Event: string(webhook.UserCreated), URL: in.url, Auth: "p"}
+		w, err := r.Register(t.Context(), r.domain, registration)
+		must(t, err)
+		r.emitFor(7, 1)
+		r.run(1, 0)
+		in.want(t, bearer(1)...)
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.Change{Auth: new("")})
+		must(t, err)
+		in.accepts = func(string) bool { return false }
+		r.emitFor(7, 2)
+		r.run(0, 1)
+		in.want(t, "Bearer user token")
+	})
+}
+
+// signers says which of some secrets a request is signed by, as a receiver that
+// has that secret alone finds under either prefix.
+func signers(t *testing.T, r *rig, req *http.Request, body []byte, secrets map[string]string) (names string) {
+	t.Helper()
+	for _, name := range []string{"first", "second", "third", "fourth"} {
+		if secrets[name] == "" {
+			continue
+		}
+		svc := webhook.Verifier{Secret: secrets[name]}.Verify(req.Header, req.URL.EscapedPath(), body, r.clock.Now())
+		alias := webhook.Verifier{Secret: secrets[name], Prefix: "BI"}.Verify(req.Header, req.URL.EscapedPath(), body, r.clock.Now())
+		if (svc == nil) != (alias == nil) {
+			t.Errorf("%s: %v under one prefix and %v under the other", name, svc, alias)
+		}
+		if svc == nil {
+			names += name + " "
+		}
+	}
+	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
+}
+
+// Secrets that are rotated overlap for as long as was asked for, in real time.
+func TestRotatedSecretsOverlap(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		secrets := map[string]string{}
+		var got []string
+		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
+			got = append(got, signers(t, r, req, readAll(t, req), secrets))
+		})
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		must(t, err)
+		secrets["first"] = provider.Secret
+		r.webhook(url, "p")
+		still := r.clock.Now()
+		r.write(func(tx *store.Tx) error {
+			tx.SetClock(r.domain.ID, r.domain.Clock, passerelle.Clock{Frozen: &still})
+			return nil
+		})
+		r.domain.Clock = passerelle.Clock{Frozen: &still}
+		rotate := func(name string, overlap time.Duration) {
+			a, secret, err := r.Rotate(t.Context(), r.domain, provider.ID, overlap)
+			must(t, err)
+			secrets[name] = secret
+			stored, err := r.Provider(t.Context(), r.domain, provider.ID)
+			must(t, err)
+			present, next := stored.Secrets(r.clock.Now())
+			if wantPresent, wantNext := a.Secrets(r.clock.Now()); present != wantPresent || next != wantNext {
+				t.Errorf("rotated to %+v, stored %+v", a, stored)
+			}
+		}
+		version := int64(0)
+		send := func(want string) {
+			t.Helper()
+			version++
+			r.emit(1, version)
+			r.run(1, 0)
+			if got[len(got)-1] != want {
+				t.Errorf("signed by %s, want %s", got[len(got)-1], want)
+			}
+		}
+		send("first 0")
+		rotate("second", time.Hour)
+		send("first second 1")
+		r.clock.advance(time.Hour - time.Second)
+		send("first second 1")
+		r.clock.advance(time.Second)
+		send("second 0")
+		rotate("third", time.Hour)
+		send("second third 1")
+		rotate("fourth", 2*time.Hour) // takes the place of the third
+		send("second fourth 1")
+		r.clock.advance(time.Hour)
+		send("second fourth 1")
+		r.clock.advance(time.Hour)
+		send("fourth 0")
+		rotate("first", 30*24*time.Hour)
+		send("first fourth 1")
+		rotate("second", 0)
+		send("second 0")
+		if got, err := r.DB.AuthProvider(t.Context(), r.domain.ID, provider.ID); err != nil || got.NextFrom != nil || got.NextSecret != "" {
+			t.Errorf("stored %+v, %v", got, err)
+		}
+	})
+}
+
+func TestRotationsAreChecked(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		must(t, err)
+		endpoint := r.oauth("o", endpointAt("https://login.example/"))
+		for name, test := range map[string]struct {
+			id      int64
+			overlap time.Duration
+			kind    passerelle.Kind
+			field   string
+		}{
+			"at once":           {provider.ID, 0, "", ""},
+			"longest":           {provider.ID, 30 * 24 * time.Hour, "", ""},
+			"too long":          {provider.ID, 30*24*time.Hour + 1, passerelle.Invalid, "overlap"},
+			"negative":          {provider.ID, -1, passerelle.Invalid, "overlap"},
+			"of none":           {provider.ID + 1000000, time.Hour, passerelle.NotFound, ""},
+			"of a token server": {endpoint.ID, time.Hour, passerelle.Invalid, "type"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, _, err := r.Rotate(t.Context(), r.domain, test.id, test.overlap)
+				wantFault(t, err, test.kind, test.field)
+			})
+		}
+		_, _, err = r.Rotate(t.Context(), r.newDomain("other", passerelle.Sandbox), provider.ID, 0)
+		wantFault(t, err, passerelle.NotFound, "")
+	})
+}
+
+// The built-in receiver knows both secrets of a rotation.
+func TestReceiverJudgesBothSignatures(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		must(t, err)
+		r.oauth("o", endpointAt("https://login.example/"))
+		_, next, err := r.Rotate(t.Context(), r.domain, provider.ID, time.Hour)
+		must(t, err)
+		judge := func(secret string) string {
+			header := http.Header{}
+			webhook.Sign(secret, "/r", r.clock.Now(), []byte(`{}`)).Set(header)
+			verdict, err := r.Receive(t.Context(), r.domain, "n", header, "/r", []byte(`{}`))
+			must(t, err)
+			return verdict
+		}
+		var got []string
+		for range 2 {
+			got = append(got, judge(provider.Secret), judge(next), judge(clientSecret))
+			r.clock.advance(time.Hour)
+		}
+		const valid, invalid = "valid (provider p)", "invalid: the signature matches no provider"
+		if diff := cmp.Diff([]string{valid, valid, invalid, invalid, valid, invalid}, got); diff != "" {
+			t.Errorf("verdicts (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func readAll(t *testing.T, req *http.Request) []byte {
+	t.Helper()
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return body
+}
