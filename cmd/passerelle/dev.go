@@ -24,6 +24,8 @@ type devCommand struct {
 	Data     string `default:"passerelle-data" help:"Folder of the database, the key file and the credentials." type:"path"`
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
+	SMTPURL  string `name:"smtp-url" help:"Mail server for mails of alarm about webhooks, as for serve; without one they are shown in the log."`
+	MailFrom string `help:"Address that mails come from; required with --smtp-url."`
 }
 
 // Run serves until the context ends.
@@ -32,12 +34,19 @@ func (d *devCommand) Run(c *console) error {
 	if err != nil {
 		return passerelle.InvalidField("--profile", "must be ci or faithful")
 	}
+	mails, err := mailer(d.SMTPURL, d.MailFrom)
+	if err != nil {
+		return err
+	}
+	if mails == nil {
+		mails = service.ShownMails{Log: c.log}
+	}
 	ring, err := d.openFolder(c)
 	if err != nil {
 		return err
 	}
 	s, err := service.Open(c.ctx, service.Config{
-		Database: d.database(), Keys: ring, Listen: d.Listen, Loopback: true, Timing: timing, Migrate: true, Log: c.log,
+		Database: d.database(), Keys: ring, Listen: d.Listen, Loopback: true, Timing: timing, Mail: mails, Migrate: true, Log: c.log,
 	})
 	if err != nil {
 		return err

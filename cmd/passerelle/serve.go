@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/keys"
+	"passerelle/internal/mail"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
 )
@@ -30,6 +31,8 @@ type serveCommand struct {
 	AllowNetworks   []string      `help:"Private networks that webhooks may be sent to, as CIDR."`
 	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
 	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
+	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
+	MailFrom        string        `help:"Address that mails come from; required with --smtp-url."`
 	NoMigrate       bool          `help:"Refuse an outdated schema instead of migrating it."`
 }
 
@@ -80,8 +83,23 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if config.Networks, err = networks("--allow-networks", s.AllowNetworks); err != nil {
 		return config, err
 	}
+	if config.Mail, err = mailer(s.SMTPURL, s.MailFrom); err != nil {
+		return config, err
+	}
 	config.TLS, err = s.tls()
 	return config, err
+}
+
+// mailer is the mail server that flags name, or nil when they name none.
+func mailer(address, from string) (service.Mailer, error) {
+	if address == "" && from == "" {
+		return nil, nil //nolint:nilnil // without one, mails wait
+	}
+	server, err := mail.NewServer(address, from)
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
 }
 
 // firstDomain gives a new database its first domain, which is live: a sandbox

@@ -51,6 +51,9 @@ type Config struct {
 	// Networks are private networks that webhooks may be sent to.
 	Networks       []netip.Prefix
 	TrustedProxies []netip.Prefix
+	// Mail sends the mails about webhooks; nil leaves them to whoever comes
+	// with one.
+	Mail Mailer
 	// Migrate brings the schema up to date first; otherwise an outdated one
 	// is an error.
 	Migrate bool
@@ -110,6 +113,9 @@ func (s *Service) prepare(ctx context.Context) error {
 	if err := s.assemble(); err != nil {
 		return err
 	}
+	if err := s.warnOfMails(ctx); err != nil {
+		return err
+	}
 	return s.listen()
 }
 
@@ -147,6 +153,9 @@ func (s *Service) assemble() error {
 		send,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
+	}
+	if c.Mail != nil {
+		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.sendMails, Log: c.Log})
 	}
 	shown, err := scenarios()
 	s.api = s.newAPI(shown)

@@ -7,6 +7,13 @@ import (
 	"passerelle"
 )
 
+// SettingGiven reports whether any domain has given a key a value that is not
+// empty.
+func (r *Reader) SettingGiven(ctx context.Context, key string) (bool, error) {
+	given, err := one(ctx, r, scanInt, `SELECT CASE WHEN EXISTS (SELECT 1 FROM setting WHERE key = $1 AND value <> '') THEN 1 ELSE 0 END`, key)
+	return given == 1, err
+}
+
 // Settings loads the configuration keys that a domain has set.
 func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[string]string, error) {
 	pairs, err := collect(ctx, r, func(row scanner) ([2]string, error) {

@@ -1,0 +1,122 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"passerelle/internal/mail"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// Mailer sends mails: a server does, and [ShownMails] instead of it on a
+// developer's machine.
+type Mailer interface {
+	Send(ctx context.Context, m mail.Message) error
+}
+
+// ShownMails shows mails in the log instead of sending them, without the
+// addresses that they are for.
+type ShownMails struct{ Log *slog.Logger }
+
+// Send shows a mail.
+func (s ShownMails) Send(ctx context.Context, m mail.Message) error {
+	s.Log.InfoContext(ctx, "a mail that would be sent", "subject", m.Subject, "text", m.Text)
+	return nil
+}
+
+const (
+	mailEvery = 5 * time.Second
+	// mailPass is how many mails a pass sends at most.
+	mailPass = 100
+	// mailLease is longer than a mail server may take, and the record of it.
+	mailLease = 2 * mail.Timeout
+	// mailRecord bounds the record of a mail whose sender is to stop.
+	mailRecord = 10 * time.Second
+	// A mail that was not sent is tried again after a pause that doubles.
+	firstMailPause = time.Minute
+	maxMailPause   = time.Hour
+)
+
+// sendMails sends the mails that are due, one after the other. One that is
+// refused does not keep the next from being sent. A process that ends before
+// the record has the mail sent again, with the same id.
+func (s *Service) sendMails(ctx context.Context) error {
+	for range mailPass {
+		m, err := s.claimMail(ctx)
+		if err != nil || m == nil {
+			return err
+		}
+		now := s.config.Now()
+		sent := s.config.Mail.Send(ctx, mail.Message{
+			ID: fmt.Sprintf("%d.%d.%d", m.Domain, m.ID, m.Created.UnixMicro()), To: m.Recipient, Subject: m.Subject, Text: m.Text, Date: now,
+		})
+		if err := s.recordMail(ctx, *m, sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) claimMail(ctx context.Context) (m *store.Mail, err error) {
+	err = s.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.ClaimMail(s.config.Now(), mailLease, &m)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim a mail: %w", err)
+	}
+	return m, nil
+}
+
+// recordMail stores what came of a mail, also when the program is to stop.
+func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailRecord)
+	defer cancel()
+	if failure != nil {
+		s.config.Log.WarnContext(ctx, "a mail was not sent; it will be tried again", "mail", m.ID, "domain", m.Domain, "attempts", m.Attempts, "error", failure)
+	}
+	err := s.DB.Write(ctx, func(tx *store.Tx) error {
+		now := s.config.Now()
+		if failure == nil {
+			tx.MailSent(m, now)
+		} else {
+			tx.MailFailed(m, failure.Error(), now.Add(mailPause(m.Attempts)))
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return nil // it took so long that somebody else has sent it since
+	}
+	if err != nil {
+		return fmt.Errorf("record mail %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// mailPause is how long a mail waits after so many attempts.
+func mailPause(attempts int64) time.Duration {
+	pause := firstMailPause
+	for n := int64(1); n < attempts && pause < maxMailPause; n++ {
+		pause *= 2
+	}
+	return min(pause, maxMailPause)
+}
+
+// warnOfMails says once that nobody is sent the mails that somebody wants.
+func (s *Service) warnOfMails(ctx context.Context) error {
+	if s.config.Mail != nil {
+		return nil
+	}
+	wanted, err := s.DB.SettingGiven(ctx, settings.ManagerEmail)
+	if err != nil {
+		return fmt.Errorf("look for addresses of mails: %w", err)
+	}
+	if wanted {
+		s.config.Log.WarnContext(ctx, "a domain has addresses for mails about its webhooks, but there is no mail server: the mails wait until the service is started with --smtp-url")
+	}
+	return nil
+}
