@@ -135,5 +135,5 @@ func (a *authority) application(ctx context.Context) (passerelle.ClientID, error
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, fmt.Errorf("look for the only client of domain %d: %w", a.domain.ID, err)
 	}
-	return client.ID, nil
+	return client, nil
 }

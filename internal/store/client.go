@@ -92,15 +92,15 @@ func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Cli
 }
 
 // OnlyClient is the client of a domain that has exactly one, or ErrNotFound.
-func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (Client, error) {
-	first, err := collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
+func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
+	first, err := collect(ctx, r, scanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
+	if err == nil && len(first) != 1 {
+		err = ErrNotFound
+	}
 	if err != nil {
-		return Client{}, err
+		return 0, err
 	}
-	if len(first) != 1 {
-		return Client{}, ErrNotFound
-	}
-	return first[0], nil
+	return passerelle.ClientID(first[0]), nil
 }
 
 // CreateClient stores a client and gives it its id. A redirect URI has no
