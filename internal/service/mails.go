@@ -41,10 +41,11 @@ const (
 	maxMailPause   = time.Hour
 )
 
-// sendMails sends the mails that are due, one after the other. One that is
-// refused does not keep the next from being sent. A process that ends before
-// the record has the mail sent again, with the same id.
-func (s *Service) sendMails(ctx context.Context) error {
+// SendMails sends the mails that are due, one after the other, as a loop has it
+// do when there is a Mailer. One that is refused does not keep the next from
+// being sent. A process that ends before the record has the mail sent again,
+// with the same id.
+func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)
 		if err != nil || m == nil {

@@ -155,7 +155,7 @@ func (s *Service) assemble() error {
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}
 	if c.Mail != nil {
-		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.sendMails, Log: c.Log})
+		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
 	}
 	shown, err := scenarios()
 	s.api = s.newAPI(shown)
