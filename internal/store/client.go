@@ -87,7 +87,7 @@ func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id pass
 
 // Clients lists the clients of a domain that are not deleted, oldest first.
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
-	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id`,
+	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
 		int64(domain))
 }
 
