@@ -43,7 +43,7 @@ func StartCluster(t testing.TB) *Cluster {
 	}
 	out, err := c.command("initdb", "--pgdata=data", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C").CombinedOutput()
 	c.must("make a cluster: "+string(out), err)
-	_, c.port, err = net.SplitHostPort(freeAddress(t))
+	_, c.port, err = net.SplitHostPort(FreeAddress(t))
 	c.must("find a port", err)
 	c.Start()
 	t.Cleanup(c.Kill)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -62,7 +63,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	paying := make(chan struct{})
 	go func() {
 		defer close(paying)
-		d.payUntil(over, tortureClients, coin(rand.New(rand.NewPCG(chosen, 3))))
+		d.payAll(tortureClients, orders(math.MaxInt, over, coin(rand.New(rand.NewPCG(chosen, 3)))))
 	}()
 	f := &fate{process: p, cluster: c, ledger: l, random: random}
 	started := time.Now()
@@ -166,16 +167,18 @@ func (l *ledger) behave(moods ...manner) {
 	}
 }
 
+const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
+
 // settle returns when nothing is left to send, for which everything that falls
 // due in the next minutes is done.
 func (l *ledger) settle() {
 	l.t.Helper()
-	l.stored = storetest.Inspect(l.t, l.d.process.Database())
+	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // after the kills: they ended the connections
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < patience; <-time.After(100 * time.Millisecond) {
 		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})
 		l.d.call("POST", "/sandbox/clock", l.d.config, map[string]any{"advance": "2m"})
-		left = l.stored.Count(`SELECT count(*) FROM delivery WHERE delivered IS NULL`)
+		left = l.stored.Count(undelivered)
 	}
 	l.t.Logf("settled in %v", time.Since(started).Round(time.Millisecond))
 }

@@ -3,6 +3,7 @@ package servicetest_test
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -235,45 +236,54 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// payUntil has clients make one payment after the other. What a kill holds up
-// is left for later, so that the next one meets some on their way as well; in
-// the end everything is brought to its end.
-func (d *driver) payUntil(stop <-chan struct{}, clients int, simulated func() bool) {
-	var (
-		working sync.WaitGroup
-		later   = make(chan *order, 100_000)
-	)
-	for client := range clients {
-		working.Go(func() {
-			for n := 0; !isClosed(stop); n++ {
-				o := &order{key: fmt.Sprintf("payment %d of client %d", n, client), simulated: simulated()}
-				if !d.pay(o, time.Second) {
-					later <- o
-				}
+// orders makes orders, as many as limit says, until stop is closed.
+func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
+	made := make(chan *order)
+	go func() {
+		defer close(made)
+		for range limit {
+			select {
+			case made <- &order{key: cryptorand.Text(), simulated: simulated()}:
+			case <-stop:
+				return
 			}
-		})
-	}
-	working.Wait()
-	close(later)
-	for range clients {
-		working.Go(func() {
-			for o := range later {
-				if !d.pay(o, patience) {
-					d.t.Errorf("%s (payment %d) did not come to its end", o.key, o.id)
-				}
-			}
-		})
-	}
-	working.Wait()
+		}
+	}()
+	return made
 }
 
-func isClosed(stop <-chan struct{}) bool {
-	select {
-	case <-stop:
-		return true
-	default:
-		return false
+// always has every order simulated.
+func always() bool { return true }
+
+// payAll has clients take orders to their end, each one after the other. What a
+// kill holds up is left for later, so that the next kill meets some on their way
+// as well.
+func (d *driver) payAll(clients int, orders <-chan *order) {
+	var (
+		working sync.WaitGroup
+		mu      sync.Mutex
+		later   []*order
+	)
+	for range clients {
+		working.Go(func() {
+			for o := range orders {
+				if !d.pay(o, time.Second) {
+					mu.Lock()
+					later = append(later, o)
+					mu.Unlock()
+				}
+			}
+		})
 	}
+	working.Wait()
+	for _, o := range later {
+		working.Go(func() {
+			if !d.pay(o, patience) {
+				d.t.Errorf("%s, with the id %d, did not come to its end", o.key, o.id)
+			}
+		})
+	}
+	working.Wait()
 }
 
 // paid lists the payments that clients were told of.

@@ -59,7 +59,7 @@ func StartProcess(t testing.TB, database string) *Process {
 	if err != nil {
 		t.Fatalf("build the program: %v", err)
 	}
-	p := &Process{t: t, binary: binary, args: []string{"dev", "--json", "--data", t.TempDir(), "--listen", freeAddress(t)}}
+	p := &Process{t: t, binary: binary, args: []string{"dev", "--json", "--data", t.TempDir(), "--listen", FreeAddress(t)}}
 	if database != "" {
 		p.args = append(p.args, "--database", database)
 	}
@@ -68,9 +68,9 @@ func StartProcess(t testing.TB, database string) *Process {
 	return p
 }
 
-// freeAddress is a loopback address nobody listens on, with a port below those
+// FreeAddress is a loopback address nobody listens on, with a port below those
 // that the kernel hands out: it stays free while its owner is dead.
-func freeAddress(t testing.TB) string {
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
@@ -88,7 +88,7 @@ func freeAddress(t testing.TB) string {
 func (p *Process) Replica() *Process {
 	p.t.Helper()
 	other := &Process{t: p.t, binary: p.binary, args: slices.Clone(p.args)}
-	other.args[listenArgument] = freeAddress(p.t)
+	other.args[listenArgument] = FreeAddress(p.t)
 	other.Start()
 	p.t.Cleanup(other.Kill)
 	return other

@@ -1,0 +1,137 @@
+package servicetest_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// tellings is how many events a test has delivered.
+func tellings(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
+
+const (
+	changesOfPayment = 3
+	replicaClients   = 8
+)
+
+// TestNoDuplicateWithoutFaults has three processes, which share a database and
+// each want to send, deliver events to many receivers: while nobody fails,
+// nobody gets a request twice, also when the processes are told to stop.
+func TestNoDuplicateWithoutFaults(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		noDuplicates(t, servicetest.StartProcess(t, ""))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		p := servicetest.StartProcess(t, storetest.Postgres(t))
+		noDuplicates(t, p, p.Replica(), p.Replica())
+	})
+}
+
+func noDuplicates(t *testing.T, processes ...*servicetest.Process) {
+	d := newDriver(t, processes...)
+	l := newLedger(t, d, newReceiver(t, rand.New(rand.NewPCG(0, 0))), 20)
+	started := time.Now()
+	d.payAll(replicaClients, orders(tellings(90)/changesOfPayment, nil, always))
+	l.settle()
+	t.Logf("%v for everything", time.Since(started).Round(time.Millisecond))
+	for _, p := range processes {
+		if status := p.Terminate(); status != 0 {
+			t.Errorf("a process ended with status %d", status)
+		}
+	}
+	l.check()
+	l.checkOnce()
+}
+
+// checkOnce finds that nothing was sent but what was accepted, once.
+func (l *ledger) checkOnce() {
+	l.t.Helper()
+	for webhook, e := range l.endpoints {
+		if a := e.account(); a.again > 0 || a.requests != len(a.accepted) {
+			l.t.Errorf("webhook %d: %d requests for %d deliveries, %d accepted again", webhook, a.requests, len(a.accepted), a.again)
+		}
+	}
+}
+
+// TestRollingRestartLosesNothing stops and starts three processes one after the
+// other while clients go on with whichever answers: everything arrives, and
+// nothing twice, because a process that is told to stop finishes what it sends.
+func TestRollingRestartLosesNothing(t *testing.T) {
+	p := servicetest.StartProcess(t, storetest.Postgres(t))
+	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
+	d := newDriver(t, processes...)
+	l := newLedger(t, d, newReceiver(t, rand.New(rand.NewPCG(0, 0))), tortureEndpoints)
+	l.behave(accepts, slowly)
+	over, paying := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(paying)
+		d.payAll(replicaClients, orders(math.MaxInt, over, always))
+	}()
+	for range amount("PASSERELLE_TEST_RESTARTS", 1) {
+		for _, p := range processes {
+			<-time.After(300 * time.Millisecond)
+			if status := p.Terminate(); status != 0 {
+				t.Errorf("a process ended with status %d", status)
+			}
+			p.Start()
+		}
+	}
+	close(over)
+	<-paying
+	l.settle()
+	l.check()
+	l.checkOnce()
+}
+
+// leaseLeft is how many seconds the longest lease of a webhook lasts yet.
+const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
+
+// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so
+// that it leaves leases behind. Once they have lapsed the other one sends what
+// they were for, and everything that came after it.
+func TestAnotherReplicaTakesOver(t *testing.T) {
+	t.Parallel() // it mostly waits
+	p := servicetest.StartProcess(t, storetest.Postgres(t))
+	p.Configure("webhooks.timeout_seconds", "5")
+	p.Configure("webhooks.flush_interval_seconds", "1")
+	other := p.Replica()
+	d := newDriver(t, p)
+	l := newLedger(t, d, newReceiver(t, rand.New(rand.NewPCG(0, 0))), tortureEndpoints)
+	l.behave(hangs)
+	d.payAll(1, orders(1, nil, always))
+	l.awaitRequests()
+	p.Kill()
+	l.behave(accepts)
+
+	l.stored = storetest.Inspect(t, p.Database())
+	killed, held := time.Now(), l.stored.Count(leaseLeft)
+	if held <= 0 {
+		t.Fatal("the dead process held no lease")
+	}
+	d.bases = []string{other.BaseURL}
+	d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
+	// The half of a lease more is for a slow machine.
+	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
+	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))
+	l.check()
+}
+
+// awaitRequests returns when something was sent to every endpoint.
+func (l *ledger) awaitRequests() {
+	for _, e := range l.endpoints {
+		for e.account().requests == 0 {
+			<-time.After(time.Millisecond)
+		}
+	}
+}
+
+// awaitDelivery returns when nothing is left to send, or at an instant.
+func (l *ledger) awaitDelivery(deadline time.Time) {
+	for l.stored.Count(undelivered) > 0 && time.Now().Before(deadline) {
+		<-time.After(50 * time.Millisecond)
+	}
+}
