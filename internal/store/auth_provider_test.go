@@ -1,0 +1,333 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/store/storetest"
+)
+
+// provider stores a provider of either type.
+func (s site) provider(domain passerelle.DomainID, name string, e *TokenEndpoint) AuthProvider {
+	s.t.Helper()
+	a := AuthProvider{Domain: domain, Type: "hmac_signature", Name: name, Secret: "secret of " + name, Endpoint: e, Created: now}
+	if e != nil {
+		a.Type = "oauth"
+	}
+	s.write(func(tx *Tx) error { return tx.CreateAuthProvider(&a) })
+	return a
+}
+
+func (s site) wantProvider(want AuthProvider) {
+	s.t.Helper()
+	got, err := s.db.AuthProvider(s.t.Context(), want.Domain, want.ID)
+	wantSame(s.t, want, got, err)
+}
+
+var someEndpoint = TokenEndpoint{URL: "https://a.example/", ClientID: "c", GrantType: "client_credentials", PublicCert: "cert", PrivateCert: "private canary"}
+
+func TestAuthProviderComesBack(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		signer, endpoint := s.provider(s.domain, "signer", nil), s.provider(s.domain, "endpoint", &someEndpoint)
+		foreign := s.provider(s.other, "signer", nil)
+		for _, a := range []AuthProvider{signer, endpoint, foreign} {
+			s.wantProvider(a)
+			got, err := s.db.AuthProvider(t.Context(), s.domain+s.other-a.Domain, a.ID)
+			wantNotFound(t, got, err)
+			got, err = s.db.AuthProviderNamed(t.Context(), a.Domain, a.Name)
+			wantSame(t, a, got, err)
+		}
+		got, err := s.db.AuthProviderNamed(t.Context(), s.domain, "Signer")
+		wantNotFound(t, got, err)
+		wantError(t, s.try(func(tx *Tx) error {
+			return tx.CreateAuthProvider(&AuthProvider{Domain: s.domain, Type: "oauth", Name: "signer", Endpoint: &someEndpoint})
+		}), ErrDuplicate)
+		for _, wrong := range []AuthProvider{{Type: "token"}, {Type: "oauth"}, {Type: "hmac_signature", Endpoint: &someEndpoint}} {
+			wrong.Domain, wrong.Name = s.domain, "wrong"
+			wantError(t, s.try(func(tx *Tx) error { return tx.CreateAuthProvider(&wrong) }), ErrConstraint)
+		}
+	})
+}
+
+func TestAuthProvidersAreListedInPages(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		for i := range 4 {
+			s.provider(s.domain, fmt.Sprint("p", i), nil)
+		}
+		s.provider(s.other, "p0", nil)
+		list := func(f ProviderFilter, w Window) (names string, first any) {
+			f.Domain = s.domain
+			all, err := s.db.AuthProviders(t.Context(), f, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range all {
+				names += a.Name + " "
+			}
+			if len(all) > 0 {
+				first = all[0].ID
+			}
+			return names, first
+		}
+		_, second := list(ProviderFilter{}, Window{Limit: 1, Offset: 1})
+		for want, page := range map[string]struct {
+			f ProviderFilter
+			w Window
+		}{
+			"p0 p1 p2 p3 ": {ProviderFilter{}, Window{Limit: 9}},
+			"p2 p3 ":       {ProviderFilter{}, Window{Limit: 9, From: []any{second}}},
+			"p0 ":          {ProviderFilter{}, Window{Limit: 9, From: []any{second}, Backward: true}},
+			"p3 p2 ":       {ProviderFilter{}, Window{Limit: 2, Backward: true}},
+			"p1 ":          {ProviderFilter{Name: new("p1")}, Window{Limit: 9}},
+			"":             {ProviderFilter{Name: new("p4")}, Window{Limit: 9}},
+		} {
+			if got, _ := list(page.f, page.w); got != want {
+				t.Errorf("%+v: %q, want %q", page, got, want)
+			}
+		}
+		for name, want := range map[string]int64{"p1": 1, "p4": 0} {
+			n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain, Name: &name})
+			wantSame(t, want, n, err)
+		}
+	})
+}
+
+func TestADomainHasSoManyAuthProviders(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		fill := func(from, to int) error {
+			return s.try(func(tx *Tx) error {
+				for i := from; i < to; i++ {
+					if err := tx.CreateAuthProvider(&AuthProvider{Domain: s.domain, Type: "hmac_signature", Name: fmt.Sprint("p", i)}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := fill(0, MaxAuthProviders); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, fill(MaxAuthProviders, MaxAuthProviders+1), ErrFull)
+		n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain})
+		wantSame(t, int64(MaxAuthProviders), n, err)
+		s.provider(s.other, "p", nil)
+	})
+}
+
+func TestChangedAuthProviders(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		later := now.Add(time.Hour)
+		a, signer := s.provider(s.domain, "a", &someEndpoint), s.provider(s.domain, "signer", nil)
+		a.Name, a.Secret, a.Updated = "b", "other", &later
+		a.Endpoint = &TokenEndpoint{URL: "https://b.example/", ClientID: "d", GrantType: "client_credentials"}
+		update := func(a AuthProvider) error {
+			return s.try(func(tx *Tx) error {
+				tx.RenameAuthProvider(a, later)
+				return tx.UpdateTokenEndpoint(a, later)
+			})
+		}
+		if err := update(a); err != nil {
+			t.Fatal(err)
+		}
+		s.wantProvider(a)
+		taken, foreign := a, a
+		taken.Name, foreign.Domain = "signer", s.other
+		wantError(t, update(taken), ErrDuplicate)
+		wantError(t, update(foreign), ErrNotFound)
+		wantError(t, update(signer), ErrNotFound) // has no token endpoint
+		s.wantProvider(signer)
+		s.wantProvider(a)
+	})
+}
+
+func TestRotatedSecrets(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a, endpoint := s.provider(s.domain, "a", nil), s.provider(s.domain, "endpoint", &someEndpoint)
+		rotate := func(r Rotation, real time.Time) error {
+			return s.try(func(tx *Tx) error { return tx.RotateSecret(r, real, now) })
+		}
+		at := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
+		for i, step := range []struct {
+			secret       string
+			at           int // hours from now
+			from         *time.Time
+			kept, follow string
+		}{
+			{"1", 0, at(2), "secret of a", "1"},
+			{"2", 1, at(3), "secret of a", "2"}, // the first never came
+			{"3", 3, at(4), "2", "3"},           // the second has come
+			{"4", 5, nil, "4", ""},
+			{"5", 5, at(6), "4", "5"},
+			{"6", 5, nil, "6", ""},
+		} {
+			if err := rotate(Rotation{s.domain, a.ID, step.secret, step.from}, *at(step.at)); err != nil {
+				t.Fatal(err)
+			}
+			a.Secret, a.NextSecret, a.NextFrom, a.Updated = step.kept, step.follow, step.from, new(now)
+			got, err := s.db.AuthProvider(t.Context(), s.domain, a.ID)
+			if wantSame(t, a, got, err); t.Failed() {
+				t.Fatalf("step %d", i)
+			}
+		}
+		for _, r := range []Rotation{{s.other, a.ID, "x", nil}, {s.domain, endpoint.ID, "x", nil}, {s.domain, endpoint.ID, "x", at(1)}} {
+			wantError(t, rotate(r, now), ErrNotFound)
+		}
+		s.wantProvider(a)
+		s.wantProvider(endpoint)
+	})
+}
+
+func TestSecretsOfAnInstant(t *testing.T) {
+	a := AuthProvider{Secret: "present", NextSecret: "next", NextFrom: new(now)}
+	for offset, want := range map[time.Duration]string{-1: "present next", 0: "next ", 1: "next "} {
+		if present, next := a.Secrets(now.Add(offset)); present+" "+next != want {
+			t.Errorf("%d: %s %s, want %s", offset, present, next, want)
+		}
+	}
+}
+
+// TestSecretsOfAuthProvidersAreSealed looks at the bytes in the columns.
+func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.provider(s.domain, "a", &someEndpoint)
+		b := s.provider(s.domain, "b", nil)
+		s.write(func(tx *Tx) error {
+			return tx.RotateSecret(Rotation{s.domain, b.ID, "next secret", new(now)}, now, now)
+		})
+		stored, err := collect(t.Context(), &s.db.Reader, func(row scanner) (string, error) {
+			var secret, next, config []byte
+			err := row.Scan(&secret, &next, &config)
+			return fmt.Sprintf("%s %s %s", secret, next, config), err
+		}, `SELECT secret, next_secret, config FROM auth_provider`)
+		if err != nil || len(stored) != 2 {
+			t.Fatalf("%d rows, %v", len(stored), err)
+		}
+		for _, plain := range []string{"secret", "canary", "a.example", "client_id"} {
+			if strings.Contains(strings.Join(stored, " "), plain) {
+				t.Errorf("%q is in clear", plain)
+			}
+		}
+		// What was sealed opens in its place alone.
+		for _, statement := range []string{
+			`UPDATE auth_provider SET secret = (SELECT secret FROM auth_provider WHERE id = $2) WHERE id = $1`,
+			`UPDATE auth_provider SET config = (SELECT secret FROM auth_provider WHERE id = $1) WHERE id = $1 AND $2 <> 0`,
+		} {
+			if err := s.sql(statement, a.ID, b.ID); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.db.AuthProvider(t.Context(), s.domain, a.ID); err == nil || strings.Contains(err.Error(), "canary") {
+				t.Errorf("opened as %+v, %v", got, err)
+			}
+		}
+	})
+}
+
+func TestDeletedAuthProviders(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		used, free, foreign := s.provider(s.domain, "used", nil), s.provider(s.domain, "free", nil), s.provider(s.other, "free", nil)
+		w := Webhook{Domain: s.domain, Event: "USER_SYNCED", URL: "https://a.example/", Auth: used.ID, Created: now}
+		s.write(func(tx *Tx) error {
+			tx.UseAuthProvider(s.domain, used.ID)
+			return tx.CreateWebhook(&w)
+		})
+		remove := func(id int64) error {
+			return s.try(func(tx *Tx) error { tx.DeleteAuthProvider(s.domain, id, now); return nil })
+		}
+		all := func() error { return s.try(func(tx *Tx) error { tx.DeleteAuthProviders(s.domain, now); return nil }) }
+		use := func(id int64) error {
+			return s.try(func(tx *Tx) error { tx.UseAuthProvider(s.domain, id); return nil })
+		}
+		wantError(t, remove(used.ID), ErrConflict)
+		wantError(t, all(), ErrConflict)
+		wantError(t, remove(foreign.ID), ErrNotFound)
+		wantError(t, use(foreign.ID), ErrNotFound)
+		for _, a := range []AuthProvider{used, free, foreign} {
+			s.wantProvider(a)
+		}
+		if err := remove(free.ID); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, remove(free.ID), ErrNotFound)
+		wantError(t, use(free.ID), ErrNotFound)
+		s.provider(s.domain, "free", nil) // the name is free again
+		for provider, want := range map[int64]int{used.ID: 1, free.ID: 0, 0: 1} {
+			users, err := s.db.WebhooksWithProvider(t.Context(), s.domain, provider, 5)
+			if err != nil || len(users) != want {
+				t.Errorf("webhooks with provider %d: %v, %v", provider, users, err)
+			}
+		}
+		if err := s.sql(`UPDATE webhook SET deleted = 1`); err != nil {
+			t.Fatal(err)
+		}
+		if err := all(); err != nil {
+			t.Fatal(err)
+		}
+		n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain})
+		wantSame(t, int64(0), n, err)
+		s.wantProvider(foreign)
+	})
+}
+
+// TestAuthProvidersOutliveTheirMigration fills a database whose schema knows
+// providers that sign alone, and brings it up to date: what refers to a
+// provider still does, and its secret opens.
+func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
+	const before = 7
+	storetest.Each(t, func(t *testing.T, url string) {
+		ring := keys.Generate()
+		open := func() *DB {
+			db, err := Open(t.Context(), url, Options{Keys: ring})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			return db
+		}
+		old := open()
+		whole := old.migrations
+		old.migrations = whole[:before]
+		if err := old.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := site{t: t, db: old}
+		run := func(text string, args ...any) {
+			t.Helper()
+			if err := s.sql(text, args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := AuthProvider{ID: 41, Domain: 1, Type: "hmac_signature", Name: "signer", Secret: "kept", Created: now}
+		sealed, err := ring.Seal(a.secretPlace(), []byte(a.Secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(`INSERT INTO domain (id, name, kind, base_url, host, created) VALUES (1, 'first', 'sandbox', 'https://first.example/2.0', 'first.example', 0)`)
+		for id, deleted := range map[int64]*int64{41: nil, 40: new(int64(5))} {
+			run(`INSERT INTO auth_provider (id, domain_id, type, name, secret, created, deleted) VALUES ($1, 1, 'hmac_signature', 'signer', $2, $3, $4)`, id, sealed, micros(now), deleted)
+			run(`INSERT INTO webhook (id, domain_id, event, url, auth_id, created) VALUES ($1, 1, 'USER_SYNCED', 'https://a.example/', $1, 0)`, id)
+		}
+		old.Close()
+		s.db = open()
+		if err := s.db.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.wantProvider(a)
+		got, err := s.db.AuthProvider(t.Context(), 1, 40)
+		wantNotFound(t, got, err)
+		for _, id := range []int64{40, 41} {
+			if n := s.count(`SELECT count(*) FROM webhook JOIN auth_provider p ON p.id = auth_id WHERE webhook.id = $1 AND p.id = $1`, id); n != 1 {
+				t.Errorf("webhook %d has lost its provider", id)
+			}
+		}
+		wantError(t, s.sql(`UPDATE webhook SET auth_id = 42 WHERE id = 41`), ErrConstraint)
+		s.write(func(tx *Tx) error { return tx.RotateSecret(Rotation{1, 41, "new", nil}, now, now) })
+		a.Secret, a.Updated = "new", new(now)
+		s.wantProvider(a)
+		s.provider(1, "endpoint", &someEndpoint)
+		wantError(t, s.try(func(tx *Tx) error { tx.DeleteAuthProvider(1, 41, now); return nil }), ErrConflict)
+	})
+}
