@@ -1,0 +1,183 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/statement"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+const (
+	// maxInline is the largest body that is stored in one piece.
+	maxInline = 256 << 10
+	// maxTold is how many deliveries of a triggered event are told of.
+	maxTold = 1000
+)
+
+// Trigger is an event that nothing has caused, asked for by somebody who tries
+// out a receiver. Without a user or a connection it is about those of the
+// samples; without data its body is the sample.
+type Trigger struct {
+	Event      string
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID
+	// Data is a JSON object.
+	Data []byte
+}
+
+// Triggered is what became of it. The event of a temporary user is held, and
+// has no deliveries yet.
+type Triggered struct {
+	Event      webhook.Entry
+	SubjectID  int64
+	Held       bool
+	Deliveries []passerelle.DeliveryID
+}
+
+// Trigger emits an event into a sandbox domain as if it had happened: it is
+// delivered like any other, after what was triggered before about the same
+// subject. Events that the service emits in a sandbox by itself are refused,
+// with what to do instead; so is a user that is not there.
+func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t Trigger) (Triggered, error) {
+	entry, err := triggerable(t.Event)
+	if err != nil {
+		return Triggered{}, err
+	}
+	e := store.Event{Domain: d.ID, Name: entry.Event, Subject: string(entry.Subject), User: t.User, Created: a.now(d)}
+	if e.Held, err = a.temporary(ctx, d, t.User); err != nil {
+		return Triggered{}, err
+	}
+	user, connection := about(t)
+	e.SubjectID = connection
+	if entry.Subject == webhook.SubjectUser {
+		e.SubjectID = user
+	}
+	if e.Body = t.Data; e.Body == nil {
+		e.Body = webhook.SampleOf(entry.Event, user, connection)
+	}
+	if err := a.state(ctx, &e); err != nil {
+		return Triggered{}, err
+	}
+	if err := a.emitTriggered(ctx, &e); err != nil {
+		return Triggered{}, err
+	}
+	out := Triggered{Event: entry, SubjectID: e.SubjectID, Held: e.Held}
+	if out.Deliveries, err = a.DB.DeliveriesOf(ctx, e, maxTold); err != nil {
+		return out, fmt.Errorf("list the deliveries of %s: %w", e.Name, err)
+	}
+	return out, nil
+}
+
+// caused are the events that happen in a sandbox as well, and how.
+var caused = map[webhook.Event]string{
+	webhook.PaymentStateUpdated: "comes from payments alone; take one a step on with POST /sandbox/payments/{paymentId}/simulate",
+	webhook.UserCreated:         "comes from users alone; create one with POST /auth/init",
+	webhook.UserDeleted:         "comes from users alone; delete one with DELETE /users/{userId}",
+}
+
+func triggerable(name string) (webhook.Entry, error) {
+	entry, known := webhook.Lookup(name)
+	if how := caused[entry.Event]; known && how != "" {
+		return entry, passerelle.InvalidField("event", "%s %s", name, how)
+	}
+	if !known {
+		return entry, passerelle.InvalidField("event", "must be one of %s", strings.Join(triggerableNames(), ", "))
+	}
+	return entry, nil
+}
+
+func triggerableNames() []string {
+	var names []string
+	for _, entry := range webhook.Events() {
+		if caused[entry.Event] == "" {
+			names = append(names, string(entry.Event))
+		}
+	}
+	return names
+}
+
+// about is the user and the connection that a trigger is about.
+func about(t Trigger) (user, connection int64) {
+	user, connection = int64(t.User), int64(t.Connection)
+	if user == 0 {
+		user = webhook.SampleUser
+	}
+	if connection == 0 {
+		connection = webhook.SampleConnection
+	}
+	return user, connection
+}
+
+// temporary reports whether a user may still vanish; nobody is not.
+func (a *Aggregation) temporary(ctx context.Context, d passerelle.Domain, id passerelle.UserID) (bool, error) {
+	if id == 0 {
+		return false, nil
+	}
+	u, err := a.User(ctx, d, id)
+	if errors.Is(err, passerelle.NotFound) {
+		return false, noSuchUser()
+	}
+	return u.Permanent == nil, err
+}
+
+func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
+
+// stated are the events that can be sent as statements.
+var stated = []webhook.Event{webhook.AccountFound, webhook.ConnectionSynced, webhook.UserSynced}
+
+// state makes a statement of the body where the domain wants that.
+func (a *Aggregation) state(ctx context.Context, e *store.Event) error {
+	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
+	if err != nil || !values.On(settings.CFONB) || !slices.Contains(stated, e.Name) {
+		return err
+	}
+	e.MediaType = statement.MediaType
+	e.Body, e.Omitted, err = statement.Of(e.Body)
+	return err
+}
+
+// emitTriggered stores an event under a version of its own.
+func (a *Aggregation) emitTriggered(ctx context.Context, e *store.Event) (err error) {
+	if e.Version, err = a.DB.TriggeredVersion(ctx, e.Domain); err != nil {
+		return err
+	}
+	stored := *e
+	if len(e.Body) > maxInline {
+		if err := a.inParts(ctx, &stored); err != nil {
+			return err
+		}
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if e.User != 0 {
+			tx.HoldUser(e.Domain, e.User)
+		}
+		tx.AfterCommit(a.Wake)
+		return tx.Emit(stored)
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return noSuchUser()
+	}
+	if err != nil {
+		return fmt.Errorf("emit %s: %w", e.Name, err)
+	}
+	return nil
+}
+
+func (a *Aggregation) inParts(ctx context.Context, e *store.Event) error {
+	parts := a.DB.WriteBody(ctx, e.Domain)
+	if _, err := parts.Write(e.Body); err != nil {
+		return fmt.Errorf("store a large body: %w", err)
+	}
+	if err := parts.Close(); err != nil {
+		return fmt.Errorf("store a large body: %w", err)
+	}
+	e.Body, e.Parts = nil, parts
+	return nil
+}

@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"passerelle"
+)
+
+// triggeredFrom is above every version that changes of a subject come to, so
+// that events nobody caused take no version from those somebody will.
+const triggeredFrom = 1 << 40
+
+const triggered = "triggered"
+
+// TriggeredVersion is the version of an event that follows from no change, but
+// was asked for in a sandbox. For every subject of a domain a later call gives a
+// greater one, in whichever process; it is used up in a unit of its own.
+func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (version int64, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		tx.query(func(row scanner) error { return row.Scan(&version) }, `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, 0, 1)
+			ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1 RETURNING n`, int64(domain), triggered)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count the triggered events of domain %d: %w", domain, err)
+	}
+	return triggeredFrom + version, nil
+}
+
+// DeliveriesOf lists the deliveries of an event, by its name, subject and
+// version, at most limit.
+func (r *Reader) DeliveriesOf(ctx context.Context, e Event, limit int) ([]passerelle.DeliveryID, error) {
+	return collect(ctx, r, func(row scanner) (passerelle.DeliveryID, error) {
+		var id passerelle.DeliveryID
+		err := row.Scan(&id)
+		return id, err
+	}, `SELECT d.id FROM event e JOIN delivery d ON d.event_id = e.id
+		WHERE e.domain_id = $1 AND e.subject = $2 AND e.subject_id = $3 AND e.name = $4 AND e.version = $5 ORDER BY d.id LIMIT $6`,
+		int64(e.Domain), e.Subject, e.SubjectID, string(e.Name), e.Version, limit)
+}

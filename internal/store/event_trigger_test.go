@@ -1,0 +1,87 @@
+package store
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+	"passerelle/webhook"
+)
+
+// Whoever asks later gets a greater version, in two stores on one database as
+// two replicas are, and nobody the version of somebody else.
+func TestTriggeredVersionsGrow(t *testing.T) {
+	const goroutines, each = 6, 20
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		stores := []*DB{s.db, openOnly(t, url)}
+		taken := make([][]int64, goroutines)
+		var all sync.WaitGroup
+		for g := range goroutines {
+			all.Go(func() {
+				for i := range each {
+					taken[g] = append(taken[g], triggeredVersion(t, stores[(g+i)%len(stores)], s.domain))
+				}
+			})
+		}
+		all.Wait()
+		for _, own := range taken {
+			if !slices.IsSorted(own) {
+				t.Errorf("versions %v", own)
+			}
+		}
+		if versions := slices.Concat(taken...); slices.Min(versions) != triggeredFrom+1 || slices.Max(versions) != triggeredFrom+goroutines*each {
+			t.Errorf("from %d to %d", slices.Min(versions), slices.Max(versions))
+		}
+		if other := triggeredVersion(t, s.db, s.other); other != triggeredFrom+1 {
+			t.Errorf("another domain starts at %d", other)
+		}
+	})
+}
+
+func triggeredVersion(t *testing.T, db *DB, domain passerelle.DomainID) int64 {
+	t.Helper()
+	version, err := db.TriggeredVersion(t.Context(), domain)
+	if err != nil {
+		t.Error(err)
+	}
+	return version
+}
+
+func TestDeliveriesOfAnEvent(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		for range 3 {
+			w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+			s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+		}
+		emitted := func(version int64) Event {
+			e := Event{
+				Domain: s.domain, Name: webhook.AccountFound, Subject: "connection", SubjectID: 42, Version: version,
+				Body: []byte("{}"), Created: now,
+			}
+			s.write(func(tx *Tx) error { return tx.Emit(e) })
+			return e
+		}
+		first, second := emitted(1), emitted(2)
+		missing := first
+		missing.Version = 3
+		foreign := first
+		foreign.Domain = s.other
+		of := func(e Event, limit int) []passerelle.DeliveryID {
+			ids, err := s.db.DeliveriesOf(t.Context(), e, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ids
+		}
+		ids := append(of(first, 10), of(second, 10)...)
+		if len(ids) != 6 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != 6 {
+			t.Errorf("deliveries %v", ids)
+		}
+		if !slices.Equal(of(first, 2), ids[:2]) || of(missing, 10) != nil || of(foreign, 10) != nil {
+			t.Errorf("%v, %v, %v", of(first, 2), of(missing, 10), of(foreign, 10))
+		}
+	})
+}
