@@ -131,7 +131,10 @@ func dial(t *testing.T, address string) net.Conn {
 // domain.
 func opened(t *testing.T, c service.Config) *service.Service {
 	t.Helper()
-	c.Migrate, c.Timing, c.Log = true, sandbox.CI, slog.New(slog.NewTextHandler(t.Output(), nil))
+	c.Migrate, c.Timing = true, sandbox.CI
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	if c.Keys == nil {
 		c.Keys = keys.Generate()
 	}
