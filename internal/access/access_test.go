@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/keys"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -30,7 +31,7 @@ type desk struct {
 
 func open(t *testing.T) *desk {
 	t.Helper()
-	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{})
+	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {
 		t.Fatal(err)
 	}

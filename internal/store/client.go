@@ -41,7 +41,7 @@ type Look struct {
 }
 
 const clientColumns = `id, domain_id, name, secret_hash, redirect_uris, public_key, primary_color, secondary_color, description, description_banks,
-	description_providers, pro, config, (SELECT l.id FROM client_logo l WHERE l.client_id = client.id), created`
+	description_providers, pro, config, (SELECT l.id FROM client_logo l WHERE l.client_id = client.id) AS logo_id, created`
 
 func scanClient(row scanner) (Client, error) {
 	var (

@@ -104,6 +104,9 @@ func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 
 // KnownUsers are those of the ids that are users of the domain.
 func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids []passerelle.UserID) (map[passerelle.UserID]bool, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	list, args := idList(domain, ids)
 	found, err := collect(ctx, r, scanInt, `SELECT id FROM end_user WHERE domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
