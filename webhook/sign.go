@@ -22,6 +22,7 @@ const (
 	IDHeader       = Prefix + "-Webhook-Id"
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
+	OmittedHeader  = Prefix + "-Cfonb-Omitted"
 )
 
 // Signature is the pair of values that authenticates a request: the instant
