@@ -1,6 +1,28 @@
 package delivery
 
-import "passerelle/internal/store"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+const (
+	// MaxTestBody is how many bytes the payload of a test may have.
+	MaxTestBody = 256 << 10
+	// MaxDue is how far undelivered are counted.
+	MaxDue = 10_000
+
+	// operatorPatience is how long an operator waits for a sender to leave a
+	// webhook, and operatorTime how long for the request: both together are
+	// less than a client waits.
+	operatorPatience = 5 * time.Second
+	operatorTime     = 25 * time.Second
+)
 
 // Payload is what is sent for a delivery, as text. The body must not be erased.
 func Payload(d store.WebhookData) string {
@@ -8,4 +30,124 @@ func Payload(d store.WebhookData) string {
 		return string(withID(d.Body, d.ID))
 	}
 	return string(d.Body)
+}
+
+// Resend sends a delivery once more, now, whatever came of it before, and
+// returns when the request is on record. It is passerelle.Missing when the
+// webhook has no such delivery, and a Conflict when its body was erased, when
+// the webhook is deleted or disabled, or while somebody else sends to it.
+func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) error {
+	if err := inUse(w); err != nil {
+		return err
+	}
+	found, err := d.DB.OneDelivery(ctx, w, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return passerelle.Missing()
+	case err != nil:
+		return fmt.Errorf("load delivery %d: %w", id, err)
+	case found.Erased:
+		return passerelle.Conflicting("The body of delivery %d was erased; it cannot be sent any more.", id)
+	}
+	return d.sendOne(ctx, domain, w, found)
+}
+
+// Test sends a payload of the webhook's event that is only a test: the data, or
+// a sample when it is nil. It is sent once, as every other payload is, and kept
+// with the others; its id is returned. Conflicts are those of Resend.
+func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte) (id passerelle.DeliveryID, err error) {
+	if err := inUse(w); err != nil {
+		return 0, err
+	}
+	if len(data) > MaxTestBody {
+		return 0, passerelle.InvalidField("data", "has %d bytes; a test may have %d", len(data), MaxTestBody)
+	}
+	if data == nil {
+		data = webhook.Sample(w.Event)
+	}
+	err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateTest(w, data, d.now(domain), &id) })
+	if err != nil {
+		return 0, fmt.Errorf("store a test of webhook %d: %w", w.ID, err)
+	}
+	test, err := d.DB.OneDelivery(ctx, w, id)
+	if err != nil {
+		return 0, fmt.Errorf("load the test %d: %w", id, err)
+	}
+	return id, d.sendOne(ctx, domain, w, test)
+}
+
+// Recover makes due now what is undelivered of events since an instant, in the
+// domain's time, and says how much that is, counted up to MaxDue. A webhook that
+// failures have stopped goes on. Whoever calls it wakes the sender.
+func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time) (due int64, err error) {
+	if err := inUse(w); err != nil {
+		return 0, err
+	}
+	err = d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.RecoverWebhook(w, since, d.now(domain))
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("make due what is undelivered for webhook %d: %w", w.ID, err)
+	}
+	if due, err = d.DB.CountUndelivered(ctx, w, since, MaxDue); err != nil {
+		return 0, fmt.Errorf("count what is undelivered for webhook %d: %w", w.ID, err)
+	}
+	return due, nil
+}
+
+// inUse refuses a webhook to which nothing may be sent.
+func inUse(w store.Webhook) error {
+	switch {
+	case w.Deleted != nil:
+		return passerelle.Conflicting("The webhook is deleted; make it live again first.")
+	case w.Disabled != nil:
+		return passerelle.Conflicting("The webhook is disabled; enable it first.")
+	}
+	return nil
+}
+
+// sendOne makes one request under the lease of the webhook, and puts it on
+// record although the caller may have left.
+func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, one store.Delivery) (err error) {
+	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}, holder: fmt.Sprintf("%s/%d", d.Name, d.turns.Add(1))}
+	waiting, cancel := context.WithTimeout(ctx, operatorPatience)
+	defer cancel()
+	held, err := t.take(waiting, true)
+	if err != nil {
+		return err
+	}
+	if !held {
+		busy := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
+		busy.RetryAfter = 1
+		return busy
+	}
+	return errors.Join(t.once(ctx, one), t.release(ctx))
+}
+
+func (t *turn) once(ctx context.Context, one store.Delivery) error {
+	to, err := t.target(ctx)
+	if err != nil {
+		return err
+	}
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), operatorTime)
+	defer cancel()
+	attempt := t.exchange(sending, to, one)
+	recorded, cancel := recording(ctx)
+	defer cancel()
+	now := t.now(t.domain)
+	batch := store.Batch{
+		Holder: t.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
+	}
+	if one.User != 0 && attempt.Failure == "" {
+		batch.Told = []int64{one.EventID}
+	}
+	err = t.DB.Write(recorded, func(tx *store.Tx) error {
+		tx.CountAgain(to.webhook, one.ID)
+		return tx.RecordBatch(to.webhook, batch)
+	})
+	if err != nil {
+		return fmt.Errorf("record a request for delivery %d: %w", one.ID, err)
+	}
+	return nil
 }

@@ -121,8 +121,55 @@ func TestPlans(t *testing.T) {
 		"expired tokens":       {write(func(tx *Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
 		"domain by host":       {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
 		"history":              {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
-		"new deliveries":       {func() error { _, err := s.db.NewDeliveries(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
-		"undelivered":          {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
+		"webhooks": {func() error {
+			_, err := s.db.Webhooks(ctx, WebhookFilter{Domain: s.domain}, Window{Limit: limit, From: []any{1}})
+			return err
+		}, "webhook_in_use (domain_id=? AND id>?)"},
+		"all webhooks": {func() error {
+			_, err := s.db.Webhooks(ctx, WebhookFilter{Domain: s.domain, All: true}, Window{Limit: limit})
+			return err
+		}, "webhook_by_domain (domain_id=?)"},
+		"webhook data": {func() error {
+			_, err := s.db.WebhookData(ctx, WebhookDataFilter{Domain: s.domain, Webhook: 1, From: now}, Window{Limit: limit, From: from})
+			return err
+		}, "delivery_by_time (webhook_id=? AND created>? AND created<?)"},
+		"webhook data in a state": {func() error {
+			_, err := s.db.WebhookData(ctx, WebhookDataFilter{Domain: s.domain, Webhook: 1, State: WebhookPending}, Window{Limit: limit, From: from})
+			return err
+		}, "delivery_in_state (webhook_id=? AND <expr>=? AND created<?)"},
+		"webhook data counted": {func() error {
+			_, err := s.db.CountWebhookData(ctx, WebhookDataFilter{Domain: s.domain, Webhook: 1, State: WebhookDelivered})
+			return err
+		}, "delivery_in_state (webhook_id=? AND <expr>=?"},
+		"webhook logs": {func() error {
+			_, err := s.db.WebhookLogs(ctx, WebhookLogFilter{Domain: s.domain, Webhook: 1, From: now, User: 1}, Window{Limit: limit, From: from})
+			return err
+		}, "delivery_attempt_by_time (webhook_id=? AND at>? AND at<?)"},
+		"last attempts": {func() error {
+			_, err := s.db.LastAttempts(ctx, s.domain, []passerelle.DeliveryID{1, 2})
+			return err
+		}, "delivery_attempt_by_delivery (delivery_id=? AND id>?)"},
+		"undelivered since": {func() error {
+			_, err := s.db.CountUndelivered(ctx, Webhook{ID: 1, Domain: s.domain}, now, limit)
+			return err
+		}, "delivery_in_state (webhook_id=? AND <expr>=? AND created>?)"},
+		"recover": {write(func(tx *Tx) { tx.RecoverWebhook(Webhook{ID: 1, Domain: s.domain}, now, now) }), "delivery_in_state (webhook_id=? AND <expr>=? AND created>?)"},
+		"changes of settings": {func() error {
+			_, err := s.db.SettingChanges(ctx, SettingChanges{Domain: s.domain, From: now}, Window{Limit: limit, From: from})
+			return err
+		}, "setting_change_by_time (domain_id=? AND at>? AND at<?)"},
+		"old events": {func() error {
+			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Rounds: 1})
+		}, "delivery_over (domain_id=? AND created<?)"},
+		"old events without a delivery": {func() error {
+			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Rounds: 1})
+		}, "event_by_age (domain_id=? AND created>? AND created<?)"},
+		"old parts": {func() error { return s.db.PurgeParts(ctx, limit, 1) }, "event_part_by_age ((created,event_id)>(?,?) AND created<?)"},
+		"new deliveries": {func() error {
+			_, err := s.db.NewDeliveries(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit)
+			return err
+		}, "delivery_"},
+		"undelivered": {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine.plans = nil

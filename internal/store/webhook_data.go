@@ -92,9 +92,9 @@ func (f WebhookDataFilter) selection() selection {
 const dataPlace = `d.id AS id, d.event_id AS event_id, d.created AS created, d.not_before AS not_before, d.attempts AS attempts,
 	d.delivered AS delivered, d.dropped AS dropped, d.drop_reason AS drop_reason`
 
-var dataColumns = fmt.Sprintf(`p.id, e.name, e.subject_id, e.user_id, e.media_type,
+var dataColumns = fmt.Sprintf(`place.id, e.name, e.subject_id, e.user_id, e.media_type,
 	CASE WHEN e.erased IS NULL AND e.parted = 0 AND length(e.body) <= %d THEN e.body END,
-	p.created, p.not_before, p.attempts, p.delivered, p.dropped, p.drop_reason`, MaxShownBody)
+	place.created, place.not_before, place.attempts, place.delivered, place.dropped, place.drop_reason`, MaxShownBody)
 
 // WebhookData reads a window of deliveries, the newest event first.
 func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window) ([]WebhookData, error) {
@@ -103,8 +103,8 @@ func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window)
 	if w.Backward {
 		direction = "ASC"
 	}
-	return collect(ctx, r, scanWebhookData, fmt.Sprintf(`SELECT %s FROM (%s) AS p JOIN event e ON e.id = p.event_id ORDER BY p.created %s, p.id %s`,
-		dataColumns, page, direction, direction), args...)
+	return collect(ctx, r, scanWebhookData, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN event e ON e.id = place.event_id
+		ORDER BY place.created %s, place.id %s`, dataColumns, page, direction, direction), args...)
 }
 
 // CountWebhookData is the exact number of deliveries that a filter selects.
@@ -114,8 +114,8 @@ func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int
 
 // OneWebhookData loads a delivery of a webhook, or ErrNotFound.
 func (r *Reader) OneWebhookData(ctx context.Context, domain passerelle.DomainID, w passerelle.WebhookID, id passerelle.DeliveryID) (WebhookData, error) {
-	return one(ctx, r, scanWebhookData, `SELECT `+dataColumns+` FROM delivery p JOIN event e ON e.id = p.event_id
-		WHERE p.domain_id = $1 AND p.webhook_id = $2 AND p.id = $3`, int64(domain), int64(w), int64(id))
+	return one(ctx, r, scanWebhookData, `SELECT `+dataColumns+` FROM delivery place JOIN event e ON e.id = place.event_id
+		WHERE place.domain_id = $1 AND place.webhook_id = $2 AND place.id = $3`, int64(domain), int64(w), int64(id))
 }
 
 func scanWebhookData(row scanner) (WebhookData, error) {
@@ -178,8 +178,8 @@ func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) 
 	if w.Backward {
 		direction = "ASC"
 	}
-	return collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (%s) AS p JOIN delivery_attempt a ON a.id = p.id
-		JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id ORDER BY p.at %s, p.id %s`,
+	return collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN delivery_attempt a ON a.id = place.id
+		JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id ORDER BY place.at %s, place.id %s`,
 		logColumns, page, direction, direction), args...)
 }
 
@@ -199,11 +199,11 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 		return found, nil
 	}
 	list, args := idList(domain, deliveries)
-	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped,
+	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (SELECT d.id AS id,
 			(SELECT b.id FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.id DESC LIMIT 1 OFFSET %d) AS first
-			FROM delivery d WHERE d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS d
-		JOIN delivery_attempt a ON a.delivery_id = d.id AND a.id >= COALESCE(d.first, 0)
-		JOIN event e ON e.id = d.event_id ORDER BY a.delivery_id, a.id`, logColumns, shownAttempts-1, list), args...)
+			FROM delivery d WHERE d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
+		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.id >= COALESCE(place.first, 0)
+		JOIN delivery d ON d.id = place.id JOIN event e ON e.id = d.event_id ORDER BY a.delivery_id, a.id`, logColumns, shownAttempts-1, list), args...)
 	for _, one := range all {
 		found[one.Delivery] = append(found[one.Delivery], one)
 	}
@@ -228,4 +228,52 @@ func scanWebhookLog(row scanner) (WebhookLog, error) {
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
+}
+
+// OneDelivery loads a delivery of a webhook with what is needed to send it,
+// whatever its state, or ErrNotFound.
+func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
+	return one(ctx, r, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
+			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
+		FROM delivery d JOIN event e ON e.id = d.event_id WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id = $3`,
+		int64(w.Domain), int64(w.ID), int64(id))
+}
+
+// CountAgain counts a request for a delivery that is delivered already, which
+// RecordBatch leaves as it is.
+func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
+	tx.exec(`UPDATE delivery SET attempts = attempts + 1 WHERE domain_id = $1 AND webhook_id = $2 AND id = $3 AND delivered IS NOT NULL`,
+		int64(w.Domain), int64(w.ID), int64(id))
+}
+
+// The subject of test payloads, and why they are never tried again: they are
+// given up before they are sent.
+const (
+	testSubject = "test"
+	testReason  = "a test is sent once"
+)
+
+// CreateTest stores an event of a webhook that is only a test, and a delivery of
+// it that no sender will find. The id of the delivery is known once the unit is
+// written.
+func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.DeliveryID) error {
+	event, err := tx.newID("event")
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, media_type, body, created)
+		VALUES ($1, $2, $3, $4, $5, $1, $6, $7, $8, $9)`,
+		event, int64(w.Domain), string(w.Event), testSubject, int64(w.ID), optionalID(w.User), JSON, body, micros(now))
+	tx.query(func(row scanner) error { return row.Scan(id) }, `INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, dropped, drop_reason)
+		VALUES ($1, $2, $3, $4, $2, $3, $5, $5, $6) RETURNING id`, int64(w.Domain), int64(w.ID), event, testSubject, micros(now), testReason)
+	return nil
+}
+
+// RecoverWebhook makes the undelivered of a webhook due now, as far as it is due
+// by the flusher, which goes on at the first event since an instant.
+func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
+	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
+	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = `+s.bind(micros(now))+`, flush_after = due.id - 1
+		FROM (SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
+		WHERE webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
 }

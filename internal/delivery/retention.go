@@ -1,0 +1,36 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+const (
+	// healthKept is for how long requests to webhooks are counted by the hour.
+	healthKept = 30 * 24 * time.Hour
+	// A purge looks at a million rows of a domain at most.
+	purgeBatch  = 1000
+	purgeRounds = 1000
+)
+
+// Purge removes the events of a domain that are over and older than its setting
+// says, with all that is on record about them, and gives up what is undelivered
+// for deleted webhooks. What is undelivered for others is kept however old it is.
+func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
+	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
+	if err != nil {
+		return err
+	}
+	now := d.now(domain)
+	if err := d.DB.PurgeUndeliverable(ctx, domain.ID, now, purgeBatch, purgeRounds); err != nil {
+		return err
+	}
+	return d.DB.PurgeEvents(ctx, store.Retention{
+		Domain: domain.ID, Events: now.AddDate(0, 0, -int(values.Int(settings.RetentionDays))), Health: now.Add(-healthKept),
+		Batch: purgeBatch, Rounds: purgeRounds,
+	})
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"passerelle/webhook"
+)
+
+// receiver registers a webhook of the first domain.
+func (s site) receiver(event webhook.Event) Webhook {
+	s.t.Helper()
+	w := Webhook{Domain: s.domain, Event: event, URL: "https://client.example/", Created: now}
+	s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+	return w
+}
+
+// happen stores events of payments, one every minute from an instant on.
+func (s site) happen(first, count int, from time.Time) {
+	s.t.Helper()
+	s.write(func(tx *Tx) error {
+		for i := range count {
+			err := tx.Emit(Event{
+				Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(first + i), Version: 1,
+				Body: []byte(`{}`), Created: from.Add(time.Duration(i) * time.Minute),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// deliver puts requests on record for all that a webhook has not accepted up to
+// a delivery.
+func (s site) deliver(w Webhook, upTo int64, failure string) {
+	s.t.Helper()
+	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	b := Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
+	for _, d := range list {
+		if int64(d.ID) <= upTo {
+			b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: d.ID, At: now, Failure: failure})
+		}
+	}
+	s.write(func(tx *Tx) error { tx.LeaseWebhook(w, "test", time.Minute); return nil })
+	s.write(func(tx *Tx) error { return tx.RecordBatch(w, b) })
+	s.write(func(tx *Tx) error { tx.ReleaseWebhook(w, "test"); return nil })
+}
+
+func (s site) purge(events time.Time, batch, rounds int) {
+	s.t.Helper()
+	r := Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Rounds: rounds}
+	if err := s.db.PurgeEvents(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// left counts what is left of events.
+func (s site) left() string {
+	s.t.Helper()
+	count := func(table string) int64 { return s.count(`SELECT count(*) FROM ` + table) }
+	return fmt.Sprint(count("event"), " ", count("delivery"), " ", count("delivery_attempt"), " ", count("event_part"), " ", count("webhook_health"))
+}
+
+func (s site) wantLeft(want string) {
+	s.t.Helper()
+	if got := s.left(); got != want {
+		s.t.Errorf("left are %q events, deliveries, attempts, parts, hours, want %q", got, want)
+	}
+}
+
+func TestOldEventsGo(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		s.happen(1, 3, now.Add(-time.Hour)) // nobody is to get these
+		w, other := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.UserCreated)
+		s.happen(11, 10, now)
+		s.deliver(w, 7, "")
+		s.deliver(w, 8, "status 500")
+		s.wantLeft("13 10 8 0 1")
+		s.purge(now.Add(-2*time.Hour), 3, 100)
+		s.wantLeft("13 10 8 0 1")
+		s.purge(now.Add(5*time.Minute), 2, 1)
+		s.wantLeft("9 8 6 0 1") // one round of two: two unsent and two that are over
+		s.purge(now.Add(5*time.Minute), 2, 100)
+		s.wantLeft("5 5 0 0 1") // the first five minutes are gone, and what was tried then
+		s.purge(now.Add(24*time.Hour), 2, 100)
+		s.wantLeft("3 3 0 0 0") // what is undelivered stays, without its old attempts
+		s.deliver(w, 10, "")
+		s.purge(now.Add(24*time.Hour), 100, 100)
+		s.wantLeft("0 0 0 0 0")
+		if _, err := s.db.Webhook(t.Context(), s.domain, other.ID); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An event goes with the last of its deliveries, whoever has it.
+func TestEventsStayWhileSomebodyWaits(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)
+		s.happen(1, 4, now)
+		s.deliver(first, 1<<40, "")
+		s.purge(now.Add(time.Hour), 3, 100)
+		s.wantLeft("4 4 0 0 0")
+		s.deliver(second, 1<<40, "")
+		s.purge(now.Add(time.Hour), 3, 100)
+		s.wantLeft("0 0 0 0 0")
+	})
+}
+
+// Attempts are removed in bounded steps, and a delivery goes after them.
+func TestManyAttemptsOfOneDelivery(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		w := s.receiver(webhook.PaymentStateUpdated)
+		s.happen(1, 1, now)
+		for range 30 {
+			s.deliver(w, 1<<40, "status 500")
+		}
+		s.deliver(w, 1<<40, "")
+		s.write(func(tx *Tx) error { tx.exec(`UPDATE delivery_attempt SET at = at + 3600000000`); return nil })
+		s.purge(now.Add(time.Minute), 1, 1)
+		s.wantLeft("1 1 21 0 1")
+		s.purge(now.Add(time.Minute), 1, 100)
+		s.wantLeft("0 0 0 0 1")
+	})
+}
+
+// A body that never became an event goes after a day of real time, and one that
+// did is looked at once.
+func TestPartsWithoutEventsGo(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		write := func() *Body {
+			b := s.db.WriteBody(t.Context(), s.domain)
+			if _, err := b.Write([]byte(`{"a":"b"}`)); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		write()
+		kept := write()
+		s.write(func(tx *Tx) error {
+			return tx.Emit(Event{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, User: 1, Parts: kept, Created: now})
+		})
+		purge := func() {
+			t.Helper()
+			if err := s.db.PurgeParts(t.Context(), 1, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		purge()
+		s.wantLeft("1 0 0 2 0")
+		s.write(func(tx *Tx) error { tx.exec(`UPDATE event_part SET created = created - 86400000000`); return nil })
+		purge()
+		s.wantLeft("1 0 0 1 0")
+		write()
+		s.write(func(tx *Tx) error { tx.exec(`UPDATE event_part SET created = 0`); return nil })
+		purge() // that went before the place is not looked at again
+		s.purge(now.Add(time.Hour), 10, 10)
+		s.wantLeft("0 0 0 1 0")
+	})
+}
+
+// What stays is not looked at again: the statements of a second search read no
+// row of it.
+func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		w := s.receiver(webhook.PaymentStateUpdated)
+		s.happen(1, 50, now)
+		s.deliver(w, 1<<40, "status 500")
+		s.purge(now.Add(24*time.Hour), 7, 100)
+		s.wantLeft("50 50 0 0 0")
+		place, err := s.db.purgePlace(t.Context(), s.domain, unsentPlace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beyond := s.count(`SELECT count(*) FROM event WHERE (created, id) > ($1, $2)`, place[0], place[1])
+		over := s.count(`SELECT count(*) FROM delivery WHERE delivered IS NOT NULL OR dropped IS NOT NULL`)
+		if beyond != 0 || over != 0 {
+			t.Errorf("%d events and %d deliveries would be looked at again", beyond, over)
+		}
+		other := Retention{Domain: s.other, Events: now.Add(24 * time.Hour), Health: now, Batch: 10, Rounds: 10}
+		if err := s.db.PurgeEvents(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		s.wantLeft("50 50 0 0 0")
+	})
+}
