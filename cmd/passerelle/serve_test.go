@@ -168,6 +168,8 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "open the key file"},
 		"a base URL without the version": {"--base-url", "https://bank.example", misused, "base-url: must be like"},
 		"a proxy that is not a network":  {"--trusted-proxies", "proxy", misused, `--trusted-proxies: "proxy" is not a network`},
+		"a mail server and no sender":    {"--smtp-url", "smtp://mail.example", misused, "--mail-from: must be the e-mail address"},
+		"a sender and no mail server":    {"--mail-from", "ops@bank.example", misused, "--smtp-url: must be like"},
 		"half of a certificate":          {"--tls-cert", "cert.pem", failed, "load --tls-cert and --tls-key"},
 		"an outdated schema":             {"--no-migrate", "true", failed, "not up to date"},
 		"a flag without sense":           {"--shutdown-timeout", "soon", misused, "--shutdown-timeout: expected duration"},
