@@ -31,6 +31,12 @@ POST   /payments/{paymentId}/terms       200 403 403 200 403 | 403 403 200 403 |
 POST   /payments/{paymentId}/scopedtoken 200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 GET    /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+GET    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+POST   /webhooks/auth/{authId}/rotate    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -76,6 +82,9 @@ var rightBody = map[string]string{
 	"POST /payments/{paymentId}/terms":            `{"id_terms":1}`,
 	"POST /sandbox/payments/{paymentId}/simulate": `{"state":"expired"}`,
 	"POST /webhooks/auth":                         `{"type":"hmac_signature","name":"%d"}`,
+	"POST /webhooks/auth/{authId}":                `{"name":"%d"}`,
+	"PUT /webhooks/auth/{authId}":                 `{"name":"%d"}`,
+	"POST /webhooks/auth/{authId}/rotate":         `{"overlap":"1h"}`,
 	"POST /webhooks":                              `{"event":"USER_SYNCED","url":"https://client.example/"}`,
 	"POST /webhooks/{webhookId}":                  `{"event":"ACCOUNT_FOUND"}`,
 	"PUT /webhooks/{webhookId}":                   `{"event":"ACCOUNT_FOUND"}`,
@@ -164,7 +173,7 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
 	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{connectorId}", testConnector, "{sourceId}", "401").Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401").Replace(path)
 	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
 		path += "?for={payment}"
 	}
@@ -204,6 +213,10 @@ func TestOutOfReachIsLikeNotThere(t *testing.T) {
 		}
 		none := ask{method: "DELETE", path: "/webhooks/" + noID, token: "config"}
 		unlike(ask{method: "DELETE", path: "/webhooks/{other:webhook}", token: "config"}, none)
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+			none := ask{method: method, path: "/webhooks/auth/" + noID, token: "config"}
+			unlike(ask{method: method, path: "/webhooks/auth/{other:provider}", token: "config"}, none)
+		}
 	})
 }
 

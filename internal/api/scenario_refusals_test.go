@@ -297,6 +297,8 @@ func TestWebhooksRefused(t *testing.T) {
 		refuse(t, s, "POST /webhooks", `{"event":"USER_SYNCED","url":"https://client.example/"}`, append(edits, services...))
 		refuse(t, s, "PUT /webhooks/{webhookId}", `{}`, edits)
 		refuse(t, s, "POST /webhooks/auth", `{"type":"hmac_signature","name":"n"}`, append(names, one("type", "HMAC_SIGNATURE", "")...))
+		refuse(t, s, "POST /webhooks/auth", oauthDraft, endpointEdits(t))
+		refuse(t, s, "PUT /webhooks/auth/{authId}", `{}`, append(endpointEdits(t), names...))
 	})
 }
 
@@ -373,7 +375,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 		}
 		for _, path := range []string{
 			"/", "", "//payments", "/payments//", "/payments//" + id, "/./payments", "/payments/../payments", "/payments/%2e%2e/payments", "/payments/" + id + "/", "/Payments", "/payments/" + id + "/scopedToken",
-			"/payments%2F" + id, "/webhooks/auth/1", "/sandbox", "/sandbox/receiver/x", "/openapi.yaml", "/payments;x=1", "/..", "/%2e", "/a/b/c/d/e/f/g/h/i/j/k/l/m", "/" + strings.Repeat("x", 5000),
+			"/payments%2F" + id, "/webhooks/auth/1/2", "/sandbox", "/sandbox/receiver/x", "/openapi.yaml", "/payments;x=1", "/..", "/%2e", "/a/b/c/d/e/f/g/h/i/j/k/l/m", "/" + strings.Repeat("x", 5000),
 		} {
 			if path != "/payments/"+id+"/" {
 				s.nothing(t, ask{method: "GET", path: "/2.0" + path, token: "admin"})

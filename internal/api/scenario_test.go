@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|client|secret|provider|created|decoupled|pending|cancelling|done|bulk)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -86,6 +86,9 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 	a := ask{tenant: tenant, method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"https://client.example/hook"}`}
 	if what == "provider" {
 		a.path, a.body = "/webhooks/auth", `{"type":"hmac_signature","name":"p`+mint("")[40:]+`"}`
+	}
+	if what == "oauth" {
+		a.path, a.body = "/webhooks/auth", strings.Replace(oauthDraft, `"o"`, `"o`+mint("")[40:]+`"`, 1)
 	}
 	var out struct{ ID int64 }
 	s.do(t, a).decode(t, &out)
@@ -286,7 +289,7 @@ func TestWebhookScenarios(t *testing.T) {
 		{name: "create provider", status: 200, rows: aProvider, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature","name":"first"}`)},
 		{name: "create provider of the same name", status: 409, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature","name":"first"}`)},
 		{name: "create provider of that name elsewhere", status: 200, rows: aProvider, ask: ask{tenant: "other", method: "POST", path: "/webhooks/auth", token: "config", body: `{"type":"hmac_signature","name":"first"}`}},
-		{name: "create provider of an unknown type", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"oauth","name":"x"}`)},
+		{name: "create provider of an unknown type", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"token","name":"x"}`)},
 		{name: "create provider without name", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature"}`)},
 		{name: "create provider with an empty name", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature","name":""}`)},
 		{name: "create provider without type", status: 400, ask: config("POST", "/webhooks/auth", `{"name":"x"}`)},

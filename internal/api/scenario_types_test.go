@@ -146,6 +146,8 @@ func complete(t *testing.T, call string) any {
 		"POST /sandbox/payments/{paymentId}/simulate":                  `{"state":"expired"}`,
 		"POST /payments/{paymentId}/scopedtoken":                       `{"scope":"payments:validate"}`,
 		"POST /webhooks/auth":                                          `{"type":"hmac_signature","name":"n"}`,
+		"POST /webhooks/auth/{authId}":                                 `{}`,
+		"POST /webhooks/auth/{authId}/rotate":                          `{}`,
 		"POST /webhooks":                                               `{"event":"USER_SYNCED","url":"https://client.example/"}`,
 		"POST /webhooks/{webhookId}":                                   `{}`,
 		"POST /sandbox/clock":                                          `{}`,
@@ -285,11 +287,11 @@ type refuser struct {
 
 func (s *stage) refuser(t *testing.T) *refuser {
 	t.Helper()
-	payment, webhook := s.thing(t, "home", "payment"), s.thing(t, "home", "webhook")
+	payment, webhook, provider := s.thing(t, "home", "payment"), s.thing(t, "home", "webhook"), s.thing(t, "home", "oauth")
 	r := &refuser{stage: s, credential: map[string]string{
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
 	}}
-	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook}
+	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider}
 	r.before = s.record()
 	r.digest = s.eyes.Digest()
 	return r

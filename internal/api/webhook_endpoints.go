@@ -11,50 +11,6 @@ import (
 	"passerelle/webhook"
 )
 
-type providerInput struct {
-	Type string `body:"type,required" enum:"hmac_signature"`
-	Name string `body:"name,required" doc:"unique in the domain"`
-}
-
-type providerOutput struct {
-	ID     int64           `json:"id"`
-	Type   string          `json:"type"`
-	Name   string          `json:"name"`
-	Config *providerConfig `json:"config,omitempty"`
-}
-
-type providerConfig struct {
-	SecretKey string `json:"secret_key" doc:"shown in this answer alone"`
-}
-
-func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in providerInput) (providerOutput, error) {
-	provider, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name)
-	if err != nil {
-		return providerOutput{}, err
-	}
-	out := shownProvider(provider)
-	out.Config = &providerConfig{SecretKey: provider.Secret}
-	return out, nil
-}
-
-func shownProvider(p store.AuthProvider) providerOutput {
-	return providerOutput{ID: p.ID, Type: p.Type, Name: p.Name}
-}
-
-type listProvidersOutput struct {
-	Providers []providerOutput `json:"authproviders"`
-	Total     int              `json:"total"`
-}
-
-func (s *Service) listProviders(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listProvidersOutput, error) {
-	providers, err := s.DB.AuthProviders(ctx, c.Domain.ID)
-	out := listProvidersOutput{Providers: make([]providerOutput, len(providers)), Total: len(providers)}
-	for i, p := range providers {
-		out.Providers[i] = shownProvider(p)
-	}
-	return out, err
-}
-
 type webhookInput struct {
 	IDAuth *protocol.Reference `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
 	URL    *string             `body:"url" doc:"absolute http(s) URL; https only in live domains"`
