@@ -14,7 +14,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/webhook"
 )
 
 // names is a DNS server. For each name it has the answers to one question after
@@ -193,4 +196,38 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 	if reached.Load() != 2 || entered.Load() != 0 {
 		t.Errorf("%d requests went outside, %d inside", reached.Load(), entered.Load())
 	}
+}
+
+// In a live domain neither a receiver nor a token endpoint can be one of them.
+func TestLiveDomainsSendNothingInside(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.domain = r.newDomain("live", passerelle.Live)
+		r.Client = delivery.NewClient(delivery.Outbound{})
+		want := map[passerelle.WebhookID]string{}
+		register := func(url, auth, failure string) {
+			w, err := r.Register(t.Context(), r.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: url, Auth: auth})
+			must(t, err)
+			want[w.ID] = failure
+		}
+		for _, hosts := range []map[string][]string{inside, metadata} {
+			for _, list := range hosts {
+				register("https://"+list[0]+":8443/hook", "", "address refused")
+				url, word, grant := "https://"+list[0]+"/token", "w", delivery.ClientCredentials
+				provider, err := r.RegisterOAuth(t.Context(), r.domain, fmt.Sprint("p", len(want)), delivery.EndpointChange{
+					URL: &url, ClientID: &word, ClientSecret: &word, GrantType: &grant,
+				})
+				must(t, err)
+				register("https://192.0.2.1/hook", fmt.Sprint(provider.ID), "token endpoint: address refused")
+			}
+		}
+		r.emit(1, 1)
+		r.run(0, len(want))
+		for id, failure := range want {
+			got, err := r.DB.Outage(t.Context(), store.Webhook{ID: id, Domain: r.domain.ID})
+			must(t, err)
+			if got.Failure != failure {
+				t.Errorf("webhook %d failed with %q, want %q", id, got.Failure, failure)
+			}
+		}
+	})
 }
