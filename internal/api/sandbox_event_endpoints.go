@@ -1,0 +1,41 @@
+package api
+
+import (
+	"context"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/protocol"
+	"passerelle/webhook"
+)
+
+// maxTrigger is how many bytes a call that triggers an event may have: as much
+// as a first synchronisation brings.
+const maxTrigger = 4 << 20
+
+type triggerInput struct {
+	Event      string                  `body:"event,required" doc:"name of an event; not one of payments, nor USER_CREATED and USER_DELETED, which happen in a sandbox as well" example:"CONNECTION_SYNCED"`
+	User       passerelle.UserID       `body:"id_user" min:"1" doc:"the user it belongs to; nobody when it is left out"`
+	Connection passerelle.ConnectionID `body:"id_connection" min:"1" doc:"the connection it is about; any number will do"`
+	Data       protocol.Object         `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
+}
+
+type triggeredOutput struct {
+	Event      webhook.Event           `json:"event"`
+	Subject    webhook.Subject         `json:"subject" doc:"what kind of thing it is put in order by"`
+	IDSubject  int64                   `json:"id_subject"`
+	Held       bool                    `json:"held" doc:"whether it waits for its user to become permanent"`
+	Deliveries []passerelle.DeliveryID `json:"deliveries" doc:"id_webhook_data for each webhook that it is sent to"`
+}
+
+func (s *Service) triggerEvent(ctx context.Context, c *protocol.Caller, in triggerInput) (triggeredOutput, error) {
+	if err := sandbox(c); err != nil {
+		return triggeredOutput{}, err
+	}
+	t, err := s.Aggregation.Trigger(ctx, c.Domain, aggregation.Trigger{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})
+	out := triggeredOutput{
+		Event: t.Event.Event, Subject: t.Event.Subject, IDSubject: t.SubjectID, Held: t.Held,
+		Deliveries: append([]passerelle.DeliveryID{}, t.Deliveries...),
+	}
+	return out, err
+}

@@ -1,0 +1,58 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// mostMiB is how many MiB the body of a call may have.
+func mostMiB(call string) int {
+	if call == "POST /sandbox/events" {
+		return 4
+	}
+	return 1
+}
+
+// Any event can be had in a sandbox, with a body of its own or a sample; those
+// that happen there cannot.
+func TestTriggerScenarios(t *testing.T) {
+	trigger := func(body string) ask {
+		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}
+	}
+	// The versions of triggered events are above all others.
+	triggered := func(name string, n int64) []string { return []string{fmt.Sprint(name, " ", 1<<40+n)} }
+	anEvent := map[string]int64{"event": 1}
+	play(t, "triggers", []scenario{
+		{name: "a sample", status: 200, rows: anEvent, ask: trigger(`{"event":"CONNECTION_SYNCED"}`), events: triggered("CONNECTION_SYNCED connection", 1)},
+		{name: "data about a connection", status: 200, rows: anEvent, ask: trigger(`{"event":"ACCOUNT_SYNCED","id_connection":7,"data":{"id":1,"balance":12.30}}`), events: triggered("ACCOUNT_SYNCED connection", 2)},
+		{name: "no data in it", status: 200, rows: anEvent, ask: trigger(`{"event":"USER_SYNCED","data":{}}`), events: triggered("USER_SYNCED user", 3)},
+		{name: "in a form", status: 200, rows: anEvent, ask: ask{method: "POST", path: "/sandbox/events", token: "config", contentType: "application/x-www-form-urlencoded", body: "event=ACCOUNT_FOUND&id_connection=8"}, events: triggered("ACCOUNT_FOUND connection", 4)},
+		{name: "payments", status: 400, ask: trigger(`{"event":"PAYMENT_STATE_UPDATED"}`)},
+		{name: "users created", status: 400, ask: trigger(`{"event":"USER_CREATED"}`)},
+		{name: "users deleted", status: 400, ask: trigger(`{"event":"USER_DELETED"}`)},
+		{name: "an event that does not exist", status: 400, ask: trigger(`{"event":"TRANSACTIONS_CLUSTERED"}`)},
+		{name: "no event", status: 400, ask: trigger(`{"data":{}}`)},
+		{name: "a user that does not exist", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","id_user":987654321}`)},
+		{name: "a connection without a number", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","id_connection":0}`)},
+		{name: "data that is no object", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","data":[]}`)},
+		{name: "in a live domain", status: 404, ask: ask{tenant: "live", method: "POST", path: "/sandbox/events", token: "config", body: `{"event":"ACCOUNT_FOUND"}`}},
+	})
+}
+
+// Every webhook that wants the event gets it under an id of its own.
+func TestTriggeredEventsAreDelivered(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for range 2 {
+			s.do(t, ask{method: "POST", path: "/webhooks", token: "config", body: `{"event":"ACCOUNT_ENABLED","url":"https://client.example/hook"}`}).says(t, 200, "", "")
+		}
+		var out struct {
+			Event      string
+			Subject    string
+			Deliveries []int64
+		}
+		s.do(t, ask{method: "POST", path: "/sandbox/events", token: "config", body: `{"event":"ACCOUNT_ENABLED"}`}).decode(t, &out)
+		if out.Event != "ACCOUNT_ENABLED" || out.Subject != "connection" || len(out.Deliveries) != 2 || out.Deliveries[0] == out.Deliveries[1] {
+			t.Errorf("%+v", out)
+		}
+	})
+}
