@@ -190,6 +190,9 @@ type Payment struct {
 	// TermsVersion is the version of the terms that the payer accepted, empty
 	// when none were.
 	TermsVersion string
+	// Returned is when the payer was first sent back to the client with news of
+	// the payment, as far as that was recorded.
+	Returned *time.Time
 	// Notes wait to be stored; see TakeNotes.
 	Notes []Note
 }

@@ -100,6 +100,9 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		tx.Executed(wish.Execution, int64(p.ID))
 		return nil
 	})
+	if errors.Is(err, store.ErrConstraint) {
+		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted since
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store a payment: %w", err)
 	}
@@ -112,7 +115,7 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	if err := i.CheckRedirect(ctx, d, p.Client, "client_redirect_uri", p.ClientRedirectURI); err != nil {
 		return err
 	}
-	if err := checkUsers(p); err != nil {
+	if err := i.checkUsers(ctx, p); err != nil {
 		return err
 	}
 	if p.Connector == "" {
@@ -175,20 +178,34 @@ func site(address string) string {
 	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
-// checkUsers refuses identities of users: no domain has users yet, so none of
-// them can exist.
-func checkUsers(p *payment.Payment) error {
+// checkUsers refuses identities of users that the domain does not have.
+func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	type named struct {
-		path     string
-		identity *passerelle.Identity
+		path string
+		user passerelle.UserID
 	}
-	all := []named{{"payer_identity", p.PayerIdentity}, {"operator_identity", p.OperatorIdentity}}
+	var all []named
+	add := func(path string, identity *passerelle.Identity) {
+		if identity != nil && identity.IDUser != 0 {
+			all = append(all, named{path + ".id_user", identity.IDUser})
+		}
+	}
+	add("payer_identity", p.PayerIdentity)
+	add("operator_identity", p.OperatorIdentity)
 	for n, in := range p.Instructions {
-		all = append(all, named{fmt.Sprintf("instructions[%d].beneficiary_identity", n), in.BeneficiaryIdentity})
+		add(fmt.Sprintf("instructions[%d].beneficiary_identity", n), in.BeneficiaryIdentity)
+	}
+	ids := make([]passerelle.UserID, len(all))
+	for n, one := range all {
+		ids[n] = one.user
+	}
+	known, err := i.DB.KnownUsers(ctx, p.Domain, ids)
+	if err != nil {
+		return fmt.Errorf("look for the users of a payment: %w", err)
 	}
 	for _, one := range all {
-		if one.identity != nil && one.identity.IDUser != 0 {
-			return passerelle.InvalidField(one.path+".id_user", "no such user in this domain")
+		if !known[one.user] {
+			return passerelle.InvalidField(one.path, "no such user in this domain")
 		}
 	}
 	return nil
@@ -266,7 +283,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 		}
 		also(tx)
 		for _, step := range steps {
-			if err := tx.Emit(i.event(step, values.Location())); err != nil {
+			if err := tx.Emit(i.event(d, values, step)); err != nil {
 				return err
 			}
 		}
@@ -282,14 +299,17 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 
 // event is what receivers are told of one transition: the payment as it stood
 // right after, without anything sensitive.
-func (i *Initiation) event(step payment.Step, zone *time.Location) store.Event {
+func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.Event {
 	p := &step.Payment
 	return store.Event{
-		Domain: p.Domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID),
-		Version: step.Transition.Seq, Created: step.Transition.At,
-		Body: wire.Encode(wire.NewPayment(p, wire.View{Location: zone, ConnectorID: i.ConnectorID})),
+		Domain: p.Domain, Name: webhook.PaymentStateUpdated, Subject: subject, SubjectID: int64(p.ID),
+		Version: step.Transition.Seq, Created: step.Transition.At, NotBefore: heldUntil(d, values, step),
+		Body: wire.Encode(wire.NewPayment(p, wire.View{Location: values.Location(), ConnectorID: i.ConnectorID})),
 	}
 }
+
+// subject is what the events of payments are about.
+const subject = "payment"
 
 // ConnectorID is the deprecated numeric name of a connector.
 func (i *Initiation) ConnectorID(uuid string) (int64, bool) {

@@ -52,6 +52,8 @@ type Options struct {
 	// Now is real time; nil means the machine's clock.
 	Now    func() time.Time
 	Timing sandbox.Timing
+	// Created is when the domain came to be; zero means now.
+	Created time.Time
 }
 
 // Each runs a subtest on each kind of database, with a service of its own.
@@ -72,7 +74,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	ctx := context.Background()
 	s.open(ctx)
-	s.populate(ctx)
+	s.populate(ctx, o.Created)
 	s.Service.Start()
 	t.Cleanup(s.stop)
 	return s
@@ -109,8 +111,12 @@ func (s *Instance) stop() {
 	}
 }
 
-func (s *Instance) populate(ctx context.Context) {
+func (s *Instance) populate(ctx context.Context, created time.Time) {
 	s.t.Helper()
+	if !created.IsZero() {
+		_, err := service.EnsureDomain(ctx, s.DB, passerelle.Domain{Name: "test", Kind: passerelle.Sandbox, BaseURL: s.Base, Created: created})
+		s.must(err)
+	}
 	domain, err := s.FirstDomain(ctx, "test", passerelle.Sandbox, s.Base)
 	s.must(err)
 	client, secret, err := s.Access.Register(ctx, domain.ID, "test application", nil)

@@ -134,6 +134,15 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
+// PayerReturned stores that the payer of a payment was sent back to the client,
+// over the version it was loaded at. If somebody else changed it meanwhile, or
+// its payer has returned before, Write fails with ErrConflict.
+func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
+	tx.execOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
+		micros(now), int64(p.Domain), int64(p.ID), p.Version)
+	p.Version, p.Returned = p.Version+1, &now
+}
+
 func encodeFields(fields []payment.Field) (*string, error) {
 	if len(fields) == 0 {
 		return nil, nil

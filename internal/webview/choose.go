@@ -61,7 +61,7 @@ func (w *Webview) choose(v *visit, s *visitor, d draft) error {
 	body := chooseBody{
 		frame: f, summary: newSummary(v, s.payment), draft: d, Title: v.words.Say("choose.title"), InForce: terms,
 		Action: v.address(s.payment.ID), Banks: all, Search: len(all) >= manyBanks,
-		Leave: s.giveUp(), Cancel: w.cancelAddress(v, s.payment),
+		Leave: v.awayAddress(s.payment), Cancel: w.cancelAddress(v, s.payment),
 	}
 	body.narrow(chosen)
 	return w.sendChoice(v, s, body)

@@ -23,6 +23,8 @@ const (
 	stepAgain = "again"
 	// stepCancel: the payer wants to cancel, and is asked whether that is so.
 	stepCancel = "cancel"
+	// stepLeave: the payer goes back to the client without an outcome.
+	stepLeave = "leave"
 )
 
 // actions says where a payment that waits for its payer is shown. Confirmation
@@ -40,6 +42,9 @@ func (w *Webview) show(v *visit, s *visitor) error {
 	p := s.payment
 	if p.State.Final() {
 		return w.goBack(v, s)
+	}
+	if v.reading() && v.step() == stepLeave {
+		return w.goAway(v, s)
 	}
 	last, err := w.lastAttempt(v, p.ID)
 	if err != nil {
@@ -59,10 +64,24 @@ func (w *Webview) show(v *visit, s *visitor) error {
 	return w.goBack(v, s)
 }
 
+// goBack sends the payer to the client with what became of the payment.
 func (w *Webview) goBack(v *visit, s *visitor) error {
+	s.payment = w.Initiation.Returned(v.context(), v.domain, s.payment)
 	web.Redirect(v.writer, s.leave())
 	return nil
 }
+
+// goAway sends a payer to the client who cannot pay here, or does not want to
+// wait.
+func (w *Webview) goAway(v *visit, s *visitor) error {
+	s.payment = w.Initiation.Returned(v.context(), v.domain, s.payment)
+	web.Redirect(v.writer, s.giveUp())
+	return nil
+}
+
+// awayAddress leads to where the payer gives up. It is a page of ours, which
+// sees the payer go.
+func (v *visit) awayAddress(p *payment.Payment) string { return v.address(p.ID) + "&step=" + stepLeave }
 
 // lastAttempt is what a bank was last told about a payment, if anything.
 func (w *Webview) lastAttempt(v *visit, id passerelle.PaymentID) (store.Attempt, error) {
@@ -134,7 +153,7 @@ func (w *Webview) wait(v *visit, s *visitor, since time.Time) error {
 	}
 	waited := v.domain.Clock.Now(w.Now()).Sub(since)
 	if waited > longWait {
-		body.Leave = s.giveUp()
+		body.Leave = v.awayAddress(s.payment)
 	}
 	page := w.page(v, s, "wait", body.Title, body, "")
 	page.Refresh = min(max(waited/4, shortestLook), longestLook)
@@ -184,7 +203,7 @@ func (w *Webview) approve(v *visit, s *visitor) error {
 	}
 	waited := v.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
 	if waited > longWait {
-		body.Leave = s.giveUp()
+		body.Leave = v.awayAddress(s.payment)
 	}
 	if v.step() == stepAgain {
 		body.Notice = "notice.unseen"

@@ -215,6 +215,7 @@ func (w *Webview) callback(v *visit) error {
 	}
 	next := p.WebviewURL
 	if initiation.FromCancellation(state) && p.CancelRedirectURI != "" {
+		p = w.Initiation.Returned(v.context(), v.domain, p)
 		next = outcome(p, p.CancelState).at(p.CancelRedirectURI)
 	}
 	web.Redirect(v.writer, next)

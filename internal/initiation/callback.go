@@ -1,0 +1,95 @@
+package initiation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// systematicSince is the creation from which on domains tell receivers of every
+// change of state. Older ones keep to themselves what the payer brings to the
+// client's callback, unless a setting says otherwise.
+var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
+
+// systematic reports whether receivers are told of every change of state.
+func systematic(d passerelle.Domain, values settings.Values) bool {
+	if values.Text(settings.Systematic) == "" {
+		return !d.Created.Before(systematicSince)
+	}
+	return values.On(settings.Systematic)
+}
+
+// heldUntil is until when the news of a payment's step wait for the payer to
+// bring them, zero when they do not.
+func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) time.Time {
+	grace := time.Duration(values.Int(settings.CallbackGrace)) * time.Minute
+	if step.Payment.Returned != nil || grace == 0 || systematic(d, values) {
+		return time.Time{}
+	}
+	return step.Transition.At.Add(grace)
+}
+
+// Returned is to be called when the payer is about to be sent to the client's
+// callback with the state of the payment, and returns the payment whose state
+// that has to be. Where receivers are not told of every change, those that are
+// still to be told of this state, or of one before it, are not told any more.
+//
+// A payment that changes all the time, or a database that fails, does not keep
+// the payer from returning; receivers are then told what they know already.
+func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
+	p, err := i.recordReturn(ctx, d, p)
+	if err != nil {
+		i.Log.WarnContext(ctx, "the return of a payer could not be recorded", "payment", p.ID, "error", err)
+	}
+	return p
+}
+
+// mostReturns bounds how often the return is recorded anew because the payment
+// changed meanwhile.
+const mostReturns = 5
+
+// recordReturn records the first return over the version of the payment that is
+// told: whoever changes the payment at the same time either is part of what is
+// told, or changes a payment whose payer has returned.
+func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) (*payment.Payment, error) {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil || systematic(d, values) {
+		return p, err
+	}
+	for range mostReturns {
+		if p.Returned != nil {
+			return p, nil
+		}
+		back := *p
+		err = i.dropNews(ctx, &back, i.now(d))
+		if err == nil {
+			return &back, nil
+		}
+		fresh, failure := i.load(ctx, d, p.ID)
+		if failure != nil || !errors.Is(err, store.ErrConflict) {
+			return p, errors.Join(err, failure)
+		}
+		p = fresh
+	}
+	return p, err
+}
+
+// dropNews stores the return of the payer, and with it that receivers need not
+// be told of where the payment stands.
+func (i *Initiation) dropNews(ctx context.Context, p *payment.Payment, now time.Time) error {
+	err := i.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.PayerReturned(p, now)
+		tx.DropHeldBack(p.Domain, subject, int64(p.ID), p.Seq, now, "the payer brought the news to the callback")
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store the return of a payer: %w", err)
+	}
+	return nil
+}

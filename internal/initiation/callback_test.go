@@ -1,0 +1,100 @@
+package initiation_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/initiation"
+	"passerelle/payment"
+)
+
+// older is the domain as one that keeps to itself what payers bring.
+func (w *world) older() passerelle.Domain {
+	d := w.domain
+	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)
+	return d
+}
+
+// wantHeld counts the deliveries of a payment up to a version and beyond it,
+// by what became of them.
+func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
+	t.Helper()
+	const from = `SELECT count(*) FROM delivery WHERE subject = 'payment' AND subject_id = $1 AND `
+	told := column[int64](w, from+`version <= $2 AND dropped IS NULL`, int64(p.ID), version)[0]
+	lost := column[int64](w, from+`version > $2 AND (dropped IS NOT NULL OR not_before > 0)`, int64(p.ID), version)[0]
+	if told != 0 || lost != 0 {
+		t.Errorf("of payment %d, returned at version %d: %d known changes are still to be told, %d others are not told or late", p.ID, version, told, lost)
+	}
+}
+
+// TestReturnWithStaleNews has the payment change after the page was made: what
+// is told is what is stored, and told once.
+func TestReturnWithStaleNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		d, id := w.older(), w.create(1)
+		_, err := w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Validating})
+		must(t, err)
+		stale := w.stored(id)
+		_, err = w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Pending})
+		must(t, err)
+		p := w.Returned(t.Context(), d, stale)
+		if diff := unlike(w.stored(id), p); diff != "" || p.State != payment.Pending || p.Returned == nil || !p.Returned.Equal(noon) {
+			t.Errorf("the payer returns with %s at %v\n%s", p.State, p.Returned, diff)
+		}
+		w.wantHeld(t, p, 2)
+		rows := w.rows()
+		again := w.Returned(t.Context(), d, p)
+		w.wantRows(t, rows)
+		if diff := unlike(p, again); diff != "" {
+			t.Errorf("the second return changes the payment:\n%s", diff)
+		}
+		_, err = w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Done})
+		must(t, err)
+		w.wantHeld(t, p, 2)
+	})
+}
+
+// TestReturnToANewerDomain writes nothing.
+func TestReturnToANewerDomain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.stored(w.standing(payment.Pending))
+		rows := w.rows()
+		if back := w.Returned(t.Context(), w.domain, p); unlike(p, back) != "" {
+			t.Errorf("the payment is %+v", back)
+		}
+		w.wantRows(t, rows)
+	})
+}
+
+// TestReturnDuringAChange lets a payment change while its payer returns: either
+// the payer brings the change, or receivers are told of it at once.
+func TestReturnDuringAChange(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		d := w.older()
+		for range 20 {
+			id := w.create(1)
+			_, err := w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Validating})
+			must(t, err)
+			shown, other := w.stored(id), w.another()
+			var carried *payment.Payment
+			together(
+				func() { carried = w.Returned(t.Context(), d, shown) },
+				func() {
+					err := error(passerelle.Conflict)
+					for errors.Is(err, passerelle.Conflict) {
+						_, err = other.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Pending})
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				},
+			)
+			if carried.Returned == nil || w.stored(id).State != payment.Pending {
+				t.Errorf("the payer returned at %v with %s", carried.Returned, carried.State)
+			}
+			w.wantHeld(t, carried, carried.Seq)
+		}
+	})
+}

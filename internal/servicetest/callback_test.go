@@ -1,0 +1,317 @@
+package servicetest_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/settings"
+	"passerelle/internal/store/storetest"
+)
+
+// The last second of domains of the old behaviour of PAYMENT_STATE_UPDATED, and
+// the first instant of others.
+var (
+	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
+	newest = oldest.Add(time.Second)
+)
+
+// payerStory is a payment, what its payer and its bank do, and what receivers
+// are told in the end, which is to be all.
+type payerStory struct {
+	t    *testing.T
+	s    *servicetest.Instance
+	eyes *storetest.Inspection
+	id   int64
+	// landed is the state with which the payer came to the client's callback.
+	landed string
+}
+
+// told compares what the receiver has got by now with what it should have: the
+// state of each request, in order.
+func (p *payerStory) told(want ...string) {
+	p.t.Helper()
+	var got []string
+	for _, request := range p.s.Received("changes") {
+		var body struct{ State string }
+		if err := json.Unmarshal([]byte(request.Body), &body); err != nil {
+			p.t.Fatal(err)
+		}
+		got = append(got, body.State)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		p.t.Errorf("receivers were told otherwise (-want +got):\n%s", diff)
+	}
+}
+
+// later lets the domain's time pass.
+func (p *payerStory) later(duration string) {
+	p.t.Helper()
+	p.s.OK(p.s.Call("POST", "/sandbox/clock", p.s.ConfigToken, map[string]any{"advance": duration}))
+}
+
+func (p *payerStory) path() string { return fmt.Sprint("/payments/", p.id) }
+
+func (p *payerStory) change(body map[string]any) {
+	p.t.Helper()
+	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
+}
+
+// validates has the client validate on its own page, to which its payer comes
+// back from the bank: that is not the callback.
+func (p *payerStory) validates() {
+	p.t.Helper()
+	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
+}
+
+func (p *payerStory) validateURI() string {
+	p.t.Helper()
+	var seen paymentAnswer
+	p.s.JSON(p.s.OK(p.s.Call("GET", p.path(), p.s.Token("payments:admin"), nil)), &seen)
+	if seen.ValidateURI == nil {
+		p.t.Fatalf("the payment has no address to approve it at: %+v", seen)
+	}
+	return *seen.ValidateURI
+}
+
+// browser is the payer's: it remembers cookies, follows redirects within the
+// service, and notes with what state it leaves it for the client's callback.
+func (p *payerStory) browser() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return &http.Client{Jar: jar, CheckRedirect: func(next *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(next.URL.String(), p.s.Origin) {
+			return nil
+		}
+		if next.URL.Path == "/back" {
+			p.landed = next.URL.Query().Get("payment_state")
+		}
+		return http.ErrUseLastResponse
+	}}
+}
+
+// opens opens an address, and is the address of the page it leads to.
+func (p *payerStory) opens(b *http.Client, address string) string {
+	p.t.Helper()
+	answer, err := b.Get(address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.Request.URL.String()
+}
+
+func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
+	p.t.Helper()
+	request, err := http.NewRequest("POST", address, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Sec-Fetch-Site", "same-origin")
+	answer, err := b.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode >= 400 {
+		p.t.Fatalf("%s was answered with %d", address, answer.StatusCode)
+	}
+}
+
+// chooses has the payer open the webview and choose the test bank, and is the
+// page of the payment.
+func (p *payerStory) chooses(b *http.Client) (page string) {
+	p.t.Helper()
+	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "https://shop.example/back"))
+	p.sends(b, page, url.Values{"terms": {"1"}, "bank": {testConnector}, "complete": {"1"}})
+	return page
+}
+
+// decides presses a button at the bank, and follows the way back.
+func (p *payerStory) decides(b *http.Client, decision string) {
+	p.t.Helper()
+	p.sends(b, p.validateURI(), url.Values{"decision": {decision}})
+}
+
+// pays is the journey through the webview to the callback.
+func (p *payerStory) pays() {
+	p.t.Helper()
+	b := p.browser()
+	p.chooses(b)
+	p.decides(b, "approve")
+}
+
+// The stories. Each begins with a payment that was just created, in a domain
+// whose clock stands still, and says on the way what receivers know by then.
+var (
+	// brought: the payer brings the outcome, of which nobody else tells.
+	brought = func(p *payerStory) {
+		p.pays()
+		p.told()
+		p.later("1h")
+		p.told()
+	}
+	// doubled: receivers are told all the same.
+	doubled = func(p *payerStory) {
+		p.pays()
+		p.told("validating", "pending", "done")
+	}
+)
+
+// TestNewsThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and
+// who has it, on both databases: the events are always all of them; what
+// receivers are told depends on whether the payer brought it to the callback.
+func TestNewsThatThePayerBrings(t *testing.T) {
+	all := []string{"validating", "pending", "done"}
+	const slow = "pdng:2d/done - x"
+	for name, c := range map[string]struct {
+		created time.Time
+		keys    map[string]string
+		label   string
+		play    func(*payerStory)
+		landed  string
+		events  []string
+		dropped int
+	}{
+		"older domain":                {created: oldest, play: brought, landed: "done", events: all, dropped: 3},
+		"older domain that wants all": {created: oldest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: all},
+		"older domain, said so":       {created: oldest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: all, dropped: 3},
+		"newer domain":                {created: newest, play: doubled, landed: "done", events: all},
+		"newer domain that wants few": {created: newest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: all, dropped: 3},
+		"newer domain, said so":       {created: newest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: all},
+		"nobody returns": {created: oldest, events: all, play: func(p *payerStory) {
+			p.validates()
+			p.decides(p.browser(), "approve")
+			p.told()
+			p.later("4m59s")
+			p.told()
+			p.later("1s")
+			p.told(all...)
+		}},
+		"nobody returns, another grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "60"}, events: all, play: func(p *payerStory) {
+			p.validates()
+			p.decides(p.browser(), "approve")
+			p.later("59m")
+			p.told()
+			p.later("1m")
+			p.told(all...)
+		}},
+		"no grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "0"}, landed: "done", events: all, play: doubled},
+		"later news": {created: oldest, label: slow, landed: "pending", events: all, dropped: 2, play: func(p *payerStory) {
+			p.pays()
+			p.later("1h")
+			p.told()
+			p.later("2d")
+			p.told("done")
+		}},
+		"slow payer": {created: oldest, landed: "done", events: all, dropped: 2, play: func(p *payerStory) {
+			b := p.browser()
+			p.chooses(b)
+			p.later("6m")
+			p.told("validating")
+			p.decides(b, "approve")
+			p.later("1h")
+			p.told("validating")
+		}},
+		"payer who comes again": {created: oldest, label: slow, landed: "done", events: all, dropped: 2, play: func(p *payerStory) {
+			b := p.browser()
+			page := p.chooses(b)
+			p.decides(b, "approve")
+			p.later("2d")
+			p.told("done")
+			p.opens(b, page)
+		}},
+		"payer who does not wait": {created: oldest, label: "actn(decoupled)/done - x", landed: "validating", events: all, dropped: 1, play: func(p *payerStory) {
+			b := p.browser()
+			page := p.chooses(b)
+			p.opens(b, page+"&step=leave")
+			p.change(map[string]any{"resume": true})
+			p.told("pending", "done")
+		}},
+		"cancellation that the payer brings": {
+			created: oldest, label: slow, landed: "rejected", events: []string{"validating", "pending", "rejected"}, dropped: 1,
+			play: func(p *payerStory) {
+				p.validates()
+				b := p.browser()
+				p.decides(b, "approve")
+				p.later("5m")
+				p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
+				p.decides(b, "cancel")
+				p.later("1h")
+				p.told("validating", "pending")
+			},
+		},
+		"cancellation by the client": {created: oldest, events: []string{"rejected"}, play: func(p *payerStory) {
+			p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
+			p.told()
+			p.later("5m")
+			p.told("rejected")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, url string) {
+				s := servicetest.Start(t, url, servicetest.Options{Created: c.created})
+				p := begin(t, s, storetest.Inspect(t, url), c.keys, cmp.Or(c.label, "done - x"))
+				c.play(p)
+				if p.landed != c.landed {
+					t.Errorf("the payer landed with %q, want %q", p.landed, c.landed)
+				}
+				p.wrote(c.events, c.dropped)
+			})
+		})
+	}
+}
+
+// begin stops the clock, configures the domain and creates the payment.
+func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, keys map[string]string, label string) *payerStory {
+	t.Helper()
+	if err := settings.Set(t.Context(), s.DB, s.Domain.ID, keys, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	s.Subscribe("PAYMENT_STATE_UPDATED", "changes")
+	s.OK(s.Call("POST", "/sandbox/clock", s.ConfigToken, map[string]any{"freeze": true}))
+	draft := servicetest.Draft()
+	line := draft["instructions"].([]any)[0].(map[string]any)
+	line["label"], line["execution_date_type"] = label, "first_open_day"
+	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
+}
+
+// wrote holds what is stored against what should be: an event for each change,
+// with one delivery, of which so many were dropped, and none is left over.
+func (p *payerStory) wrote(events []string, dropped int) {
+	p.t.Helper()
+	state := regexp.MustCompile(`"state":"(\w+)"`)
+	var got []string
+	for _, e := range p.eyes.Events() {
+		got = append(got, state.FindStringSubmatch(e.Body)[1])
+	}
+	if !slices.Equal(got, events) {
+		p.t.Errorf("the events are %v, want %v", got, events)
+	}
+	deliveries, given := p.eyes.Deliveries(), 0
+	for _, d := range deliveries {
+		if d.Dropped {
+			given++
+		}
+		if d.Dropped == d.Delivered {
+			p.t.Errorf("delivery %+v is not over, or is twice", d)
+		}
+	}
+	if len(deliveries) != len(events) || given != dropped {
+		p.t.Errorf("%d deliveries, %d of them dropped; want %d, %d", len(deliveries), given, len(events), dropped)
+	}
+}
