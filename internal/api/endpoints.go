@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/delivery"
 	"passerelle/internal/initiation"
 	"passerelle/internal/protocol"
@@ -17,10 +18,13 @@ import (
 // Service is what the endpoints call: reads go to the database, everything
 // else to the use cases.
 type Service struct {
-	DB         *store.DB
-	Access     *access.Access
-	Initiation *initiation.Initiation
-	Delivery   *delivery.Delivery
+	DB          *store.DB
+	Access      *access.Access
+	Initiation  *initiation.Initiation
+	Delivery    *delivery.Delivery
+	Aggregation *aggregation.Aggregation
+	// Wake tells the sender of webhooks that something is due.
+	Wake func()
 	// Scenarios are what the simulated banks can be made to do.
 	Scenarios []wire.Scenario
 	// Now is real time.
@@ -37,6 +41,10 @@ var (
 	public = protocol.Needs{Public: true}
 	config = protocol.Needs{Kinds: []access.TokenKind{access.ConfigToken}}
 
+	anyToken = protocol.Needs{Kinds: []access.TokenKind{
+		access.UserToken, access.CodeToken, access.ServiceToken, access.PaymentToken, access.ConfigToken, access.UsersToken,
+	}}
+
 	seePayments = protocol.Needs{AnyScope: []passerelle.Scope{
 		passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsValidate,
 		passerelle.ScopePaymentsCancel, passerelle.ScopePaymentsSensitive,
@@ -49,16 +57,11 @@ var (
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []protocol.Route {
-	return slices.Concat(s.paymentRoutes(), s.connectorRoutes(), s.termsRoutes(), s.providerRoutes(), s.webhookRoutes(), s.sandboxRoutes())
+	return slices.Concat(s.authRoutes(), s.userRoutes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes())
 }
 
 func (s *Service) paymentRoutes() []protocol.Route {
 	return []protocol.Route{
-		{
-			Method: http.MethodPost, Pattern: "/auth/token", Needs: public, Endpoint: protocol.Handle(s.serviceToken),
-			Summary: "Get a service token", Errors: []string{"invalidToken"},
-			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
-		},
 		{
 			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: protocol.Handle(s.listPayments),
 			Summary: "List payments", Doc: "In the order of their creation unless order_by says otherwise. A token bound to one payment sees that one.",
@@ -167,23 +170,82 @@ func (s *Service) providerRoutes() []protocol.Route {
 	}
 }
 
+func (s *Service) configRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: protocol.Handle(s.readConfig),
+			Summary: "Read the configuration",
+			Doc:     "The value of every key, given or default, as a string; booleans are 0 and 1. Keys of programs of this API family that have no effect here are kept all the same; docs/configuration.md says which.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: protocol.Handle(s.changeConfig),
+			Summary: "Change the configuration", Errors: []string{"conflict"},
+			Doc: "All of the values or none. Keys that are left out keep theirs; null returns a key to its default. Answers with the configuration, of the keys searched for.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/config/logs", Needs: config, Endpoint: protocol.Handle(s.configLogs),
+			Summary: "See who changed the configuration", Doc: "Newest first. Both dates belong to the range.",
+		},
+	}
+}
+
 func (s *Service) webhookRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
+			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: anyToken, Endpoint: protocol.Handle(s.webhookEvents),
+			Summary: "List the events of webhooks", Doc: "All that a webhook can be registered for.",
+		},
+		{
 			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.listWebhooks),
-			Summary: "List webhooks",
+			Summary: "List webhooks", Doc: "Oldest first; with all, also those that are disabled or deleted.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.createWebhook),
-			Summary: "Register a webhook", Doc: "From now on every event of that name is sent to the URL, signed if a provider is associated.",
+			Summary: "Register a webhook", Errors: []string{"conflict"},
+			Doc: "From now on every event of that name is sent to the URL, authenticated by the provider that is associated.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.deleteWebhooks),
+			Summary: "Delete all webhooks", Doc: "Those that are disabled, too.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.oneWebhook),
+			Summary: "Read a webhook", Doc: "One that is disabled or deleted only with all.",
 		},
 		{
 			Method: protocol.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.updateWebhook),
 			Summary: "Change a webhook",
+			Doc:     "What is left out stays as it is; what is undelivered goes to a new URL. One that is disabled or deleted is changed with all, or by a body that says whether it is to be so. What a webhook was not sent while it was disabled or deleted is sent once it is neither, unless it was removed meanwhile for its age.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.deleteWebhook),
-			Summary: "Delete a webhook", Doc: "What it was still to be sent is given up.",
+			Summary: "Delete a webhook", Doc: "Nothing is sent to it any more. What is undelivered is kept for a while, in case it is made live again.",
+		},
+	}
+}
+
+func (s *Service) webhookDataRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/data", Needs: config, Endpoint: protocol.Handle(s.listWebhookData),
+			Summary: "See what a webhook was and is to be sent", Doc: "Newest first. Both dates belong to the range.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/logs", Needs: config, Endpoint: protocol.Handle(s.webhookLogs),
+			Summary: "See the requests to a webhook", Doc: "One item for each request, newest first. Both dates belong to the range; without min_date it is a month.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: protocol.Handle(s.resendWebhookData),
+			Summary: "Send something again",
+			Doc:     "Now, whatever became of it before, also when it was accepted; answers when the receiver has. A conflict when its payload was erased, and when the webhook is deleted or disabled.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: protocol.Handle(s.recoverWebhook),
+			Summary: "Try again what is undelivered", Doc: "Everything undelivered that happened since an instant is due now, the oldest first. The answer does not wait for the receiver.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/test", Needs: config, Endpoint: protocol.Handle(s.testWebhook),
+			Summary: "Send a test", Doc: "One request with a payload of the webhook's event, authenticated as all are, which is never tried again; answers with what came of it.",
 		},
 	}
 }
@@ -211,6 +273,11 @@ func (s *Service) sandboxRoutes() []protocol.Route {
 			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: protocol.Handle(s.listScenarios),
 			Summary: "See what the simulated banks can do", Errors: []string{"notFound"},
 			Doc: "Every state, action, error code, incompatibility, type of execution and frequency is in one scenario at least: what to create, what to do then, what becomes of it.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/sandbox/events", Needs: config, MaxBody: maxTrigger, Endpoint: protocol.Handle(s.triggerEvent),
+			Summary: "Emit an event to try a receiver out", Errors: []string{"notFound"},
+			Doc: "Emits the event with a sample, or with the data given, as if it had happened: it is signed, sent, retried and kept in order like any other.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: protocol.Handle(s.received),

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle/internal/access"
 	"passerelle/internal/api"
 	"passerelle/internal/protocol"
 )
@@ -20,6 +21,24 @@ import (
 //	another's the same bound to another payment
 //	config, users, user, code    the other kinds
 const grants = `
+GET    /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /auth/token                       204 204 204 204 204 | 204 204 204 204 | 204 204 204 204 | 204 204 204 204
+GET    /users                            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 403 403
+GET    /users/{userId}                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
+DELETE /users/{userId}                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
+GET    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
+POST   /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
+PUT    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
+DELETE /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
+GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
+POST   /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+POST   /clients/{clientId}/logo          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /clients/{clientId}/logo          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
 GET    /payments                         200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 403 403 403 403
 POST   /payments                         200 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403
 GET    /payments/{paymentId}             200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
@@ -37,13 +56,25 @@ POST   /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 |
 PUT    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
 POST   /webhooks/auth/{authId}/rotate    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /config/logs                     403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /webhooks_events                  200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200
 GET    /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /webhooks                        403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+GET    /webhooks/{webhookId}            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /webhooks/{webhookId}/data       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /webhooks/{webhookId}/logs       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/{webhookId}/data/{dataId}/resend 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/{webhookId}/recover    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/{webhookId}/test       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 PUT    /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
 GET    /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /sandbox/events                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /sandbox/run                      403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
@@ -54,6 +85,10 @@ POST   /sandbox/payments/{paymentId}/simulate 403 403 403 403 403 | 403 403 403 
 
 // open are the calls that need no token; whatever comes is ignored.
 const open = `
+POST   /auth/init    200
+POST   /auth/token/access 200
+POST   /auth/renew   200
+POST   /auth/jwt     200
 POST   /auth/token   200
 GET    /openapi.json 200
 GET    /connectors 200
@@ -74,6 +109,17 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
+	"POST /auth/init":                             `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/token/access":                     `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
+	"POST /auth/renew":                            `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/jwt":                              `{{signer},"expire":true}`,
+	"POST /auth/token/code":                       `{}`,
+	"POST /users/{userId}/config":                 `{"language":"fr"}`,
+	"PUT /users/{userId}/config":                  `{"language":"fr"}`,
+	"POST /clients":                               `{"name":"new"}`,
+	"POST /clients/{clientId}":                    `{"description":"new"}`,
+	"PUT /clients/{clientId}":                     `{"description":"new"}`,
+	"POST /clients/{clientId}/logo":               `{"logo":"` + tinyPNG + `"}`,
 	"POST /auth/token":                            `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
 	"POST /payments":                              minimalDraft,
 	"POST /payments/{paymentId}":                  `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
@@ -86,9 +132,13 @@ var rightBody = map[string]string{
 	"PUT /webhooks/auth/{authId}":                 `{"name":"%d"}`,
 	"POST /webhooks/auth/{authId}/rotate":         `{"overlap":"1h"}`,
 	"POST /webhooks":                              `{"event":"USER_SYNCED","url":"https://client.example/"}`,
+	"POST /config":                                `{"payment.max_amount":"0"}`,
+	"POST /webhooks/{webhookId}/recover":          `{"since":"2026-11-20 00:00:00"}`,
+	"POST /webhooks/{webhookId}/test":             `{"data":{"a":1.50}}`,
 	"POST /webhooks/{webhookId}":                  `{"event":"ACCOUNT_FOUND"}`,
 	"PUT /webhooks/{webhookId}":                   `{"event":"ACCOUNT_FOUND"}`,
 	"POST /sandbox/clock":                         `{"freeze":false}`,
+	"POST /sandbox/events":                        `{"event":"ACCOUNT_FOUND"}`,
 }
 
 // expectations reads the tables into status by call and token.
@@ -173,7 +223,9 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
 	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
+	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test").Replace(path)
 	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401").Replace(path)
+	path = s.people(call, path)
 	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
 		path += "?for={payment}"
 	}
@@ -184,6 +236,7 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 		t.Errorf("%s with token %q: %d, want %d: %s", call, token, r.status, status, r.body)
 	}
 	if status < 400 {
+		s.outlive(t, call, token)
 		return
 	}
 	s.untouched(t, before)
@@ -192,6 +245,42 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 	}
 	if challenge := r.header.Get("WWW-Authenticate"); (challenge != "") != (status == 401) {
 		t.Errorf("%s with token %q: WWW-Authenticate %q", call, token, challenge)
+	}
+}
+
+// people puts users and applications into a path: those of the token where they
+// are read, and of applications others where they are changed.
+func (s *stage) people(call, path string) string {
+	application := "{application}"
+	if strings.HasPrefix(call, "GET") {
+		application = "{client}"
+	}
+	path = strings.NewReplacer("{userId}", "{user}", "{clientId}", application).Replace(path)
+	if call == "DELETE /users/{userId}/config" {
+		path += "?keys=language"
+	}
+	return path
+}
+
+// outlive replaces a token that a call has ended.
+func (s *stage) outlive(t *testing.T, call, token string) {
+	t.Helper()
+	home := s.tenant("")
+	switch call {
+	case "DELETE /auth/token":
+		delete(home.tokens, token)
+		if kind := access.TokenKind(token); home.operator[kind] != "" {
+			grant, err := s.Access.IssueOperator(t.Context(), home.domain.ID, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			home.operator[kind] = grant.Text
+		}
+	case "DELETE /users/{userId}":
+		delete(home.tokens, "user")
+		if err := s.Aggregation.EraseUsers(t.Context(), home.domain); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -213,6 +302,12 @@ func TestOutOfReachIsLikeNotThere(t *testing.T) {
 		}
 		none := ask{method: "DELETE", path: "/webhooks/" + noID, token: "config"}
 		unlike(ask{method: "DELETE", path: "/webhooks/{other:webhook}", token: "config"}, none)
+		for _, call := range []string{"GET ", "PUT ", "GET /data", "GET /logs", "POST /test", "POST /recover", "POST /data/1/resend"} {
+			method, path, _ := strings.Cut(call, " ")
+			body := map[string]string{"POST": `{"since":"2026"}`, "PUT": `{"disabled":false}`}[method]
+			unlike(ask{method: method, path: "/webhooks/{other:webhook}" + path, token: "config", body: body},
+				ask{method: method, path: "/webhooks/" + noID + path, token: "config", body: body})
+		}
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
 			none := ask{method: method, path: "/webhooks/auth/" + noID, token: "config"}
 			unlike(ask{method: method, path: "/webhooks/auth/{other:provider}", token: "config"}, none)

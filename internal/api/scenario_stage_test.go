@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -64,6 +63,8 @@ type tenant struct {
 	client   store.Client
 	secret   string
 	operator map[access.TokenKind]string
+	user     passerelle.UserID // whose token is "user"
+	signer   string
 	tokens   map[string]string
 }
 
@@ -315,8 +316,12 @@ func (s *stage) make(t testing.TB, who *tenant, name string) string {
 	switch name {
 	case "config", "users":
 		return who.operator[access.TokenKind(name)]
-	case "user", "code":
-		return s.planted(t, who, access.TokenKind(name))
+	case "user":
+		grant := s.someone(t, who)
+		who.user = grant.Token.User
+		return grant.Text
+	case "code":
+		return s.code(t, who).Text
 	case "malformed":
 		return "psl_svc_00"
 	case "unknown":
@@ -375,15 +380,54 @@ func (s *stage) revoked(t testing.TB, who *tenant) string {
 	return grant.Text
 }
 
-// planted stores a token of a kind that nothing hands out yet.
-func (s *stage) planted(t testing.TB, who *tenant, kind access.TokenKind) string {
+// someone makes a permanent user of a tenant's application, with its token.
+func (s *stage) someone(t testing.TB, who *tenant) access.Grant {
 	t.Helper()
-	text := mint(map[access.TokenKind]string{access.UserToken: "psl_usr_", access.CodeToken: "psl_cod_"}[kind])
-	hash := sha256.Sum256([]byte(text))
-	s.write(t, func(tx *store.Tx) error {
-		return tx.CreateToken(&store.Token{Domain: who.domain.ID, Kind: string(kind), User: 1, Hash: hash[:], Created: s.now()})
+	var grant access.Grant
+	_, err := s.Aggregation.CreateUser(t.Context(), who.domain, true, func(tx *store.Tx, u passerelle.User) (err error) {
+		grant, err = s.Access.GrantUser(tx, who.client.ID, u)
+		return err
 	})
-	return text
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+// code makes a temporary code for a user that nobody else is.
+func (s *stage) code(t testing.TB, who *tenant) access.Grant {
+	t.Helper()
+	owner := s.someone(t, who).Token
+	grant, err := s.Access.IssueCode(t.Context(), access.Principal{Domain: owner.Domain, Client: owner.Client, User: owner.User}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+// tinyPNG is a picture of one pixel.
+const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+// application registers one more application, with a logo, and gives its id.
+func (s *stage) application(t *testing.T, tenant string) string {
+	t.Helper()
+	var out struct{ ID json.Number }
+	s.do(t, ask{tenant: tenant, method: "POST", path: "/clients", token: "config", body: `{"name":"another"}`}).decode(t, &out)
+	s.do(t, ask{tenant: tenant, method: "POST", path: "/clients/" + out.ID.String() + "/logo", token: "config", body: `{"logo":"` + tinyPNG + `"}`}).says(t, 200, "", "")
+	return out.ID.String()
+}
+
+// signer is the credentials of an application with keys, as members of a body.
+func (s *stage) signer(t testing.TB, who *tenant) string {
+	t.Helper()
+	if who.signer == "" {
+		client, secret, err := s.Access.Create(t.Context(), who.domain.ID, access.Change{Name: new("signer"), GenerateKeys: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		who.signer = fmt.Sprintf(`"client_id":%d,"client_secret":%q`, client.ID, secret)
+	}
+	return who.signer
 }
 
 func (s *stage) write(t testing.TB, unit func(*store.Tx) error) {

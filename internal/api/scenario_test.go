@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -76,10 +76,23 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return strconv.FormatInt(int64(s.tenant(tenant).client.ID), 10)
 	case "secret":
 		return s.tenant(tenant).secret
+	case "user":
+		s.token(t, tenant, "user", 0)
+		return strconv.FormatInt(int64(s.tenant(tenant).user), 10)
+	case "code":
+		return s.code(t, s.tenant(tenant)).Text
+	case "application":
+		return s.application(t, tenant)
+	case "signer":
+		return s.signer(t, s.tenant(tenant))
 	case "payment":
 		return strconv.FormatInt(s.created(t, tenant), 10)
 	case "bulk":
 		return strings.TrimPrefix(s.pendingBulk(t), "/payments/")
+	case "listening":
+		return s.listening(t, tenant, "USER_SYNCED")
+	case "sent":
+		return s.sent(t, tenant)
 	case "created", "decoupled", "pending", "cancelling", "done":
 		return strings.TrimPrefix(s.in(t, what), "/payments/")
 	}

@@ -134,10 +134,19 @@ const payer = `"payer":{"scheme_name":"iban","identification":"DE893704004405320
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
-		"POST /auth/token": `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
-		"POST /payments":   strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
-		"POST /payments/{paymentId} PaymentValidateRequest":            `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
-		"POST /payments/{paymentId} PaymentResumeRequest":              `{"resume":true}`,
+		"POST /auth/init":                                   `{}`,
+		"POST /auth/token/code":                             `{}`,
+		"POST /auth/token/access":                           `{"code":"x"}`,
+		"POST /auth/renew":                                  `{}`,
+		"POST /auth/jwt":                                    `{}`,
+		"POST /users/{userId}/config":                       `{}`,
+		"POST /clients":                                     `{"name":"n"}`,
+		"POST /clients/{clientId}":                          `{}`,
+		"POST /clients/{clientId}/logo":                     `{"logo":"AA=="}`,
+		"POST /auth/token":                                  `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
+		"POST /payments":                                    strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
+		"POST /payments/{paymentId} PaymentValidateRequest": `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
+		"POST /payments/{paymentId} PaymentResumeRequest":   `{"resume":true}`,
 		"POST /payments/{paymentId} PaymentSubmitFieldValuesRequest":   `{"fields":{"a":"b"}}`,
 		"POST /payments/{paymentId} PaymentSubmitPSUValidationRequest": `{"psu_validate":true}`,
 		"POST /payments/{paymentId} PaymentConfirmRequest":             `{"confirm":true}`,
@@ -150,7 +159,11 @@ func complete(t *testing.T, call string) any {
 		"POST /webhooks/auth/{authId}/rotate":                          `{}`,
 		"POST /webhooks":                                               `{"event":"USER_SYNCED","url":"https://client.example/"}`,
 		"POST /webhooks/{webhookId}":                                   `{}`,
+		"POST /webhooks/{webhookId}/recover":                           `{"since":"2026-11-20"}`,
+		"POST /webhooks/{webhookId}/test":                              `{}`,
+		"POST /config":                                                 `{}`,
 		"POST /sandbox/clock":                                          `{}`,
+		"POST /sandbox/events":                                         `{"event":"ACCOUNT_FOUND"}`,
 	}[strings.Replace(call, "PUT", "POST", 1)]
 	if raw == "" {
 		t.Fatalf("no body for %s", call)
@@ -290,8 +303,10 @@ func (s *stage) refuser(t *testing.T) *refuser {
 	payment, webhook, provider := s.thing(t, "home", "payment"), s.thing(t, "home", "webhook"), s.thing(t, "home", "oauth")
 	r := &refuser{stage: s, credential: map[string]string{
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
+		"/config": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
+		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
-	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider}
+	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{clientId}": s.thing(t, "home", "client")}
 	r.before = s.record()
 	r.digest = s.eyes.Digest()
 	return r

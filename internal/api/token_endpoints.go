@@ -2,20 +2,15 @@ package api
 
 import (
 	"context"
-	"encoding/base64"
-	"strings"
 
 	"passerelle"
-	"passerelle/internal/access"
 	"passerelle/internal/protocol"
 )
 
 type serviceTokenInput struct {
-	GrantType     string          `body:"grant_type" doc:"client_credentials"`
-	ClientID      protocol.Number `body:"client_id" doc:"may also come as HTTP Basic"`
-	ClientSecret  string          `body:"client_secret" max:"255"`
-	Scope         protocol.Words  `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
-	Authorization string          `header:"Authorization" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
+	credentialsInput
+	GrantType string         `body:"grant_type" doc:"client_credentials"`
+	Scope     protocol.Words `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
 }
 
 type tokenOutput struct {
@@ -31,27 +26,12 @@ func (s *Service) serviceToken(ctx context.Context, c *protocol.Caller, in servi
 	if err != nil {
 		return tokenOutput{}, err
 	}
-	client, err := s.Access.Application(ctx, c.Domain.ID, in.credentials())
+	client, err := s.application(ctx, c, in.credentialsInput)
 	if err != nil {
 		return tokenOutput{}, err
 	}
 	grant, err := s.Access.IssueService(ctx, client, scopes)
 	return tokenOutput{Token: grant.Text, Scope: grant.Scopes.String()}, err
-}
-
-// credentials come in the body or as HTTP Basic. Old clients put a colon
-// behind the secret of the latter.
-func (in serviceTokenInput) credentials() access.Credentials {
-	if in.ClientID != "" {
-		return access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
-	}
-	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
-	pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
-	if err != nil || !strings.EqualFold(scheme, "Basic") {
-		return access.Credentials{}
-	}
-	id, secret, _ := strings.Cut(string(pair), ":")
-	return access.Credentials{ClientID: id, Secret: strings.TrimSuffix(secret, ":")}
 }
 
 type paymentTokenInput struct {

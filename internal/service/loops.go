@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"passerelle"
@@ -18,6 +19,12 @@ func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error
 	}
 }
 
+// eraseUsers deletes the temporary users of a domain whose time is over, and
+// erases what deleted users had.
+func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
+	return errors.Join(s.Aggregation.ExpireUsers(ctx, d), s.Aggregation.EraseUsers(ctx, d))
+}
+
 // expiredKept is how long an expired token is remembered, for operators who
 // wonder why a program is refused.
 const expiredKept = 24 * time.Hour
@@ -28,8 +35,17 @@ const (
 	purgeRounds = 100
 )
 
+// partBatch is how many large pieces of bodies are removed at once.
+const partBatch = 100
+
+// purge removes what nobody needs any more. What fails for one kind or domain
+// leaves the others alone.
 func (s *Service) purge(ctx context.Context) error {
-	return s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeRounds)
+	return errors.Join(
+		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeRounds),
+		s.DB.PurgeParts(ctx, partBatch, purgeRounds),
+		s.eachDomain(s.Delivery.Purge)(ctx),
+	)
 }
 
 // maintenance reports whether the interface is closed.

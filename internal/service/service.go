@@ -24,6 +24,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/api"
 	"passerelle/internal/background"
 	"passerelle/internal/delivery"
@@ -64,10 +65,11 @@ type Config struct {
 
 // Service is the assembled program. It is used once: Open, Start, Stop.
 type Service struct {
-	DB         *store.DB
-	Access     *access.Access
-	Initiation *initiation.Initiation
-	Delivery   *delivery.Delivery
+	DB          *store.DB
+	Access      *access.Access
+	Initiation  *initiation.Initiation
+	Delivery    *delivery.Delivery
+	Aggregation *aggregation.Aggregation
 	// Bank is the simulated bank behind the test connectors.
 	Bank *sandbox.Bank
 
@@ -149,8 +151,10 @@ func (s *Service) assemble() error {
 	s.Initiation = &initiation.Initiation{
 		DB: s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
+	erase := &background.Loop{Name: "erase users", Every: time.Minute, Pass: s.eachDomain(s.eraseUsers), Log: c.Log}
+	s.Aggregation = &aggregation.Aggregation{DB: s.DB, Now: c.Now, Wake: send.Wake, Erase: erase.Wake}
 	s.loops = background.Group{
-		send,
+		send, erase,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}
@@ -214,7 +218,7 @@ func (s *Service) API() *protocol.API { return s.api }
 
 func (s *Service) newAPI(shown []wire.Scenario) *protocol.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Scenarios: shown, Now: c.Now}
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Wake: s.Initiation.Wake, Scenarios: shown, Now: c.Now}
 	return protocol.New(protocol.Config{
 		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
 		MAC: c.Keys.MAC, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,

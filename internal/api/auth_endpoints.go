@@ -1,0 +1,344 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+func (s *Service) authRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodPost, Pattern: "/auth/init", Needs: public, Endpoint: protocol.Handle(s.initUser),
+			Summary: "Create a user", Errors: []string{"invalidToken", "forbidden", "rateLimited"},
+			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: protocol.Handle(s.userCode),
+			Summary: "Get a temporary code", Doc: "For the page that is opened in the browser of the user, in place of the token. It is valid for 30 minutes, or as long as a temporary user is.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: protocol.Handle(s.postUserCode),
+			Summary: "Get a temporary code, by POST",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/auth/token/access", Needs: public, Endpoint: protocol.Handle(s.exchange),
+			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
+			Doc: "Takes a temporary code, the code that a webview came back with, or the token of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/auth/renew", Needs: public, Endpoint: protocol.Handle(s.renew),
+			Summary: "Get another permanent token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
+			Doc: "Without id_user a user is created. With revoke_previous the permanent tokens that the application had for the user end.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/auth/jwt", Needs: public, Endpoint: protocol.Handle(s.signedToken),
+			Summary: "Get a signed token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
+			Doc: "A user token in the form of a JWT, signed with the key of an application that had keys generated. Without id_user a user is created.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/auth/token", Needs: public, Endpoint: protocol.Handle(s.serviceToken),
+			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
+			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/auth/token", Needs: anyToken, Endpoint: protocol.Handle(s.revokeToken),
+			Summary: "Revoke the token of the call",
+		},
+	}
+}
+
+// credentialsInput is embedded by calls that an application makes in its own
+// name.
+type credentialsInput struct {
+	ClientID      protocol.Number `body:"client_id" doc:"may also come as HTTP Basic"`
+	ClientSecret  string          `body:"client_secret" max:"255"`
+	Authorization string          `header:"Authorization" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
+}
+
+// basic are the credentials of HTTP Basic. Old clients put a colon behind the
+// secret.
+func (in credentialsInput) basic() (c access.Credentials, came bool) {
+	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return access.Credentials{}, false
+	}
+	pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	if err != nil {
+		return access.Credentials{}, true
+	}
+	id, secret, _ := strings.Cut(string(pair), ":")
+	return access.Credentials{ClientID: id, Secret: strings.TrimSuffix(secret, ":")}, true
+}
+
+// came reports whether the call has credentials, right or wrong. The id alone
+// is none: clients that know no secret send it.
+func (in credentialsInput) came() bool {
+	_, basic := in.basic()
+	return basic || in.ClientSecret != ""
+}
+
+// application is whose credentials these are; those of the body come first.
+func (s *Service) application(ctx context.Context, c *protocol.Caller, in credentialsInput) (store.Client, error) {
+	credentials := access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
+	if in.ClientID == "" {
+		credentials, _ = in.basic()
+	}
+	credentials.Address = c.Address
+	return s.Access.Application(ctx, c.Domain.ID, credentials)
+}
+
+type initOutput struct {
+	AuthToken string `json:"auth_token"`
+	Type      string `json:"type" doc:"permanent or temporary"`
+	IDUser    int64  `json:"id_user"`
+	ExpiresIn *int64 `json:"expires_in" doc:"seconds; null for a permanent user"`
+}
+
+func (s *Service) initUser(ctx context.Context, c *protocol.Caller, in credentialsInput) (initOutput, error) {
+	owner, vouched, err := s.vouched(ctx, c, in)
+	if err != nil {
+		return initOutput{}, err
+	}
+	grant, u, err := s.newUser(ctx, c, owner, vouched)
+	out := initOutput{AuthToken: grant.Text, Type: "permanent", IDUser: int64(u.ID), ExpiresIn: s.expiresIn(u.Expires)}
+	if u.Expires != nil {
+		out.Type = "temporary"
+	}
+	return out, err
+}
+
+// vouched tells whether somebody answers for a new user, and which application
+// its token belongs to: the one that calls, or the domain's only one when a
+// config token does.
+func (s *Service) vouched(ctx context.Context, c *protocol.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
+	switch {
+	case in.came():
+		client, err := s.application(ctx, c, in)
+		return client.ID, true, err
+	case in.Authorization == "":
+		return 0, false, nil
+	}
+	token, err := protocol.Bearer(in.Authorization)
+	if err != nil {
+		return 0, false, err
+	}
+	p, err := s.Access.Authenticate(ctx, c.Domain.ID, token)
+	if err != nil {
+		return 0, false, err
+	}
+	if p.Kind != access.ConfigToken {
+		return 0, false, &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "Only an application's credentials or a config token make a permanent user."}
+	}
+	client, err := s.Access.Sole(ctx, c.Domain.ID)
+	return client, true, err
+}
+
+// newUser makes a user with its first token.
+func (s *Service) newUser(ctx context.Context, c *protocol.Caller, owner passerelle.ClientID, permanent bool) (access.Grant, passerelle.User, error) {
+	var grant access.Grant
+	u, err := s.Aggregation.CreateUser(ctx, c.Domain, permanent, func(tx *store.Tx, u passerelle.User) (err error) {
+		grant, err = s.Access.GrantUser(tx, owner, u)
+		return err
+	})
+	return grant, u, err
+}
+
+// expiresIn is how many seconds are left, begun ones included, or null.
+func (s *Service) expiresIn(at *time.Time) *int64 {
+	if at == nil {
+		return nil
+	}
+	left := int64(math.Ceil(at.Sub(s.Now()).Seconds()))
+	return &left
+}
+
+// singleAccess is the type of code that is good for one exchange.
+const singleAccess = "singleAccess"
+
+type userCodeInput struct {
+	Type string `query:"type" enum:"singleAccess,requestAccess" default:"requestAccess" doc:"singleAccess for a code that is good for one exchange"`
+}
+
+type postUserCodeInput struct {
+	Type string `body:"type" enum:"singleAccess,requestAccess" doc:"singleAccess for a code that is good for one exchange"`
+}
+
+type userCodeOutput struct {
+	Code      string `json:"code"`
+	Type      string `json:"type" doc:"temporary"`
+	Access    string `json:"access" doc:"single or standard"`
+	ExpiresIn *int64 `json:"expires_in" doc:"seconds"`
+}
+
+func (s *Service) userCode(ctx context.Context, c *protocol.Caller, in userCodeInput) (userCodeOutput, error) {
+	out := userCodeOutput{Type: "temporary", Access: "standard"}
+	if in.Type == singleAccess {
+		out.Access = "single"
+	}
+	grant, err := s.Access.IssueCode(ctx, c.Principal, in.Type == singleAccess)
+	out.Code, out.ExpiresIn = grant.Text, s.expiresIn(grant.Expires)
+	return out, err
+}
+
+func (s *Service) postUserCode(ctx context.Context, c *protocol.Caller, in postUserCodeInput) (userCodeOutput, error) {
+	return s.userCode(ctx, c, userCodeInput(in))
+}
+
+type exchangeInput struct {
+	credentialsInput
+	GrantType   string `body:"grant_type" enum:"authorization_code"`
+	Code        string `body:"code" max:"255" doc:"the bearer token of the call when absent"`
+	RedirectURI string `body:"redirect_uri" doc:"must be registered with the application"`
+}
+
+type accessTokenOutput struct {
+	AccessToken string `json:"access_token"`
+	TokenType   string `json:"token_type" doc:"Bearer"`
+}
+
+func (s *Service) exchange(ctx context.Context, c *protocol.Caller, in exchangeInput) (accessTokenOutput, error) {
+	client, err := s.application(ctx, c, in.credentialsInput)
+	if err != nil {
+		return accessTokenOutput{}, err
+	}
+	text, err := in.code()
+	if err != nil {
+		return accessTokenOutput{}, err
+	}
+	if in.RedirectURI != "" {
+		if err := s.Initiation.CheckRedirect(ctx, c.Domain, client.ID, "redirect_uri", in.RedirectURI); err != nil {
+			return accessTokenOutput{}, err
+		}
+	}
+	code, err := s.Access.Redeem(ctx, client, text)
+	if err != nil {
+		return accessTokenOutput{}, err
+	}
+	var grant access.Grant
+	_, err = s.Aggregation.KeepUser(ctx, c.Domain, code.User, func(tx *store.Tx, u passerelle.User) (err error) {
+		s.Access.Spend(tx, code)
+		grant, err = s.Access.GrantUser(tx, client.ID, u)
+		return err
+	})
+	return accessTokenOutput{grant.Text, "Bearer"}, access.Spent(err)
+}
+
+// code is what is exchanged: that of the body, or else the bearer token.
+func (in exchangeInput) code() (string, error) {
+	if in.Code != "" {
+		return in.Code, nil
+	}
+	if _, basic := in.basic(); basic || in.Authorization == "" {
+		return "", passerelle.MissingField("code", "is required, unless the token of a temporary user comes as the bearer token")
+	}
+	return protocol.Bearer(in.Authorization)
+}
+
+type renewInput struct {
+	credentialsInput
+	GrantType      string          `body:"grant_type" enum:"client_credentials"`
+	IDUser         protocol.Number `body:"id_user" doc:"a user is created when absent"`
+	RevokePrevious bool            `body:"revoke_previous" doc:"end the permanent tokens that the application had for the user"`
+}
+
+func (s *Service) renew(ctx context.Context, c *protocol.Caller, in renewInput) (accessTokenOutput, error) {
+	client, err := s.application(ctx, c, in.credentialsInput)
+	if err != nil {
+		return accessTokenOutput{}, err
+	}
+	var grant access.Grant
+	err = s.namedUser(ctx, c, in.IDUser, func(tx *store.Tx, u passerelle.User) (err error) {
+		if in.RevokePrevious {
+			s.Access.RevokeUser(tx, client.ID, u)
+		}
+		grant, err = s.Access.GrantUser(tx, client.ID, u)
+		return err
+	})
+	return accessTokenOutput{grant.Text, "Bearer"}, err
+}
+
+// namedUser keeps the user of an id, or makes one when there is no id, and
+// writes what else is to be written with it.
+func (s *Service) namedUser(ctx context.Context, c *protocol.Caller, id protocol.Number, also func(*store.Tx, passerelle.User) error) error {
+	if id == "" {
+		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)
+		return err
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil {
+		return passerelle.InvalidField("id_user", "must be the id of a user")
+	}
+	_, err = s.Aggregation.KeepUser(ctx, c.Domain, passerelle.UserID(n), also)
+	return err
+}
+
+type signedTokenInput struct {
+	credentialsInput
+	IDUser protocol.Number `body:"id_user" doc:"a user is created when absent"`
+	Scope  protocol.Words  `body:"scope" doc:"must be absent or empty: the tokens of users have no scopes"`
+	Expire bool            `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
+}
+
+type signedTokenOutput struct {
+	Token   string         `json:"jwt_token"`
+	Payload access.Payload `json:"payload"`
+}
+
+func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signedTokenInput) (signedTokenOutput, error) {
+	client, err := s.application(ctx, c, in.credentialsInput)
+	if err != nil {
+		return signedTokenOutput{}, err
+	}
+	if strings.TrimSpace(strings.Join(in.Scope, "")) != "" {
+		return signedTokenOutput{}, passerelle.InvalidField("scope", "the tokens of users have no scopes; leave it out")
+	}
+	signer, err := s.Access.SigningKey(ctx, client)
+	if err != nil {
+		return signedTokenOutput{}, err
+	}
+	expires, err := s.signedTokenEnd(ctx, c, in.Expire)
+	if err != nil {
+		return signedTokenOutput{}, err
+	}
+	var out signedTokenOutput
+	err = s.namedUser(ctx, c, in.IDUser, func(tx *store.Tx, u passerelle.User) error {
+		grant, payload, err := s.Access.GrantSigned(tx, signer, c.Domain.BaseURL, store.Token{Domain: u.Domain, Client: client.ID, User: u.ID, Expires: expires})
+		out = signedTokenOutput{grant.Text, payload}
+		return err
+	})
+	return out, err
+}
+
+// signedTokenEnd is a whole second, as the token itself says it.
+func (s *Service) signedTokenEnd(ctx context.Context, c *protocol.Caller, expire bool) (*time.Time, error) {
+	if !expire {
+		return nil, nil
+	}
+	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	end := s.Now().Add(time.Duration(values.Int(settings.SignedTokenLife)) * time.Minute).Truncate(time.Second)
+	return &end, nil
+}
+
+// revokeToken has nothing to do when another call was faster.
+func (s *Service) revokeToken(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
+	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token)
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return protocol.Nothing{}, err
+}

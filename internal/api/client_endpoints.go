@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+var seeClient = protocol.Needs{Kinds: []access.TokenKind{access.ConfigToken, access.UserToken}}
+
+func (s *Service) clientRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/clients", Needs: config, Endpoint: protocol.Handle(s.listClients),
+			Summary: "List applications", Doc: "Oldest first.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/clients", Needs: config, Endpoint: protocol.Handle(s.createClient),
+			Summary: "Register an application", Doc: "Its secret is in this answer and never shown again.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/clients/{clientId}", Needs: seeClient, Endpoint: protocol.Handle(s.oneClient),
+			Summary: "Read an application", Doc: "A user's token reads the application it was issued to.",
+		},
+		{
+			Method: protocol.Update, Pattern: "/clients/{clientId}", Needs: config, Endpoint: protocol.Handle(s.updateClient),
+			Summary: "Change an application", Doc: "With secret the application gets a new one, which is in this answer and never shown again.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/clients/{clientId}", Needs: config, Endpoint: protocol.Handle(s.deleteClient),
+			Summary: "Remove an application", Doc: "Its tokens are refused from then on.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: protocol.Handle(s.setLogo),
+			Summary: "Give an application a logo", Doc: "A picture in PNG or JPEG, of at most 256 KiB and 4096 pixels in each direction, in place of an earlier one.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: protocol.Handle(s.deleteLogo),
+			Summary: "Remove the logo of an application",
+		},
+	}
+}
+
+// clientFields is embedded by what registers and what changes an application.
+type clientFields struct {
+	RedirectURIs         []string          `body:"redirect_uris" doc:"where payers and users may be sent back to; none: anywhere in a sandbox domain, nowhere in a live one"`
+	GenerateKeys         bool              `body:"generate_keys" doc:"make a key pair for signed tokens, in place of an earlier one"`
+	PrimaryColor         *string           `body:"primary_color" doc:"six hexadecimal digits"`
+	SecondaryColor       *string           `body:"secondary_color" doc:"six hexadecimal digits"`
+	Description          *string           `body:"description" max:"4096"`
+	DescriptionBanks     *string           `body:"description_banks" max:"4096"`
+	DescriptionProviders *string           `body:"description_providers" max:"4096"`
+	Pro                  *bool             `body:"pro" doc:"whether the application serves businesses"`
+	Config               map[string]string `body:"config" doc:"texts that programs of the application keep with it, by key"`
+}
+
+func (in clientFields) change() access.Change {
+	return access.Change{
+		RedirectURIs: in.RedirectURIs, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,
+		Description: in.Description, DescriptionBanks: in.DescriptionBanks, DescriptionProviders: in.DescriptionProviders,
+		Pro: in.Pro, Config: in.Config,
+	}
+}
+
+type createClientInput struct {
+	Name string `body:"name,required" max:"255" doc:"what payers and operators read"`
+	clientFields
+}
+
+type oneClientInput struct {
+	ID passerelle.ClientID `path:"clientId"`
+}
+
+type updateClientInput struct {
+	oneClientInput
+	Name *string `body:"name" max:"255" doc:"what payers and operators read"`
+	clientFields
+	Secret       bool `body:"secret" doc:"make a new secret; the old one is refused from then on"`
+	UpdateConfig bool `body:"update_config" doc:"whether config changes the keys in it alone, instead of all"`
+}
+
+type listClientsOutput struct {
+	Clients []wire.Client `json:"clients"`
+	Total   int           `json:"total"`
+}
+
+func shownClient(client store.Client) wire.Client {
+	shown := wire.Client{
+		ID: int64(client.ID), Name: client.Name, PublicKey: optionalText(client.PublicKey), RedirectURIs: client.RedirectURIs, Pro: client.Pro,
+		IDLogo: optionalInt(client.Logo), PrimaryColor: optionalText(client.PrimaryColor), SecondaryColor: optionalText(client.SecondaryColor),
+		Description: optionalText(client.Description), DescriptionBanks: optionalText(client.DescriptionBanks),
+		DescriptionProviders: optionalText(client.DescriptionProviders), Config: client.Config,
+	}
+	if shown.RedirectURIs == nil {
+		shown.RedirectURIs = []string{}
+	}
+	if shown.Config == nil {
+		shown.Config = map[string]string{}
+	}
+	return shown
+}
+
+func optionalText(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// missing turns a row that is not there into the answer that says so.
+func missing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return passerelle.Missing()
+	}
+	return err
+}
+
+func (s *Service) listClients(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listClientsOutput, error) {
+	all, err := s.DB.Clients(ctx, c.Domain.ID)
+	out := listClientsOutput{Clients: make([]wire.Client, len(all)), Total: len(all)}
+	for i, client := range all {
+		out.Clients[i] = shownClient(client)
+	}
+	return out, err
+}
+
+func (s *Service) createClient(ctx context.Context, c *protocol.Caller, in createClientInput) (wire.Client, error) {
+	change := in.change()
+	change.Name = &in.Name
+	client, secret, err := s.Access.Create(ctx, c.Domain.ID, change)
+	shown := shownClient(client)
+	shown.Secret = secret
+	return shown, err
+}
+
+func (s *Service) oneClient(ctx context.Context, c *protocol.Caller, in oneClientInput) (wire.Client, error) {
+	if c.Kind == access.UserToken && in.ID != c.Client {
+		return wire.Client{}, passerelle.Missing()
+	}
+	client, err := s.DB.Client(ctx, c.Domain.ID, in.ID)
+	return shownClient(client), missing(err)
+}
+
+func (s *Service) updateClient(ctx context.Context, c *protocol.Caller, in updateClientInput) (wire.Client, error) {
+	change := in.change()
+	change.Name, change.ResetSecret, change.MergeConfig = in.Name, in.Secret, in.UpdateConfig
+	client, secret, err := s.Access.Update(ctx, c.Domain.ID, in.ID, change)
+	shown := shownClient(client)
+	shown.Secret = secret
+	return shown, missing(err)
+}
+
+func (s *Service) deleteClient(ctx context.Context, c *protocol.Caller, in oneClientInput) (protocol.Nothing, error) {
+	_, err := s.Access.Delete(ctx, c.Domain.ID, in.ID)
+	return protocol.Nothing{}, missing(err)
+}
+
+type setLogoInput struct {
+	oneClientInput
+	Logo protocol.File `body:"logo,required" doc:"a file in a form, or base64"`
+}
+
+type logoOutput struct {
+	ID        int64  `json:"id"`
+	MediaType string `json:"media_type"`
+}
+
+func (s *Service) setLogo(ctx context.Context, c *protocol.Caller, in setLogoInput) (logoOutput, error) {
+	logo, err := s.Access.SetLogo(ctx, c.Domain.ID, in.ID, in.Logo)
+	return logoOutput{logo.ID, logo.MediaType}, missing(err)
+}
+
+func (s *Service) deleteLogo(ctx context.Context, c *protocol.Caller, in oneClientInput) (protocol.Nothing, error) {
+	return protocol.Nothing{}, missing(s.Access.DeleteLogo(ctx, c.Domain.ID, in.ID))
+}

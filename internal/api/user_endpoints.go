@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+var (
+	ofUser   = protocol.Needs{Kinds: []access.TokenKind{access.UserToken}}
+	allUsers = protocol.Needs{Kinds: []access.TokenKind{access.UsersToken}}
+	oneUser  = protocol.Needs{Kinds: []access.TokenKind{access.UserToken, access.UsersToken}}
+)
+
+func (s *Service) userRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/users", Needs: allUsers, Endpoint: protocol.Handle(s.listUsers),
+			Summary: "List users", Doc: "All users of the domain, temporary ones included.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: protocol.Handle(s.oneUser),
+			Summary: "Read a user", Doc: "A user's token reads that user, by id or as me; a users token reads all.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: protocol.Handle(s.deleteUser),
+			Summary: "Delete a user", Doc: "With everything the user has. The user's tokens are refused from then on; USER_DELETED is sent with the last of them, unless the user was temporary.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: protocol.Handle(s.userConfig),
+			Summary: "Read what is noted about a user",
+		},
+		{
+			Method: protocol.Update, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: protocol.Handle(s.setUserConfig),
+			Summary: "Note something about a user", Doc: "Any keys, up to 100, with texts as values. Keys that do not come stay as they are.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: protocol.Handle(s.deleteUserConfig),
+			Summary: "Forget what is noted about a user",
+		},
+	}
+}
+
+type oneUserInput struct {
+	ID passerelle.UserID `path:"userId" doc:"id of the user, or me"`
+}
+
+// theirs refuses a user's token the users of others, in the words for one that
+// does not exist.
+func (in oneUserInput) theirs(c *protocol.Caller) (passerelle.UserID, error) {
+	if c.Kind == access.UserToken && in.ID != c.User {
+		return 0, passerelle.Missing()
+	}
+	return in.ID, nil
+}
+
+func (s *Service) oneUser(ctx context.Context, c *protocol.Caller, in oneUserInput) (wire.User, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return wire.User{}, err
+	}
+	u, err := s.Aggregation.User(ctx, c.Domain, id)
+	return wire.NewUser(u, c.Location), err
+}
+
+func (s *Service) deleteUser(ctx context.Context, c *protocol.Caller, in oneUserInput) (protocol.Nothing, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.DeleteUser(ctx, c.Domain, id)
+}
+
+type listUsersInput struct{ protocol.Page }
+
+type listUsersOutput struct {
+	Users []wire.User `json:"users"`
+	protocol.Listing
+}
+
+func (s *Service) listUsers(ctx context.Context, c *protocol.Caller, in listUsersInput) (listUsersOutput, error) {
+	fetch := func(ctx context.Context, w protocol.Window) ([]passerelle.User, error) {
+		return s.DB.Users(ctx, c.Domain.ID, userWindow(w))
+	}
+	count := func(ctx context.Context) (int64, error) { return s.DB.CountUsers(ctx, c.Domain.ID) }
+	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, func(u passerelle.User) protocol.Position { return protocol.Position{int64(u.ID)} }, count)
+	out := listUsersOutput{Users: make([]wire.User, len(rows)), Listing: listing}
+	for i, u := range rows {
+		out.Users[i] = wire.NewUser(u, c.Location)
+	}
+	return out, err
+}
+
+func userWindow(w protocol.Window) store.UserWindow {
+	window := store.UserWindow{Limit: w.Limit, Offset: w.Offset, Backward: w.Backward}
+	if len(w.From) > 0 {
+		from, _ := w.From[0].(int64) // what Turn was given
+		window.From = passerelle.UserID(from)
+	}
+	return window
+}
+
+func (s *Service) userConfig(ctx context.Context, c *protocol.Caller, in oneUserInput) (map[string]string, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Aggregation.User(ctx, c.Domain, id); err != nil {
+		return nil, err
+	}
+	return s.DB.UserSettings(ctx, c.Domain.ID, id)
+}
+
+type setUserConfigInput struct {
+	oneUserInput
+	Values map[string]string `body:"*" doc:"texts by key"`
+}
+
+func (s *Service) setUserConfig(ctx context.Context, c *protocol.Caller, in setUserConfigInput) (map[string]string, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Aggregation.SetConfig(ctx, c.Domain, id, in.Values); err != nil {
+		return nil, err
+	}
+	return s.DB.UserSettings(ctx, c.Domain.ID, id)
+}
+
+type deleteUserConfigInput struct {
+	oneUserInput
+	Keys []string `query:"keys,required" doc:"separated by commas"`
+}
+
+func (s *Service) deleteUserConfig(ctx context.Context, c *protocol.Caller, in deleteUserConfigInput) (protocol.Nothing, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.DeleteConfig(ctx, c.Domain, id, in.Keys)
+}
