@@ -147,6 +147,20 @@ These are notes in the timeline of a payment; they give no event.
 A cancellation under way is the state detail ` + "`cancelling`" + ` of a payment that is validating or pending. It is left when the bank
 grants the cancellation, which rejects the payment with the code of who asked; when the bank or the payer refuses it, and the
 payment goes on; or when the payment ends otherwise meanwhile, and its bank's outcome counts.
+
+## Who is told, and when
+
+Every change of state is an event, ` + "`PAYMENT_STATE_UPDATED`" + `, and its webhooks are sent at once. Domains created before
+2024-09-13 00:00 UTC (` + "`passerelle domain create --created`" + ` for one that came from elsewhere) have the older behaviour, in which
+receivers are not told what the payer brings:
+
+- Until the payer has been sent to the callback of the client with ` + "`payment_state`" + `, the webhooks of each change wait
+  ` + "`payment.callback_grace_minutes`" + ` (5) of the domain's time.
+- The payer's return drops those that still wait. They stay in the record of what was to be delivered, with the reason.
+- When nobody returns in that time, they are sent; so is, at once, every change after the return.
+
+A page of the client's own (` + "`webview_url`" + `) is not the callback: what happens there, receivers are told after the wait. The
+key ` + "`payment.state_updated_webhook.systematic`" + ` decides for domains of any age: ` + "`1`" + ` is the present behaviour, ` + "`0`" + ` the older one.
 `
 
 // kind says in a sentence what each note is, for the same page.
