@@ -123,7 +123,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 // awaitRequests returns when something was sent to every endpoint.
 func (l *ledger) awaitRequests() {
 	for _, e := range l.endpoints {
-		for e.account().requests == 0 {
+		for e.count() == 0 {
 			<-time.After(time.Millisecond)
 		}
 	}

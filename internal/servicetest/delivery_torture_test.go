@@ -93,13 +93,18 @@ func (f *fate) strike(kills, databaseKills int) {
 	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
 	for _, blow := range blows {
 		f.changeMoods()
-		f.wait(50, 500)
+		f.letLive()
 		blow()
 	}
 }
 
-func (f *fate) wait(least, most int) {
-	<-time.After(time.Duration(least+f.random.IntN(most-least)) * time.Millisecond)
+// letLive has a random number of requests come in before the next blow, unless
+// leases of the dead keep them away.
+func (f *fate) letLive() {
+	enough := f.ledger.requests() + 1 + f.random.IntN(100)
+	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
 }
 
 func (f *fate) killProgram() {
@@ -114,7 +119,7 @@ func (f *fate) killDatabase() {
 	if both {
 		f.process.Kill()
 	}
-	f.wait(1, 200)
+	<-time.After(time.Duration(f.random.IntN(200)) * time.Millisecond)
 	f.cluster.Start()
 	if both {
 		f.process.Start()
@@ -271,7 +276,7 @@ func (l *ledger) again() (n int) {
 
 func (l *ledger) requests() (n int) {
 	for _, e := range l.endpoints {
-		n += e.account().requests
+		n += e.count()
 	}
 	return n
 }

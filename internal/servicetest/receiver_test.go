@@ -154,6 +154,13 @@ func (e *endpoint) accept(body string) {
 	}
 }
 
+// count is how many requests there were.
+func (e *endpoint) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.requests
+}
+
 // account is a copy of what an endpoint has seen.
 type account struct {
 	requests, again     int

@@ -1,0 +1,257 @@
+package servicetest_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+)
+
+const (
+	deadEndpoints = 100
+	// steadyRate is events per second.
+	steadyRate = 100
+	// A run of the flusher ends after so many failures in a row or timeouts,
+	// and before the first run no more is risked than a full set in flight.
+	failuresOfRun = 10
+	timeoutsOfRun = 2
+	inFlight      = 8
+)
+
+// TestDeadEndpointsCostNothing has one healthy receiver beside a hundred dead
+// ones, which refuse connections, hang or answer 500. The dead ones are asked no
+// more often than the rule of the flusher says, and the healthy one gets
+// everything without them.
+//
+// With PASSERELLE_TEST_PAIRS it also measures: the time from a change's answer to
+// its receipt, of 99 in 100 events at a steady rate, may be half as much again as
+// without the dead, by the median of so many pairs of runs.
+func TestDeadEndpointsCostNothing(t *testing.T) {
+	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
+	for kind, database := range databases {
+		for name, crowd := range map[string]func(*stage){"same event": (*stage).addDead, "own backlog": (*stage).addBacklogged} {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				if pairs() == 0 {
+					t.Parallel() // nothing is measured
+				}
+				costNothing(&setting{t, database, crowd})
+			})
+		}
+	}
+}
+
+// setting is in which a test is played: on which database, and among whom.
+type setting struct {
+	t        *testing.T
+	database func(testing.TB) string
+	crowd    func(*stage)
+}
+
+// pairs is how many pairs of runs are measured.
+func pairs() int { return amount("PASSERELLE_TEST_PAIRS", 0) }
+
+func costNothing(in *setting) {
+	t := in.t
+	asked(in)
+	var ratios []float64
+	for n := range pairs() {
+		runs := map[bool]time.Duration{}
+		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // in turn, for what warms up or wears out
+			runs[isDead] = measured(in, isDead)
+		}
+		ratios = append(ratios, float64(runs[true]+time.Millisecond)/float64(runs[false]+time.Millisecond))
+		t.Logf("p99 beside the dead %v, alone %v", runs[true], runs[false])
+	}
+	slices.Sort(ratios)
+	if len(ratios) > 0 && ratios[len(ratios)/2] > 1.5 {
+		t.Errorf("the dead make the healthy one's p99 %.2f times as long, by the median of %.2f", ratios[len(ratios)/2], ratios)
+	}
+}
+
+// stage is a program with a healthy endpoint and its dead neighbours.
+type stage struct {
+	t        *testing.T
+	process  *servicetest.Process
+	d        *driver
+	receiver *receiver
+	healthy  *endpoint
+	received chan receipt
+	webhooks []int64
+	// dead are those that are there to be asked, by what they do.
+	dead map[manner][]*endpoint
+}
+
+// receipt is when the healthy endpoint was told of a state of a payment.
+type receipt struct {
+	change
+	at time.Time
+}
+
+type change struct {
+	payment int64
+	state   payment.State
+}
+
+func newStage(in *setting, interval string) *stage {
+	t := in.t
+	s := &stage{t: t, process: servicetest.StartProcess(t, in.database(t)), received: make(chan receipt, 100_000), dead: map[manner][]*endpoint{}}
+	s.process.Configure("webhooks.timeout_seconds", "3")
+	s.process.Configure("webhooks.flush_interval_seconds", interval)
+	s.d = newDriver(t, s.process)
+	s.receiver = newReceiver(t, rand.New(rand.NewPCG(0, 0)))
+	s.healthy = s.receiver.endpoint("/healthy")
+	s.healthy.seen = func(_ int64, body string) {
+		var p seenPayment
+		_ = json.Unmarshal([]byte(body), &p)
+		s.received <- receipt{change{p.ID, p.State}, time.Now()}
+	}
+	return s
+}
+
+// addDead registers the dead for the event of the healthy one.
+func (s *stage) addDead() {
+	for n := range deadEndpoints {
+		switch n % 3 {
+		case 0:
+			s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, &endpoint{url: "http://" + servicetest.FreeAddress(s.t)}))
+		case 1:
+			s.addAsked(hangs, n)
+		case 2:
+			s.addAsked(refuses, n)
+		}
+	}
+}
+
+func (s *stage) addAsked(how manner, n int) {
+	e := s.receiver.endpoint(fmt.Sprint("/dead/", n))
+	e.behave(how)
+	s.dead[how] = append(s.dead[how], e)
+	s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, e))
+}
+
+// addBacklogged has the dead be left with much to send, of an event that does
+// not happen any more.
+func (s *stage) addBacklogged() {
+	s.addDead()
+	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
+	for _, webhook := range s.webhooks {
+		s.d.call("PUT", fmt.Sprint("/webhooks/", webhook), s.d.config, map[string]any{"event": "USER_DELETED"})
+	}
+}
+
+// asked counts the requests to the dead over some runs of the flusher.
+func asked(in *setting) {
+	t, s := in.t, newStage(in, "3600")
+	in.crowd(s)
+	s.d.subscribe(stateUpdated, s.healthy)
+	s.drive(amountOfChanges())
+	const runs = 2
+	for range runs {
+		s.d.call("POST", "/sandbox/clock", s.d.config, map[string]any{"advance": "1h1m"})
+	}
+	for how, most := range map[manner]int{refuses: failuresOfRun * (1 + runs), hangs: inFlight + timeoutsOfRun*runs} {
+		var counts []int
+		for _, e := range s.dead[how] {
+			counts = append(counts, e.count())
+		}
+		if slices.Min(counts) < 1+runs || slices.Max(counts) > most {
+			t.Errorf("the dead of manner %d got %v requests each in %d runs, want %d to %d", how, counts, runs, 1+runs, most)
+		}
+	}
+}
+
+func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfPayment }
+
+// measured is the time from answer to receipt that 99 of 100 events take at most.
+func measured(in *setting, isDead bool) time.Duration {
+	s := newStage(in, "5")
+	defer s.process.Kill()
+	if isDead {
+		in.crowd(s)
+	} else {
+		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // as much as the others have stored
+	}
+	s.d.subscribe(stateUpdated, s.healthy)
+	took := s.drive(amountOfChanges())
+	slices.Sort(took)
+	return took[len(took)*99/100]
+}
+
+// drive makes changes of payments at a steady rate, waits until the healthy
+// endpoint got all of them, once and in order, and returns how long each was on
+// its way.
+func (s *stage) drive(changes int) (took []time.Duration) {
+	s.t.Helper()
+	all := make([]*subject, changes/changesOfPayment)
+	for n := range all {
+		o := &order{}
+		if _, seen := s.d.look(o); !seen {
+			s.t.Fatal("a payment could not be created")
+		}
+		all[n] = &subject{id: o.id, state: payment.Created}
+	}
+	var (
+		mu       sync.Mutex
+		answered = map[change]time.Time{}
+		moving   sync.WaitGroup
+	)
+	tick := time.NewTicker(time.Second / steadyRate)
+	defer tick.Stop()
+	for n := range changes {
+		<-tick.C
+		moving.Go(func() {
+			c := all[n%len(all)].move(s.d)
+			mu.Lock()
+			defer mu.Unlock()
+			answered[c] = time.Now()
+		})
+	}
+	moving.Wait()
+	return s.compare(answered)
+}
+
+// subject is a payment that is moved by whoever comes next.
+type subject struct {
+	mu    sync.Mutex
+	id    int64
+	state payment.State
+}
+
+func (s *subject) move(d *driver) change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = ahead[s.state]
+	d.call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", s.id), d.config, map[string]any{"state": s.state})
+	return change{s.id, s.state}
+}
+
+// compare awaits the receipts of what was answered.
+func (s *stage) compare(answered map[change]time.Time) (took []time.Duration) {
+	s.t.Helper()
+	last := map[int64]payment.State{}
+	timeout := time.After(patience)
+	for range answered {
+		select {
+		case r := <-s.received:
+			if ahead[cmp.Or(last[r.payment], payment.Created)] != r.state {
+				s.t.Errorf("payment %d: the healthy endpoint got %s after %q", r.payment, r.state, last[r.payment])
+			}
+			last[r.payment] = r.state
+			took = append(took, max(0, r.at.Sub(answered[r.change])))
+		case <-timeout:
+			s.t.Fatalf("the healthy endpoint got %d of %d", len(took), len(answered))
+		}
+	}
+	if a := s.healthy.account(); a.again > 0 || a.requests != len(answered) {
+		s.t.Errorf("the healthy endpoint got %d requests for %d changes", a.requests, len(answered))
+	}
+	return took
+}
