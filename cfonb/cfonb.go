@@ -101,15 +101,12 @@ type Movement struct {
 	Details []Detail
 }
 
-// The qualifiers of details that this package gives a meaning of its own, or
-// that others are likely to write.
+// Qualifiers of details.
 const (
 	// Label continues the label; reading adds it there.
 	Label = "LIB"
-	// Payer and Payee name the parties.
-	Payer, Payee = "NPY", "NBE"
-	// EndToEnd is the reference that the payer gave.
-	EndToEnd = "RCN"
+	// Payee names who gets the money.
+	Payee = "NBE"
 )
 
 // Detail is a record that says more about a movement. The qualifier has three
