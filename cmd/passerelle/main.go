@@ -56,6 +56,7 @@ type program struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the schema of a database up to date."`
 	Domain  domainCommand  `cmd:"" help:"Tenants: their base URL, kind and creation date."`
 	Client  clientCommand  `cmd:"" help:"Applications that call the interface, and their credentials."`
+	User    userCommand    `cmd:"" help:"End users of a domain."`
 	Token   tokenCommand   `cmd:"" help:"Tokens for the operator's own programs."`
 	Config  configCommand  `cmd:"" help:"Configuration keys of a domain."`
 	Webhook webhookCommand `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+type userCommand struct {
+	tenant
+	List   userList   `cmd:"" help:"List the users, by id."`
+	Show   userShow   `cmd:"" help:"Print one user."`
+	Delete userDelete `cmd:"" help:"Delete a user with everything it has; the service erases that soon after."`
+}
+
+// userView is a user as it is printed. Expires is set for a temporary one.
+type userView struct {
+	ID        passerelle.UserID   `json:"id"`
+	Platform  passerelle.Platform `json:"platform"`
+	Created   string              `json:"created"`
+	Permanent string              `json:"permanent,omitempty"`
+	Expires   string              `json:"expires,omitempty"`
+}
+
+func (d desk) viewUser(u passerelle.User) userView {
+	return userView{ID: u.ID, Platform: u.Platform, Created: d.moment(&u.Created), Permanent: d.moment(u.Permanent), Expires: d.moment(u.Expires)}
+}
+
+// users is the use cases of users on the command's database. The processes that
+// serve from it send and erase when their loops come round.
+func (d desk) users() *aggregation.Aggregation {
+	nobody := func() {}
+	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Wake: nobody, Erase: nobody}
+}
+
+type userList struct {
+	Limit int               `default:"1000" help:"How many at most."`
+	After passerelle.UserID `placeholder:"ID" help:"Only those with a higher id."`
+}
+
+// Run lists users.
+func (l *userList) Run(c *console, g *userCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		all, err := d.db.Users(c.ctx, d.domain.ID, store.UserWindow{Limit: l.Limit, From: l.After})
+		if err != nil {
+			return nil, fmt.Errorf("list the users: %w", err)
+		}
+		return views(all, d.viewUser), nil
+	})
+}
+
+type userShow struct {
+	ID passerelle.UserID `arg:"" help:"Id of the user."`
+}
+
+// Run prints a user.
+func (s *userShow) Run(c *console, g *userCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		u, err := d.users().User(c.ctx, d.domain, s.ID)
+		if err != nil {
+			return nil, known(err, "id", s.ID)
+		}
+		return d.viewUser(u), nil
+	})
+}
+
+type userDelete struct {
+	ID passerelle.UserID `arg:"" help:"Id of the user."`
+}
+
+// Run deletes a user.
+func (r *userDelete) Run(c *console, g *userCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		if err := d.users().DeleteUser(c.ctx, d.domain, r.ID); err != nil {
+			return nil, known(err, "id", r.ID)
+		}
+		now := time.Now()
+		return removedView{int64(r.ID), d.moment(&now)}, nil
+	})
+}
