@@ -28,6 +28,9 @@ type webhookCommand struct {
 
 	Data     webhookData     `cmd:"" help:"List what a webhook was and is to be sent, newest first."`
 	Attempts webhookAttempts `cmd:"" help:"List the requests to a webhook, newest first."`
+	Resend   webhookResend   `cmd:"" help:"Send something again, now, and print the request."`
+	Recover  webhookRecover  `cmd:"" help:"Make due now what is undelivered; the running service sends it."`
+	Test     webhookTest     `cmd:"" help:"Send a test payload of the webhook's event, once, and print the request."`
 	Events   webhookEvents   `cmd:"" help:"List the events that webhooks are registered for."`
 	Auth     webhookAuth     `cmd:"" help:"Authentication providers, by which receivers tell our requests from others."`
 }

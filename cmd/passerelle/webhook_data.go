@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
 
 	"passerelle"
@@ -92,6 +95,98 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 			return nil, fmt.Errorf("list the requests: %w", err)
 		}
 		return views(all, d.viewAttempt), nil
+	})
+}
+
+// outbound is the rules for requests that a command makes itself; they are those
+// of passerelle serve and dev.
+type outbound struct {
+	AllowNetworks []string `help:"Private networks that webhooks may be sent to, as CIDR."`
+	Loopback      bool     `help:"Open the machine itself, as passerelle dev does."`
+}
+
+// sending is withKeys for commands about a webhook that make requests.
+func (o outbound) sending(c *console, g *webhookCommand, id passerelle.WebhookID, command func(desk, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
+	open, err := networks("--allow-networks", o.AllowNetworks)
+	if err != nil {
+		return err
+	}
+	return g.withKeys(c, func(d desk) (any, error) {
+		w, err := d.db.Webhook(c.ctx, d.domain.ID, id)
+		if err != nil {
+			return nil, known(err, "id", id)
+		}
+		sender := d.registry()
+		sender.Name, sender.Client = rand.Text(), delivery.NewClient(delivery.Outbound{Loopback: o.Loopback, Networks: open})
+		sent, err := command(d, sender, w)
+		if err != nil {
+			return nil, err
+		}
+		return d.lastAttempt(c, sent)
+	})
+}
+
+func (d desk) lastAttempt(c *console, id passerelle.DeliveryID) (any, error) {
+	found, err := d.db.LastAttempts(c.ctx, d.domain.ID, []passerelle.DeliveryID{id})
+	if err != nil || len(found[id]) == 0 {
+		return nil, fmt.Errorf("read the request for %d: %w", id, err)
+	}
+	return d.viewAttempt(found[id][len(found[id])-1]), nil
+}
+
+type webhookResend struct {
+	oneWebhook
+	outbound
+	Data passerelle.DeliveryID `arg:"" help:"Its id_webhook_data."`
+}
+
+// Run sends something again.
+func (r *webhookResend) Run(c *console, g *webhookCommand) error {
+	return r.sending(c, g, r.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
+		return r.Data, known(sender.Resend(c.ctx, d.domain, w, r.Data), "data", r.Data)
+	})
+}
+
+type webhookTest struct {
+	oneWebhook
+	outbound
+	Payload string `placeholder:"JSON" help:"Payload, a JSON object (default: a sample of the event's)."`
+}
+
+// Run sends a test.
+func (n *webhookTest) Run(c *console, g *webhookCommand) error {
+	var data []byte
+	if n.Payload != "" {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(n.Payload), &object); err != nil || object == nil {
+			return passerelle.InvalidField("--payload", "must be a JSON object")
+		}
+		data = bytes.TrimSpace([]byte(n.Payload))
+	}
+	return n.sending(c, g, n.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
+		return sender.Test(c.ctx, d.domain, w, data)
+	})
+}
+
+type webhookRecover struct {
+	oneWebhook
+	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"What happened since then is made due, in the time of the domain."`
+}
+
+// recoverView says what is due.
+type recoverView struct {
+	Due int64 `json:"due"`
+}
+
+// Run makes due what is undelivered.
+func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
+	return r.at(c, g, func(d desk, w store.Webhook) (any, error) {
+		since, err := passerelle.ParseDateTime("--since", r.Since, d.zone)
+		if err != nil {
+			return nil, err
+		}
+		due, err := d.registry().Recover(c.ctx, d.domain, w, since)
+		return recoverView{due}, err
 	})
 }
 

@@ -175,7 +175,7 @@ func (s *Service) configRoutes() []protocol.Route {
 		{
 			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: protocol.Handle(s.readConfig),
 			Summary: "Read the configuration",
-			Doc:     "The value of every key, given or default, as a string; booleans are 0 and 1. Keys of programs of this API family that have no effect here are kept all the same; docs/configuration.md says which.",
+			Doc:     "The value of every key, given or default, as a string; booleans are 0 and 1. Keys of programs of this API family that have no effect here are kept all the same; the command passerelle config list says which.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: protocol.Handle(s.changeConfig),

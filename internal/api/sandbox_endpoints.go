@@ -167,7 +167,7 @@ func (s *Service) rest(ctx context.Context, d passerelle.Domain) (ranOutput, err
 		out.Fired.Payments += did
 		out.Fired.Deliveries += sent.Delivered + sent.Failed
 		if did+sent.Delivered+sent.Failed == 0 {
-			return out, nil
+			return out, s.Delivery.Purge(ctx, d)
 		}
 	}
 	out.Truncated = true

@@ -2,6 +2,10 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -12,44 +16,164 @@ import (
 )
 
 type webhookInput struct {
-	IDAuth *protocol.Reference `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
-	URL    *string             `body:"url" doc:"absolute http(s) URL; https only in live domains"`
-	Event  *string             `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
+	IDUser    protocol.Nullable[int64] `body:"id_user" doc:"only events of this user; null for those of all and of none"`
+	IDService protocol.Nullable[int64] `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
+	IDAuth    *protocol.Reference      `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
+	URL       *string                  `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	Event     *string                  `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
+	Disabled  *bool                    `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
-type createWebhookInput struct {
-	webhookInput
-	IDService *int64 `body:"id_service" min:"1" doc:"the application it belongs to"`
+// change is what the input changes. An id that none can have is kept: it is not
+// found.
+func (in webhookInput) change(c *protocol.Caller) delivery.Change {
+	out := delivery.Change{Event: in.Event, URL: in.URL, Auth: (*string)(in.IDAuth), Disabled: in.Disabled, By: changedBy(c)}
+	if in.IDService.Given {
+		out.Client = named[passerelle.ClientID](in.IDService)
+	}
+	if in.IDUser.Given {
+		out.User = named[passerelle.UserID](in.IDUser)
+	}
+	return out
+}
+
+// named is the id that was given, zero for null. Zero itself, which clients
+// cannot mean, becomes an id that nothing has.
+func named[T ~int64](id protocol.Nullable[int64]) *T {
+	value := T(id.Value)
+	if !id.Null && value == 0 {
+		value = -1
+	}
+	return &value
 }
 
 type oneWebhookInput struct {
 	ID passerelle.WebhookID `path:"webhookId"`
 }
 
+type readWebhookInput struct {
+	oneWebhookInput
+	protocol.All
+	protocol.Expand `names:"webhook_event"`
+}
+
 type updateWebhookInput struct {
 	oneWebhookInput
+	protocol.All
+	protocol.Expand `names:"webhook_event"`
 	webhookInput
+	Deleted protocol.Nullable[string] `body:"deleted" doc:"a date or a DateTime deletes the webhook; null, also as a word, makes it live again"`
 }
 
 type webhookOutput struct {
-	ID        int64         `json:"id"`
-	Created   string        `json:"created"`
-	Updated   *string       `json:"updated"`
-	Deleted   *string       `json:"deleted"`
-	IDService *int64        `json:"id_service"`
-	IDUser    *int64        `json:"id_user"`
-	IDEvent   int           `json:"id_event"`
-	Event     webhook.Event `json:"event"`
-	IDAuth    *int64        `json:"id_auth"`
-	URL       string        `json:"url"`
+	ID           int64               `json:"id"`
+	Created      string              `json:"created"`
+	Updated      *string             `json:"updated"`
+	Deleted      *string             `json:"deleted"`
+	Disabled     *string             `json:"disabled"`
+	IDService    *int64              `json:"id_service"`
+	IDUser       *int64              `json:"id_user"`
+	IDEvent      int                 `json:"id_event"`
+	Event        webhook.Event       `json:"event"`
+	IDAuth       *int64              `json:"id_auth"`
+	URL          string              `json:"url"`
+	HealthData   healthOutput        `json:"health_data"`
+	Warning      *string             `json:"warning" doc:"sentences about what should be looked at, or null"`
+	WebhookEvent *webhookEventOutput `json:"webhook_event,omitempty" doc:"only with expand"`
 }
 
-func (s *Service) webhook(c *protocol.Caller, w store.Webhook) webhookOutput {
-	entry, _ := webhook.Lookup(string(w.Event))
-	return webhookOutput{
-		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: optionalTime(c, w.Updated), Deleted: optionalTime(c, w.Deleted),
-		IDService: optionalInt(int64(w.Client)), IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL,
+type healthOutput struct {
+	Average     *int64       `json:"average_duration_ms" doc:"milliseconds a request takes on average; null when there was none"`
+	SuccessRate *json.Number `json:"success_rate" doc:"part of the requests that were accepted, from 0 to 1; null when there was none"`
+	Window      string       `json:"window" doc:"the time that both are about" example:"24h"`
+	Failures    int64        `json:"consecutive_failures" doc:"requests that failed since the last one that was accepted"`
+	LastSuccess *string      `json:"last_success"`
+	LastFailure *string      `json:"last_failure"`
+}
+
+func newHealth(c *protocol.Caller, w store.Webhook, h store.Health) healthOutput {
+	out := healthOutput{
+		Window: "24h", Failures: w.ConsecutiveFailures, LastSuccess: optionalTime(c, w.LastSuccess), LastFailure: optionalTime(c, w.LastFailure),
 	}
+	if h.Requests > 0 {
+		average := h.Duration.Milliseconds() / h.Requests
+		rate := json.Number(portion(h.Successes, h.Requests))
+		out.Average, out.SuccessRate = &average, &rate
+	}
+	return out
+}
+
+// portion writes a part of a whole as a decimal of at most four digits, rounded
+// down: 1 means all.
+func portion(part, whole int64) string {
+	if part == whole {
+		return "1"
+	}
+	digits := strings.TrimRight(fmt.Sprintf("%04d", part*10000/whole), "0")
+	if digits == "" {
+		return "0"
+	}
+	return "0." + digits
+}
+
+type webhookEventOutput struct {
+	ID          int             `json:"id"`
+	Name        webhook.Event   `json:"name"`
+	Description string          `json:"description" doc:"when it is emitted"`
+	Subject     webhook.Subject `json:"subject" doc:"what it is about: deliveries about one thing keep their order"`
+	Deprecated  bool            `json:"deprecated"`
+}
+
+func newWebhookEvent(e webhook.Entry) webhookEventOutput {
+	return webhookEventOutput{ID: e.Number, Name: e.Event, Description: e.Description, Subject: e.Subject, Deprecated: e.Deprecated}
+}
+
+// shownWebhooks adds to webhooks what is known of them besides, with the same
+// few queries for one and for many.
+func (s *Service) shownWebhooks(ctx context.Context, c *protocol.Caller, all []store.Webhook, e protocol.Expansion) ([]webhookOutput, error) {
+	ids := make([]passerelle.WebhookID, len(all))
+	for i, w := range all {
+		ids[i] = w.ID
+	}
+	health, err := s.DB.Health(ctx, c.Domain.ID, c.Now, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read the health of webhooks: %w", err)
+	}
+	_, err = s.DB.OnlyClient(ctx, c.Domain.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("look for the only application: %w", err)
+	}
+	out := make([]webhookOutput, len(all))
+	for i, w := range all {
+		out[i] = newWebhook(c, w, health[w.ID], w.Client != 0 || err == nil)
+		if e.Has("webhook_event") {
+			entry, _ := webhook.Lookup(string(w.Event))
+			event := newWebhookEvent(entry)
+			out[i].WebhookEvent = &event
+		}
+	}
+	return out, nil
+}
+
+func newWebhook(c *protocol.Caller, w store.Webhook, h store.Health, hasApplication bool) webhookOutput {
+	entry, _ := webhook.Lookup(string(w.Event))
+	out := webhookOutput{
+		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: optionalTime(c, w.Updated),
+		Deleted: optionalTime(c, w.Deleted), Disabled: optionalTime(c, w.Disabled), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(w.User)),
+		IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL, HealthData: newHealth(c, w, h),
+	}
+	if warning := delivery.Warning(w, h, hasApplication); warning != "" {
+		out.Warning = &warning
+	}
+	return out
+}
+
+func (s *Service) shownWebhook(ctx context.Context, c *protocol.Caller, w store.Webhook, e protocol.Expansion) (webhookOutput, error) {
+	shown, err := s.shownWebhooks(ctx, c, []store.Webhook{w}, e)
+	if err != nil {
+		return webhookOutput{}, err
+	}
+	return shown[0], nil
 }
 
 func optionalTime(c *protocol.Caller, t *time.Time) *string {
@@ -67,36 +191,141 @@ func optionalInt(n int64) *int64 {
 	return &n
 }
 
+type listWebhooksInput struct {
+	protocol.Page
+	protocol.All
+	protocol.Expand `names:"webhook_event"`
+}
+
 type listWebhooksOutput struct {
 	Webhooks []webhookOutput `json:"webhooks"`
-	Total    int             `json:"total"`
+	protocol.Listing
 }
 
-func (s *Service) listWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listWebhooksOutput, error) {
-	all, err := s.DB.Webhooks(ctx, c.Domain.ID)
-	out := listWebhooksOutput{Webhooks: make([]webhookOutput, len(all)), Total: len(all)}
-	for i, w := range all {
-		out.Webhooks[i] = s.webhook(c, w)
+func (s *Service) listWebhooks(ctx context.Context, c *protocol.Caller, in listWebhooksInput) (listWebhooksOutput, error) {
+	filter := store.WebhookFilter{Domain: c.Domain.ID, All: in.WithDisabled}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.Webhook, error) {
+			return s.DB.Webhooks(ctx, filter, window(w))
+		},
+		func(w store.Webhook) protocol.Position { return protocol.Position{int64(w.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountWebhooks(ctx, filter) })
+	if err != nil {
+		return listWebhooksOutput{}, err
 	}
-	return out, err
+	shown, err := s.shownWebhooks(ctx, c, rows, in.Expansion())
+	return listWebhooksOutput{Webhooks: shown, Listing: listing}, err
 }
 
-func (s *Service) createWebhook(ctx context.Context, c *protocol.Caller, in createWebhookInput) (webhookOutput, error) {
-	r := delivery.Registration{Event: value(in.Event), URL: value(in.URL), Auth: string(value(in.IDAuth))}
-	if in.IDService != nil {
-		r.Client = passerelle.ClientID(*in.IDService)
+func (s *Service) oneWebhook(ctx context.Context, c *protocol.Caller, in readWebhookInput) (webhookOutput, error) {
+	w, err := s.webhook(ctx, c, in.ID)
+	if err == nil && hidden(w) && !in.WithDisabled {
+		err = passerelle.Missing()
 	}
-	w, err := s.Delivery.Register(ctx, c.Domain, r)
-	return s.webhook(c, w), err
+	if err != nil {
+		return webhookOutput{}, err
+	}
+	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
+// hidden webhooks are left out unless they are asked for.
+func hidden(w store.Webhook) bool { return w.Deleted != nil || w.Disabled != nil }
+
+// webhook loads a webhook of the domain, whatever its state.
+func (s *Service) webhook(ctx context.Context, c *protocol.Caller, id passerelle.WebhookID) (store.Webhook, error) {
+	w, err := s.DB.Webhook(ctx, c.Domain.ID, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return w, passerelle.Missing()
+	}
+	if err != nil {
+		return w, fmt.Errorf("load webhook %d: %w", id, err)
+	}
+	return w, nil
+}
+
+func (s *Service) createWebhook(ctx context.Context, c *protocol.Caller, in webhookInput) (webhookOutput, error) {
+	if c.Made != 0 {
+		return s.oneWebhook(ctx, c, readWebhookInput{oneWebhookInput: oneWebhookInput{passerelle.WebhookID(c.Made)}, All: protocol.All{WithDisabled: true}})
+	}
+	asked := in.change(c)
+	w, err := s.Delivery.Register(ctx, c.Domain, delivery.Registration{
+		Client: value(asked.Client), User: value(asked.User), Event: value(in.Event), URL: value(in.URL), Auth: string(value(in.IDAuth)),
+		Disabled: value(in.Disabled), By: asked.By, Execution: c.Execution,
+	})
+	if err != nil {
+		return webhookOutput{}, err
+	}
+	return s.shownWebhook(ctx, c, w, nil)
+}
+
+// updateWebhook reaches a disabled or deleted webhook when it is asked to, or
+// when the body is about just that.
 func (s *Service) updateWebhook(ctx context.Context, c *protocol.Caller, in updateWebhookInput) (webhookOutput, error) {
-	w, err := s.Delivery.Update(ctx, c.Domain, in.ID, delivery.Change{Event: in.Event, URL: in.URL, Auth: (*string)(in.IDAuth)})
-	return s.webhook(c, w), err
+	w, err := s.webhook(ctx, c, in.ID)
+	if err != nil {
+		return webhookOutput{}, err
+	}
+	if hidden(w) && !in.WithDisabled && in.Disabled == nil && !in.Deleted.Given {
+		return webhookOutput{}, passerelle.Missing()
+	}
+	change := in.change(c)
+	if change.Deleted, err = in.deletion(c); err != nil {
+		return webhookOutput{}, err
+	}
+	w, err = s.Delivery.Update(ctx, c.Domain, in.ID, change)
+	if err != nil {
+		return webhookOutput{}, err
+	}
+	return s.shownWebhook(ctx, c, w, in.Expansion())
+}
+
+// deletion is whether the webhook is to be deleted or made live again, nil for
+// neither. The date is today's, whatever it says.
+func (in updateWebhookInput) deletion(c *protocol.Caller) (*bool, error) {
+	if !in.Deleted.Given {
+		return nil, nil
+	}
+	deletes := !in.Deleted.Null && in.Deleted.Value != "null"
+	if deletes {
+		if _, err := instant(c, "deleted", in.Deleted.Value); err != nil {
+			return nil, err
+		}
+	}
+	return &deletes, nil
+}
+
+// instant reads a DateTime, or the first instant of a day.
+func instant(c *protocol.Caller, field, text string) (time.Time, error) {
+	if day, err := passerelle.ParsePeriod(field, text); err == nil {
+		return day.Start(c.Location), nil
+	}
+	t, err := passerelle.ParseDateTime(field, text, c.Location)
+	if err != nil {
+		return t, passerelle.InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD")
+	}
+	return t, nil
 }
 
 func (s *Service) deleteWebhook(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID)
+	return protocol.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, changedBy(c))
+}
+
+func (s *Service) deleteWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
+	return protocol.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, changedBy(c))
+}
+
+type webhookEventsOutput struct {
+	Events []webhookEventOutput `json:"webhooks_events"`
+	Total  int                  `json:"total"`
+}
+
+func (s *Service) webhookEvents(context.Context, *protocol.Caller, protocol.Nothing) (webhookEventsOutput, error) {
+	var out webhookEventsOutput
+	for _, entry := range webhook.Events() {
+		out.Events = append(out.Events, newWebhookEvent(entry))
+	}
+	out.Total = len(out.Events)
+	return out, nil
 }
 
 func value[T any](p *T) T {

@@ -138,13 +138,17 @@ func (p *parts) turn() error {
 	return nil
 }
 
+// deletedKept is for how long a deleted webhook may be made live again and get
+// what it was not sent.
+const deletedKept = 24 * time.Hour
+
 // PurgeUndeliverable gives up, at most batch in a unit, what was still to go to
-// webhooks of a domain that are deleted, and erases the bodies of events of
+// webhooks of a domain that have been deleted for a day, and erases the bodies of events of
 // users that nobody else is to get. After that many rounds it leaves the rest to
 // the next call. Now is the domain's.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, rounds int) error {
 	return purgeRounds(rounds, batch, func() (int, error) {
-		deliveries, events, err := db.undeliverable(ctx, domain, batch)
+		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
 		if err != nil || len(deliveries) == 0 {
 			return 0, err
 		}
@@ -160,10 +164,10 @@ func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID
 	})
 }
 
-func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, limit int) (deliveries []passerelle.DeliveryID, events []int64, err error) {
+func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, deleted time.Time, limit int) (deliveries []passerelle.DeliveryID, events []int64, err error) {
 	err = r.each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
-		WHERE w.domain_id = $1 AND w.deleted IS NOT NULL AND d.delivered IS NULL AND d.dropped IS NULL LIMIT $2`,
-		[]any{int64(domain), limit}, func(row scanner) (bool, error) {
+		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL LIMIT $3`,
+		[]any{int64(domain), micros(deleted), limit}, func(row scanner) (bool, error) {
 			var delivery passerelle.DeliveryID
 			var event int64
 			err := row.Scan(&delivery, &event)

@@ -24,7 +24,7 @@ CREATE INDEX delivery_in_state ON delivery
 CREATE INDEX delivery_over ON delivery (domain_id, created, id) WHERE delivered IS NOT NULL OR dropped IS NOT NULL;
 CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_in_use ON webhook (domain_id, id) WHERE deleted IS NULL AND disabled IS NULL;
-CREATE INDEX webhook_deleted ON webhook (domain_id, id) WHERE deleted IS NOT NULL;
+CREATE INDEX webhook_deleted ON webhook (domain_id, deleted) WHERE deleted IS NOT NULL;
 CREATE INDEX webhook_health_by_age ON webhook_health (domain_id, hour);
 
 -- Where the next search for old rows goes on: what lies before was looked at,

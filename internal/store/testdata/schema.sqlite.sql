@@ -644,7 +644,7 @@ CREATE TABLE webhook (
 CREATE INDEX webhook_by_auth ON webhook (domain_id, auth_id, id) WHERE auth_id IS NOT NULL AND deleted IS NULL;
 CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
-CREATE INDEX webhook_deleted ON webhook (domain_id, id) WHERE deleted IS NOT NULL;
+CREATE INDEX webhook_deleted ON webhook (domain_id, deleted) WHERE deleted IS NOT NULL;
 CREATE INDEX webhook_in_use ON webhook (domain_id, id) WHERE deleted IS NULL AND disabled IS NULL;
 CREATE INDEX webhook_to_flush ON webhook (domain_id, next_flush) WHERE next_flush IS NOT NULL AND deleted IS NULL;
 CREATE TABLE webhook_health (

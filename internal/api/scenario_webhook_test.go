@@ -1,0 +1,337 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listening is a webhook that sends to the built-in receiver.
+func (s *stage) listening(t *testing.T, tenant, event string) string {
+	t.Helper()
+	var out struct{ ID int64 }
+	body := fmt.Sprintf(`{"event":%q,"url":"%s/sandbox/receiver/listening"}`, event, s.Origin)
+	s.do(t, ask{tenant: tenant, method: "POST", path: "/webhooks", token: "config", body: body}).decode(t, &out)
+	return strconv.FormatInt(out.ID, 10)
+}
+
+// sent is the path of something that a webhook was sent, below /webhooks.
+func (s *stage) sent(t *testing.T, tenant string) string {
+	t.Helper()
+	id := s.listening(t, tenant, "USER_SYNCED")
+	var out struct {
+		ID int64 `json:"id_webhook_data"`
+	}
+	s.do(t, ask{tenant: tenant, method: "POST", path: "/webhooks/" + id + "/test", token: "config", body: `{"data":{"id":7}}`}).decode(t, &out)
+	return fmt.Sprintf("%s/data/%d", id, out.ID)
+}
+
+// Rows that come with a test, and with a request.
+var (
+	aTest    = map[string]int64{"event": 1, "delivery": 1, "delivery_attempt": 1, "webhook_health": 1, "received": 1}
+	aRequest = map[string]int64{"delivery_attempt": 1, "received": 1}
+)
+
+func TestRegistrationScenarios(t *testing.T) {
+	config := func(method, path, body string) ask {
+		return ask{method: method, path: path, token: "config", body: body}
+	}
+	hook := `{"event":"ACCOUNT_SYNCED","url":"https://client.example/hook"`
+	play(t, "registrations", []scenario{
+		{name: "events", status: 200, ask: ask{method: "GET", path: "/webhooks_events", token: "read-only"}},
+		{name: "events without a token", status: 401, ask: ask{method: "GET", path: "/webhooks_events"}},
+		{name: "create with everything", status: 200, rows: aWebhook, ask: config("POST", "/webhooks", hook+`,"id_user":{user},"id_service":{client},"id_auth":{provider},"disabled":true}`)},
+		{name: "create in a form", status: 200, rows: aWebhook, ask: ask{method: "POST", path: "/webhooks", token: "config", contentType: "application/x-www-form-urlencoded", body: "event=ACCOUNT_SYNCED&url=https%3A%2F%2Fclient.example%2Fhook&id_user=null&disabled=false"}},
+		{name: "create for a user of another domain", status: 400, ask: config("POST", "/webhooks", hook+`,"id_user":{other:user}}`)},
+		{name: "create for user 0", status: 400, ask: config("POST", "/webhooks", hook+`,"id_user":0}`)},
+		{name: "read", status: 200, ask: config("GET", "/webhooks/{webhook}?expand=webhook_event", "")},
+		{name: "read none", status: 404, ask: config("GET", "/webhooks/"+noID, "")},
+		{name: "list with events", status: 200, ask: config("GET", "/webhooks?limit=1&expand=webhook_event", "")},
+		{name: "disable", status: 200, ask: config("PUT", "/webhooks/{webhook}", `{"disabled":true}`)},
+		{name: "take the application, user and provider away", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"id_service":null,"id_user":null,"id_auth":null}`)},
+		{name: "change the application to another domain's", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"id_service":{other:client}}`)},
+		{name: "delete by a date", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"2026-11-20"}`)},
+		{name: "delete by an instant", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"2026-11-20 10:00:00"}`)},
+		{name: "delete by no date", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"yes"}`)},
+		{name: "make live what is live", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":null}`)},
+		{name: "the word null in JSON", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"null"}`)},
+		{name: "delete all of a domain", status: 204, ask: ask{tenant: "other", method: "DELETE", path: "/webhooks?x={other:webhook}{other:webhook}", token: "config"}},
+		{name: "none is left", status: 200, ask: ask{tenant: "other", method: "GET", path: "/webhooks", token: "config"}},
+	})
+}
+
+func TestWebhookDataScenarios(t *testing.T) {
+	config := func(method, path, body string) ask {
+		return ask{method: method, path: path, token: "config", body: body}
+	}
+	play(t, "webhookdata", []scenario{
+		{name: "test", status: 200, rows: aTest, events: []string{"USER_SYNCED test 1"}, ask: config("POST", "/webhooks/{listening}/test", "")},
+		{name: "test with data", status: 200, rows: aTest, events: []string{"USER_SYNCED test 2"}, ask: config("POST", "/webhooks/{listening}/test", `{"data":{"any":[1.50,null]}}`)},
+		{name: "test with null", status: 200, rows: aTest, events: []string{"USER_SYNCED test 3"}, ask: config("POST", "/webhooks/{listening}/test", `{"data":null}`)},
+		{name: "test with an array", status: 400, ask: config("POST", "/webhooks/{listening}/test", `{"data":[]}`)},
+		{name: "test with too much", status: 400, ask: config("POST", "/webhooks/{listening}/test", `{"data":{"a":"`+strings.Repeat("x", 256<<10)+`"}}`)},
+		{name: "test of none", status: 404, ask: config("POST", "/webhooks/"+noID+"/test", "")},
+		{name: "resend", status: 200, rows: aRequest, ask: config("POST", "/webhooks/{sent}/resend", "")},
+		{name: "resend nothing", status: 404, ask: config("POST", "/webhooks/{listening}/data/"+noID+"/resend", "")},
+		{name: "resend of none", status: 404, ask: config("POST", "/webhooks/"+noID+"/data/1/resend", "")},
+		{name: "recover nothing", status: 200, ask: config("POST", "/webhooks/{listening}/recover", `{"since":"2026-11-01 12:00:00"}`)},
+		{name: "recover since when", status: 400, ask: config("POST", "/webhooks/{listening}/recover", `{}`)},
+		{name: "recover since yesterday", status: 400, ask: config("POST", "/webhooks/{listening}/recover", `{"since":"yesterday"}`)},
+		{name: "recover none", status: 404, ask: config("POST", "/webhooks/"+noID+"/recover", `{"since":"2026-11-01"}`)},
+		{name: "data of none", status: 404, ask: config("GET", "/webhooks/"+noID+"/data", "")},
+		{name: "data without any", status: 200, ask: config("GET", "/webhooks/{listening}/data?state=pending&min_date=2026-11", "")},
+		{name: "data in an unknown state", status: 400, ask: config("GET", "/webhooks/{listening}/data?state=lost", "")},
+		{name: "logs without any", status: 200, ask: config("GET", "/webhooks/{listening}/logs", "")},
+		{name: "logs of user 0", status: 400, ask: config("GET", "/webhooks/{listening}/logs?id_user=0", "")},
+		{name: "logs of none", status: 404, ask: config("GET", "/webhooks/"+noID+"/logs", "")},
+	})
+}
+
+// item is what these tests look at of a list.
+type item struct {
+	ID       int64
+	Success  bool
+	State    string
+	Data     *string
+	Code     *int             `json:"response_code"`
+	NextTry  *string          `json:"next_try"`
+	Count    int              `json:"attempt_count"`
+	Attempts []map[string]any `json:"attempts"`
+}
+
+// items reads a list, whatever the key it is under.
+func (s *stage) items(t *testing.T, path string) (all []item, total int) {
+	t.Helper()
+	var out map[string]json.RawMessage
+	s.do(t, ask{method: "GET", path: path, token: "config"}).decode(t, &out)
+	for key, raw := range out {
+		var into any = &all
+		switch key {
+		case "total":
+			into = &total
+		case "_links":
+			continue
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all, total
+}
+
+// told makes a payment of which the webhooks are told once, and lets the sender
+// do what is due.
+func (s *stage) told(t *testing.T) {
+	t.Helper()
+	path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
+	s.do(t, ask{method: "POST", path: path, token: "validate", body: validation}).says(t, 200, "", "")
+	s.due(t)
+}
+
+func (s *stage) due(t *testing.T) {
+	t.Helper()
+	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
+}
+
+func (s *stage) change(t *testing.T, webhook, body string) {
+	t.Helper()
+	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
+}
+
+// A webhook that is disabled or deleted is sent nothing, and afterwards what it
+// was not sent before; of what happened meanwhile it is told nothing.
+func TestPausesOfWebhooks(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
+			id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+			away := "http://127.0.0.1:1/away"
+			s.change(t, id, `{"url":"`+away+`"}`)
+			s.told(t)
+			s.change(t, id, strings.Replace(pause, "}", `,"url":"`+s.Origin+`/sandbox/receiver/back`+id+`"}`, 1))
+			s.told(t)
+			s.pass(time.Hour)
+			s.due(t)
+			if got := s.Received("back" + id); len(got) != 0 {
+				t.Errorf("%s: %d arrived", pause, len(got))
+			}
+			s.nothing(t, ask{method: "GET", path: "/webhooks/" + id, token: "config"})
+			s.change(t, id, resume)
+			s.due(t)
+			if got := s.Received("back" + id); len(got) != 1 {
+				t.Errorf("%s: %d arrived afterwards", resume, len(got))
+			}
+			s.do(t, ask{method: "GET", path: "/webhooks/" + id, token: "config"}).says(t, 200, "", "")
+			s.do(t, ask{method: "DELETE", path: "/webhooks/" + id, token: "config"}).says(t, 204, "", "")
+		}
+	})
+}
+
+// What is hidden is reached with all, or by a body that is about just that.
+func TestHiddenWebhooks(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
+			id := s.thing(t, "", "webhook")
+			path := "/webhooks/" + id
+			s.change(t, id, hide)
+			s.nothing(t, ask{method: "GET", path: path, token: "config"})
+			s.nothing(t, ask{method: "PUT", path: path, token: "config", body: `{"event":"ACCOUNT_FOUND"}`})
+			s.do(t, ask{method: "GET", path: path + "?all", token: "config"}).says(t, 200, "", "")
+			listed, _ := s.items(t, "/webhooks?all")
+			if shown, total := s.items(t, "/webhooks"); len(shown) != 0 || total != 0 || len(listed) == 0 {
+				t.Errorf("%s: %d are shown, total %d, of %d", hide, len(shown), total, len(listed))
+			}
+		}
+		id := s.thing(t, "", "webhook")
+		s.do(t, ask{method: "DELETE", path: "/webhooks/" + id, token: "config"}).says(t, 204, "", "")
+		s.nothing(t, ask{method: "DELETE", path: "/webhooks/" + id, token: "config"})
+		s.nothing(t, ask{method: "PUT", path: "/webhooks/" + id + "?all", token: "config", body: `{"deleted":"2026-11-20"}`})
+		s.nothing(t, ask{method: "PUT", path: "/webhooks/" + id + "?all", token: "config", body: `{"event":"ACCOUNT_FOUND"}`})
+		for _, call := range []string{"test", "recover"} {
+			s.do(t, ask{method: "POST", path: "/webhooks/" + id + "/" + call, token: "config", body: `{"since":"2026"}`}).says(t, 409, "conflict", "deleted")
+		}
+	})
+}
+
+// The life of a delivery, as the lists tell it: tried in vain, made due again,
+// accepted, sent once more.
+func TestLifeOfADelivery(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+		base := "/webhooks/" + id
+		s.change(t, id, `{"url":"http://127.0.0.1:1/away"}`)
+		s.told(t)
+		pending, total := s.items(t, base+"/data?state=pending&expand=attempts")
+		if len(pending) != 1 || total != 1 || pending[0].Count != 1 || pending[0].NextTry == nil || len(pending[0].Attempts) != 1 || pending[0].Success {
+			t.Fatalf("pending %+v of %d", pending, total)
+		}
+		logs, _ := s.items(t, base+"/logs")
+		if len(logs) != 1 || logs[0].Code != nil || logs[0].NextTry == nil {
+			t.Errorf("logs %+v", logs)
+		}
+		s.change(t, id, `{"url":"`+s.Origin+`/sandbox/receiver/back"}`)
+		s.due(t) // its time has not come
+		if got := s.Received("back"); len(got) != 0 {
+			t.Errorf("%d arrived before their time", len(got))
+		}
+		for since, due := range map[string]int{"2026-11-21": 0, "2026-11-20 09:00:00": 1} {
+			var out struct {
+				Due  int
+				More bool
+			}
+			s.do(t, ask{method: "POST", path: base + "/recover", token: "config", body: `{"since":"` + since + `"}`}).decode(t, &out)
+			if out.Due != due || out.More {
+				t.Errorf("since %s: %+v", since, out)
+			}
+		}
+		s.due(t)
+		delivered, total := s.items(t, base+"/data?state=delivered&min_date=2026-11-20&max_date=2026-11-20")
+		if len(delivered) != 1 || total != 1 || delivered[0].ID != pending[0].ID || delivered[0].Count != 2 || delivered[0].NextTry != nil || !delivered[0].Success {
+			t.Fatalf("delivered %+v", delivered)
+		}
+		s.resent(t, base, delivered[0])
+	})
+}
+
+// resent sends again what was delivered, and finds the same in the receiver.
+func (s *stage) resent(t *testing.T, base string, d item) {
+	t.Helper()
+	path := fmt.Sprintf("%s/data/%d/resend", base, d.ID)
+	var out item
+	s.do(t, ask{method: "POST", path: path, token: "config"}).decode(t, &out)
+	if out.Count != 3 || len(out.Attempts) != 3 || out.State != "delivered" {
+		t.Errorf("resent %+v", out)
+	}
+	got := s.Received("back")
+	if len(got) != 2 || got[0].Body != got[1].Body || d.Data == nil || got[1].Body != *d.Data || !strings.Contains(*d.Data, fmt.Sprintf(`{"id_webhook_data":%d,`, d.ID)) {
+		t.Errorf("received %+v, and the list shows %v", got, d.Data)
+	}
+	if logs, total := s.items(t, base+"/logs?limit=2"); len(logs) != 2 || total != 3 || *logs[0].Code != 204 {
+		t.Errorf("logs %+v of %d", logs, total)
+	}
+	for body, message := range map[string]string{`{"disabled":true}`: "disabled", `{"deleted":"2026-11-20"}`: "deleted"} {
+		s.do(t, ask{method: "PUT", path: base + "?all", token: "config", body: body}).says(t, 200, "", "")
+		s.do(t, ask{method: "POST", path: path, token: "config"}).says(t, 409, "conflict", message)
+	}
+	if logs, _ := s.items(t, base+"/logs"); len(logs) != 3 {
+		t.Errorf("a deleted webhook has %d logs", len(logs))
+	}
+}
+
+// The health of a webhook is that of a day, and its warning says what is wrong.
+func TestHealthOfWebhooks(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+		health := func() (rate string, warning string, failures int) {
+			var out struct {
+				Health struct {
+					Rate     json.Number `json:"success_rate"`
+					Failures int         `json:"consecutive_failures"`
+				} `json:"health_data"`
+				Warning string
+			}
+			s.do(t, ask{method: "GET", path: "/webhooks/" + id, token: "config"}).decode(t, &out)
+			return out.Health.Rate.String(), out.Warning, out.Health.Failures
+		}
+		want := func(rate, warning string, failures int) {
+			t.Helper()
+			gotRate, gotWarning, gotFailures := health()
+			if gotRate != rate || !strings.Contains(gotWarning, warning) || gotFailures != failures {
+				t.Errorf("rate %q, %d failures, %q; want %q, %d, %q", gotRate, gotFailures, gotWarning, rate, failures, warning)
+			}
+		}
+		want("", "carry no authentication", 0)
+		for range 3 {
+			s.do(t, ask{method: "POST", path: "/webhooks/" + id + "/test", token: "config"}).says(t, 200, "", "")
+		}
+		want("1", "carry no authentication", 0)
+		s.change(t, id, `{"url":"http://127.0.0.1:1/away","id_auth":`+s.thing(t, "", "provider")+`}`)
+		s.do(t, ask{method: "POST", path: "/webhooks/" + id + "/test", token: "config"}).says(t, 200, "", "")
+		want("0.75", "Of 4 requests in the last 24 hours 1 failed.", 1)
+		s.pass(26 * time.Hour)
+		want("", "", 1)
+	})
+}
+
+// Events and all about them go when they are old and over; the sandbox's clock
+// is theirs.
+func TestRetention(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+		s.told(t)
+		s.change(t, id, `{"url":"http://127.0.0.1:1/away"}`)
+		s.told(t)
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"webhooks.retention_days":"7","webhooks.flush_interval_seconds":"86400"}`}).says(t, 200, "", "")
+		states := func() string {
+			all, _ := s.items(t, "/webhooks/"+id+"/data")
+			var words []string
+			for _, one := range all {
+				words = append(words, one.State)
+			}
+			return strings.Join(words, " ")
+		}
+		var got []string
+		for _, by := range []string{"144h", "25h", "240h"} {
+			s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
+			got = append(got, states())
+		}
+		s.change(t, id, `{"deleted":"2026-11-20"}`)
+		for _, by := range []string{"23h", "2h"} {
+			s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
+			got = append(got, states())
+		}
+		if diff := cmp.Diff([]string{"pending delivered", "pending", "pending", "pending", ""}, got); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		rows := s.eyes.Rows()
+		for _, table := range []string{"event", "delivery", "delivery_attempt"} {
+			if rows[table] != 0 {
+				t.Errorf("%d rows are left in %s", rows[table], table)
+			}
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+type webhookDataOutput struct {
+	ID        int64               `json:"id" doc:"the id_webhook_data of the payload"`
+	IDWebhook int64               `json:"id_webhook"`
+	IDService *int64              `json:"id_service"`
+	IDUser    *int64              `json:"id_user" doc:"whose event it is"`
+	Event     webhook.Event       `json:"event"`
+	Resource  int64               `json:"id_resource" doc:"id of the payment, connection or user that the event is about"`
+	Data      *string             `json:"data" doc:"the payload as it is sent; null when it was erased or has more than 16 KiB"`
+	MediaType string              `json:"mimetype"`
+	Created   string              `json:"created"`
+	Success   bool                `json:"success" doc:"whether it was accepted"`
+	State     store.WebhookState  `json:"state"`
+	Delivered *string             `json:"delivered"`
+	Dropped   *string             `json:"dropped" doc:"when it was given up"`
+	Reason    *string             `json:"drop_reason"`
+	Count     int64               `json:"attempt_count"`
+	NextTry   *string             `json:"next_try" doc:"when it is tried again at the earliest, where that is known"`
+	Attempts  *[]webhookLogOutput `json:"attempts,omitempty" doc:"the last ten, oldest first; only with expand"`
+}
+
+type webhookLogOutput struct {
+	ID           int64   `json:"id"`
+	IDData       int64   `json:"id_webhook_data"`
+	IDService    *int64  `json:"id_service"`
+	IDUser       *int64  `json:"id_user"`
+	Timestamp    string  `json:"timestamp"`
+	ResponseDate *string `json:"response_date" doc:"null when no answer came"`
+	ResponseCode *int64  `json:"response_code" doc:"null when no answer came"`
+	Duration     int64   `json:"duration_ms"`
+	Error        *string `json:"error" doc:"in a few words why it was not accepted, null when it was"`
+	Answer       *string `json:"answer" doc:"beginning of the answer to a request that was not accepted"`
+	Detail       *string `json:"detail" doc:"what else there is to say about the request"`
+	NextTry      *string `json:"next_try" doc:"when it is tried again at the earliest, where that is known"`
+}
+
+// nextTry is when the flusher comes for something undelivered. What was never
+// tried goes out at once, and to a webhook that is not in use nothing does.
+func nextTry(c *protocol.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
+	switch {
+	case w.Deleted != nil || w.Disabled != nil:
+		return nil
+	case notBefore != nil:
+		return optionalTime(c, notBefore)
+	case tried || w.Stopped:
+		return optionalTime(c, w.NextFlush)
+	}
+	return nil
+}
+
+func newWebhookLog(c *protocol.Caller, w store.Webhook, l store.WebhookLog) webhookLogOutput {
+	out := webhookLogOutput{
+		ID: l.ID, IDData: int64(l.Delivery), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(l.User)),
+		Timestamp: passerelle.FormatDateTime(l.At, c.Location), ResponseCode: optionalInt(int64(l.Status)), Duration: l.Duration.Milliseconds(),
+		Error: optionalWord(l.Failure), Answer: optionalWord(l.Answer), Detail: optionalWord(l.Detail),
+	}
+	if answered := l.At.Add(l.Duration); l.Status != 0 {
+		out.ResponseDate = optionalTime(c, &answered)
+	}
+	if l.Pending && l.Failure != "" {
+		out.NextTry = nextTry(c, w, true, nil)
+	}
+	return out
+}
+
+func optionalWord(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func newWebhookData(c *protocol.Caller, w store.Webhook, d store.WebhookData) webhookDataOutput {
+	out := webhookDataOutput{
+		ID: int64(d.ID), IDWebhook: int64(w.ID), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(d.User)), Event: d.Event,
+		Resource: d.Resource, MediaType: d.MediaType, Created: passerelle.FormatDateTime(d.Created, c.Location), Success: d.Delivered != nil,
+		State: d.State(), Delivered: optionalTime(c, d.Delivered), Count: d.Attempts,
+	}
+	if d.State() == store.WebhookDropped {
+		out.Dropped, out.Reason = optionalTime(c, d.Dropped), optionalWord(d.DropReason)
+	}
+	if d.Body != nil {
+		payload := delivery.Payload(d)
+		out.Data = &payload
+	}
+	if d.State() == store.WebhookPending {
+		out.NextTry = nextTry(c, w, d.Attempts > 0, d.NotBefore)
+	}
+	return out
+}
+
+type listWebhookDataInput struct {
+	oneWebhookInput
+	protocol.Page
+	protocol.DateRange
+	protocol.Expand `names:"attempts"`
+	State           store.WebhookState `query:"state" doc:"only what is in this state"`
+}
+
+type listWebhookDataOutput struct {
+	Data []webhookDataOutput `json:"data"`
+	protocol.Listing
+}
+
+func (s *Service) listWebhookData(ctx context.Context, c *protocol.Caller, in listWebhookDataInput) (listWebhookDataOutput, error) {
+	w, err := s.webhook(ctx, c, in.ID)
+	if err != nil {
+		return listWebhookDataOutput{}, err
+	}
+	filter := store.WebhookDataFilter{Domain: c.Domain.ID, Webhook: w.ID, State: in.State, From: in.From(), Until: in.Until()}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.WebhookData, error) {
+			return s.DB.WebhookData(ctx, filter, window(w))
+		},
+		func(d store.WebhookData) protocol.Position { return d.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookData(ctx, filter) })
+	if err != nil {
+		return listWebhookDataOutput{}, err
+	}
+	out := listWebhookDataOutput{Data: make([]webhookDataOutput, len(rows)), Listing: listing}
+	for i, d := range rows {
+		out.Data[i] = newWebhookData(c, w, d)
+	}
+	return out, s.expandAttempts(ctx, c, w, out.Data, in.Expansion())
+}
+
+// expandAttempts adds the last requests of each delivery, with one query.
+func (s *Service) expandAttempts(ctx context.Context, c *protocol.Caller, w store.Webhook, all []webhookDataOutput, e protocol.Expansion) error {
+	if !e.Has("attempts") {
+		return nil
+	}
+	ids := make([]passerelle.DeliveryID, len(all))
+	for i, d := range all {
+		ids[i] = passerelle.DeliveryID(d.ID)
+	}
+	found, err := s.DB.LastAttempts(ctx, c.Domain.ID, ids)
+	if err != nil {
+		return fmt.Errorf("read the attempts of deliveries: %w", err)
+	}
+	for i, id := range ids {
+		attempts := make([]webhookLogOutput, len(found[id]))
+		for j, l := range found[id] {
+			attempts[j] = newWebhookLog(c, w, l)
+		}
+		all[i].Attempts = &attempts
+	}
+	return nil
+}
+
+type webhookLogsInput struct {
+	oneWebhookInput
+	protocol.Page
+	protocol.DateRange
+	IDUser *int64 `query:"id_user" min:"1" doc:"only requests about events of this user"`
+}
+
+type webhookLogsOutput struct {
+	Logs []webhookLogOutput `json:"webhooklogs"`
+	protocol.Listing
+}
+
+func (s *Service) webhookLogs(ctx context.Context, c *protocol.Caller, in webhookLogsInput) (webhookLogsOutput, error) {
+	w, err := s.webhook(ctx, c, in.ID)
+	if err != nil {
+		return webhookLogsOutput{}, err
+	}
+	filter := store.WebhookLogFilter{Domain: c.Domain.ID, Webhook: w.ID, User: passerelle.UserID(value(in.IDUser)), From: in.From(), Until: in.Until()}
+	if filter.From.IsZero() {
+		filter.From = monthBefore(c, filter.Until)
+	}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.WebhookLog, error) {
+			return s.DB.WebhookLogs(ctx, filter, window(w))
+		},
+		func(l store.WebhookLog) protocol.Position { return l.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookLogs(ctx, filter) })
+	out := webhookLogsOutput{Logs: make([]webhookLogOutput, len(rows)), Listing: listing}
+	for i, l := range rows {
+		out.Logs[i] = newWebhookLog(c, w, l)
+	}
+	return out, err
+}
+
+// monthBefore is a month before the end of a range, or before now when it has
+// none.
+func monthBefore(c *protocol.Caller, end time.Time) time.Time {
+	if end.IsZero() {
+		end = c.Now
+	}
+	return end.In(c.Location).AddDate(0, -1, 0)
+}
+
+type resendInput struct {
+	oneWebhookInput
+	Data passerelle.DeliveryID `path:"dataId"`
+}
+
+// resendWebhookData sends a delivery again and shows what came of it.
+func (s *Service) resendWebhookData(ctx context.Context, c *protocol.Caller, in resendInput) (webhookDataOutput, error) {
+	w, err := s.webhook(ctx, c, in.ID)
+	if err != nil {
+		return webhookDataOutput{}, err
+	}
+	if err := s.Delivery.Resend(ctx, c.Domain, w, in.Data); err != nil {
+		return webhookDataOutput{}, err
+	}
+	if w, err = s.webhook(ctx, c, in.ID); err != nil { // the flusher may have something to do now
+		return webhookDataOutput{}, err
+	}
+	d, err := s.DB.OneWebhookData(ctx, c.Domain.ID, w.ID, in.Data)
+	if err != nil {
+		return webhookDataOutput{}, fmt.Errorf("load delivery %d: %w", in.Data, err)
+	}
+	out := []webhookDataOutput{newWebhookData(c, w, d)}
+	err = s.expandAttempts(ctx, c, w, out, protocol.Expansion{{Name: "attempts"}})
+	return out[0], err
+}
+
+type recoverInput struct {
+	oneWebhookInput
+	Since string `body:"since,required" doc:"a DateTime or a date: what is undelivered of events since then is due now"`
+}
+
+type recoverOutput struct {
+	Due  int64 `json:"due" doc:"how many are due, counted up to 10000"`
+	More bool  `json:"more" doc:"whether there may be more"`
+}
+
+func (s *Service) recoverWebhook(ctx context.Context, c *protocol.Caller, in recoverInput) (recoverOutput, error) {
+	since, err := instant(c, "since", in.Since)
+	if err != nil {
+		return recoverOutput{}, err
+	}
+	w, err := s.webhook(ctx, c, in.ID)
+	if err != nil {
+		return recoverOutput{}, err
+	}
+	due, err := s.Delivery.Recover(ctx, c.Domain, w, since)
+	if err != nil {
+		return recoverOutput{}, err
+	}
+	s.Wake()
+	return recoverOutput{Due: due, More: due == delivery.MaxDue}, nil
+}
+
+type testWebhookInput struct {
+	oneWebhookInput
+	Data protocol.Object `body:"data" doc:"the payload, of at most 256 KiB; by default a sample of the event's"`
+}
+
+// testWebhook sends a payload that is only a test and shows the request.
+func (s *Service) testWebhook(ctx context.Context, c *protocol.Caller, in testWebhookInput) (webhookLogOutput, error) {
+	w, err := s.webhook(ctx, c, in.ID)
+	if err != nil {
+		return webhookLogOutput{}, err
+	}
+	id, err := s.Delivery.Test(ctx, c.Domain, w, in.Data)
+	if err != nil {
+		return webhookLogOutput{}, err
+	}
+	made, err := s.DB.LastAttempts(ctx, c.Domain.ID, []passerelle.DeliveryID{id})
+	if err != nil || len(made[id]) != 1 {
+		return webhookLogOutput{}, fmt.Errorf("load the request of test %d: %w", id, err)
+	}
+	return newWebhookLog(c, w, made[id][0]), nil
+}
