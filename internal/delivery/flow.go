@@ -17,6 +17,11 @@ const (
 	// what is under way, it is what a crash repeats.
 	maxBatch  = 1000
 	batchTime = time.Second
+	// fullBatch and patience are how many accounts, and how long, the recording
+	// waits for while there is more to send: a transaction for each account would
+	// cost more than sending does.
+	fullBatch = 4 * pageSize
+	patience  = 100 * time.Millisecond
 )
 
 // parcel is a delivery on its way, to where its page found that it goes.
@@ -33,9 +38,10 @@ type exchange struct {
 	attempt store.DeliveryAttempt
 }
 
-// flow is what happens in a turn: pages are read, requests are under way, and
-// accounts are stored, all at the same time, one page and one batch of accounts
-// at once. Only the goroutine of the turn touches the fields; the others bring
+// flow is what happens in a turn: while requests are under way, pages are read
+// and accounts are stored, one after the other, so that a page never has what is
+// just being recorded, and a reader does not keep SQLite from reusing its log.
+// Only the goroutine of the turn touches the fields; the others bring
 // it what they have found. A delivery is not sent before the success of its
 // predecessor is on record, since only then a page has it.
 type flow struct {
@@ -57,11 +63,8 @@ type flow struct {
 	// on record.
 	places, furthest int
 	// taken is in the queue, under way, or answered and not on record; failed
-	// was tried and not accepted. No page leads to them again. What came on
-	// record while a page was being read may be in it, and stays taken until it
-	// was looked at.
+	// was tried and not accepted. No page leads to them again.
 	taken, failed map[passerelle.DeliveryID]bool
-	settled       []passerelle.DeliveryID
 
 	underWay           int
 	answered           []exchange
@@ -146,7 +149,7 @@ func (f *flow) open(ctx context.Context) bool {
 // read has the next page read when few deliveries are left to send. News and
 // what failed take turns, so that neither waits for the end of the other.
 func (f *flow) read(ctx context.Context) {
-	if f.reading || !f.open(ctx) || len(f.queue) > pageSize/2 {
+	if f.reading || f.recording || !f.open(ctx) || len(f.queue) > pageSize/2 {
 		return
 	}
 	from, other := &f.newest, &f.overdue
@@ -177,10 +180,6 @@ func (f *flow) arrange(p page) {
 			f.enqueue(d, p)
 		}
 	}
-	for _, id := range f.settled {
-		delete(f.taken, id)
-	}
-	f.settled = nil
 	f.last.move(p.found)
 	if p.news && p.first {
 		f.before = p
@@ -226,9 +225,15 @@ func (f *flow) note(x exchange) {
 	f.answered = append(f.answered, x)
 }
 
+// ripe tells whether what was answered is to be recorded now.
+func (f *flow) ripe(ctx context.Context) bool {
+	idle := len(f.queue) == 0 || !f.open(ctx)
+	return len(f.void) > 0 || len(f.answered) >= fullBatch || len(f.answered) > 0 && (idle || f.Now().Sub(f.since) >= patience)
+}
+
 // record has stored what has been answered, once the batch before is.
 func (f *flow) record(ctx context.Context) {
-	if f.recording || f.lost || len(f.answered)+len(f.void) == 0 {
+	if f.recording || f.reading || f.lost || !f.ripe(ctx) {
 		return
 	}
 	a := account{to: f.to, exchanges: f.answered, void: f.void, ended: f.pace.ended()}
@@ -254,12 +259,14 @@ func (f *flow) settle(a account) {
 	f.unrecorded -= len(a.exchanges)
 	f.since = f.Now()
 	for _, x := range a.exchanges {
-		f.settled = append(f.settled, x.ID)
+		delete(f.taken, x.ID)
 		if x.attempt.Failure != "" {
 			f.failed[x.ID] = true
 		}
 	}
-	f.settled = append(f.settled, a.void...)
+	for _, id := range a.void {
+		delete(f.taken, id)
+	}
 	if a.counts.Delivered+len(a.void) > 0 {
 		f.stopped = false
 		f.overdue.again = f.due

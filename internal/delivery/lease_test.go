@@ -2,9 +2,11 @@ package delivery_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,6 +110,55 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 		must(t, errors.Join(<-done, <-done))
 		if diff := cmp.Diff(want, in.seen()); diff != "" {
 			t.Errorf("arrived (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestManyWebhooksOfTwoProcesses has two processes on one database send 2,000
+// deliveries to 20 webhooks, woken at the same time again and again: what is
+// accepted is accepted once.
+func TestManyWebhooksOfTwoProcesses(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		const webhooks, events, deliveries = 20, 100, 2000
+		var mu sync.Mutex
+		accepted, all := map[int64]int{}, make(chan struct{})
+		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
+			var body struct {
+				ID int64 `json:"id_webhook_data"`
+			}
+			if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			accepted[body.ID]++
+			if len(accepted) == deliveries && accepted[body.ID] == 1 {
+				close(all)
+			}
+		})
+		for range webhooks {
+			r.webhook(url, "")
+		}
+		senders := []*delivery.Sender{delivery.NewSender(r.Delivery), delivery.NewSender(r.another("B"))}
+		for id := range int64(events) {
+			r.emit(id%30+1, id)
+			for _, sender := range senders {
+				must(t, sender.Pass(t.Context()))
+			}
+		}
+		_, err := r.RunDue(t.Context(), r.domain) // for what came after the last pass
+		must(t, err)
+		<-all
+		for _, sender := range senders {
+			must(t, sender.Stop(t.Context()))
+		}
+		for id, times := range accepted {
+			if times != 1 {
+				t.Errorf("%d was accepted %d times", id, times)
+			}
+		}
+		if len(accepted) != deliveries {
+			t.Errorf("%d were accepted", len(accepted))
 		}
 	})
 }

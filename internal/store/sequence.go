@@ -11,6 +11,9 @@ import (
 // order.
 const blockSize = 100
 
+// many requests for ids are served from one block, when they are for several.
+const many = 16
+
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
 	ON CONFLICT (name) DO UPDATE SET next = sequence.next + CAST($2 AS BIGINT)
 	RETURNING next`
@@ -59,7 +62,7 @@ func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.
 		return 0, ctx.Err()
 	}
 	if b.end-b.next < count {
-		size := max(count, blockSize)
+		size := max(blockSize, count*many)
 		end, err := reserve(ctx, size)
 		if err != nil {
 			return 0, err

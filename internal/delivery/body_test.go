@@ -1,0 +1,367 @@
+package delivery_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/pem"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// emitEvent stores an event of user 7, whose body a function may write in parts.
+func (r *rig) emitEvent(e store.Event, write func(io.Writer)) {
+	r.t.Helper()
+	e.Domain, e.Name, e.Subject, e.SubjectID, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, "user", 7, 7, r.clock.Now()
+	if write != nil {
+		e.Parts = r.DB.WriteBody(r.t.Context(), r.domain.ID)
+		write(e.Parts)
+		must(r.t, e.Parts.Close())
+	}
+	r.write(func(tx *store.Tx) error { return tx.Emit(e) })
+}
+
+// request is what a receiver saw, with the body uncompressed.
+type request struct {
+	header http.Header
+	length int64
+	body   []byte
+	fault  error
+}
+
+// desk is a receiver that keeps whole requests and verifies their signatures.
+func (r *rig) desk(secret string) (url string, got *[]request) {
+	got = &[]request{}
+	url = receiver(r.t, func(_ http.ResponseWriter, req *http.Request) {
+		length := req.ContentLength
+		body, err := webhook.Verifier{Secret: secret, Limit: 64 << 20}.Read(req, r.clock.Now())
+		*got = append(*got, request{req.Header, length, body, err})
+	})
+	return url, got
+}
+
+// large writes a JSON object of a little more than size bytes.
+func large(size int) func(io.Writer) {
+	return func(w io.Writer) {
+		io.WriteString(w, `{"text":"`)
+		line := bytes.Repeat([]byte("0123456789abcdef"), 64)
+		for written := 0; written < size; written += len(line) {
+			w.Write(line)
+		}
+		io.WriteString(w, `"}`)
+	}
+}
+
+// TestBodies sends small and large ones, of JSON and other types, as they are
+// and compressed: the signature is always over the bytes before compression.
+func TestBodies(t *testing.T) {
+	var big bytes.Buffer
+	large(1 << 20)(&big)
+	tests := map[string]struct {
+		event store.Event
+		write func(io.Writer)
+		want  string
+	}{
+		"small":             {store.Event{Body: []byte(`{"id":1}`)}, nil, `{"id_webhook_data":1,"id":1}`},
+		"in one part":       {store.Event{}, func(w io.Writer) { io.WriteString(w, `{"id":1}`) }, `{"id_webhook_data":1,"id":1}`},
+		"in one part, none": {store.Event{}, func(w io.Writer) { io.WriteString(w, "{\n}") }, `{"id_webhook_data":1}`},
+		"in several parts":  {store.Event{}, large(1 << 20), `{"id_webhook_data":1,` + big.String()[1:]},
+		"statement":         {store.Event{MediaType: "text/plain; charset=us-ascii", Omitted: 3, Body: []byte("01 X\n")}, nil, "01 X\n"},
+		"large statement":   {store.Event{MediaType: "text/plain; charset=us-ascii"}, large(1 << 20), big.String()},
+	}
+	for name, test := range tests {
+		for _, compress := range []string{"0", "1"} {
+			t.Run(name+"/"+compress, func(t *testing.T) {
+				onEach(t, func(t *testing.T, r *rig) {
+					must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Compression: compress}, r.clock.Now()))
+					provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+					must(t, err)
+					url, got := r.desk(provider.Secret)
+					r.webhook(url, "p")
+					r.emitEvent(test.event, test.write)
+					r.run(1, 0)
+					wantRequest(t, (*got)[0], test.want, test.event, compress == "1")
+				})
+			})
+		}
+	}
+}
+
+func wantRequest(t *testing.T, got request, body string, e store.Event, compressed bool) {
+	t.Helper()
+	must(t, got.fault)
+	if string(got.body) != body {
+		t.Errorf("a body of %d bytes that begins %.60q, want one of %d that begins %.60q", len(got.body), got.body, len(body), body)
+	}
+	want := map[string]string{"Content-Type": "application/json; charset=utf-8"}
+	if e.MediaType != "" {
+		want = map[string]string{"Content-Type": e.MediaType, "SVC-Webhook-Data": "1", "SVC-Cfonb-Omitted": fmt.Sprint(e.Omitted)}
+	}
+	length := int64(len(body))
+	if compressed {
+		want["Content-Encoding"], length = "gzip", -1
+	}
+	headers := map[string]string{}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "SVC-Webhook-Data", "SVC-Cfonb-Omitted"} {
+		if value := got.header.Get(name); value != "" {
+			headers[name] = value
+		}
+	}
+	if diff := cmp.Diff(want, headers); diff != "" || got.length != length {
+		t.Errorf("length %d, want %d; headers (-want +got):\n%s", got.length, length, diff)
+	}
+}
+
+// peak is a writer that hashes, and remembers how large the heap was meanwhile.
+type peak struct {
+	hash.Hash
+	heap uint64
+}
+
+func (p *peak) Write(piece []byte) (int, error) {
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	p.heap = max(p.heap, memory.HeapAlloc)
+	return p.Hash.Write(piece)
+}
+
+// TestALargeBodyIsNeverInMemory writes, signs and sends 20 MB, compressed and
+// not, and looks at what is alive on the heap at every step.
+func TestALargeBodyIsNeverInMemory(t *testing.T) {
+	const size, bound = 20 << 20, 8 << 20
+	onEach(t, func(t *testing.T, r *rig) {
+		var before runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		_, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		must(t, err)
+		got := &peak{Hash: sha256.New()}
+		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
+			var body io.Reader = req.Body
+			if req.Header.Get("Content-Encoding") == "gzip" {
+				z, err := gzip.NewReader(body)
+				must(t, err)
+				body = z
+			}
+			if _, err := io.CopyBuffer(struct{ io.Writer }{got}, body, make([]byte, 256<<10)); err != nil {
+				t.Error(err)
+			}
+		})
+		r.webhook(url, "p")
+		want := sha256.New()
+		for n := range 2 {
+			must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Compression: fmt.Sprint(n)}, r.clock.Now()))
+			r.emitEvent(store.Event{Version: int64(n)}, func(w io.Writer) {
+				written := &peak{Hash: sha256.New()}
+				large(size)(io.MultiWriter(w, sparse{written, new(int)}))
+				got.heap = max(got.heap, written.heap)
+			})
+			r.run(1, 0)
+			fmt.Fprintf(want, `{"id_webhook_data":%d,`, n+1)
+			large(size)(&without{want, 1})
+		}
+		if !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
+			t.Error("other bytes arrived")
+		}
+		if grown := int64(got.heap) - int64(before.HeapAlloc); grown > bound {
+			t.Errorf("the heap grew by %d bytes", grown)
+		}
+	})
+}
+
+// sparse passes on one piece of 1000.
+type sparse struct {
+	io.Writer
+	pieces *int
+}
+
+func (s sparse) Write(piece []byte) (int, error) {
+	*s.pieces++
+	if *s.pieces%1000 != 0 {
+		return len(piece), nil
+	}
+	return s.Writer.Write(piece)
+}
+
+// without leaves out the first bytes.
+type without struct {
+	io.Writer
+	skip int
+}
+
+func (w *without) Write(piece []byte) (int, error) {
+	skip := min(w.skip, len(piece))
+	w.skip -= skip
+	_, err := w.Writer.Write(piece[skip:])
+	return len(piece), err
+}
+
+// body reads the body of a delivery, as far as it is there.
+func (r *rig) body(w store.Webhook, id passerelle.DeliveryID) string {
+	r.t.Helper()
+	d, err := r.DB.OneDelivery(r.t.Context(), w, id)
+	must(r.t, err)
+	body, err := io.ReadAll(r.DB.Body(r.t.Context(), r.domain.ID, d))
+	if d.Erased {
+		return fmt.Sprintf("erased: %s, %v", body, err)
+	}
+	must(r.t, err)
+	return string(body)
+}
+
+// TestBodiesOfUsersAreErasedOnceDelivered has two webhooks, the second of which
+// fails for a while.
+func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in, other := newInbox(t), newInbox(t)
+		other.answers(always(http.StatusBadGateway))
+		w := r.webhook(in.url, "")
+		r.webhook(other.url, "")
+		parted, small := `{"id":7,"version":1}`, `{"id":7,"version":2}`
+		r.emitEvent(store.Event{Version: 1}, func(w io.Writer) { io.WriteString(w, parted) })
+		r.emitEvent(store.Event{Version: 2, Body: []byte(small)}, nil)
+		r.emitBody(1, 1, `{"id":1}`)
+		r.run(3, 2)
+		r.wantBodies(w, parted, small, `{"id":1}`)
+		other.answers(always(http.StatusOK))
+		r.clock.advance(time.Minute)
+		r.run(3, 0)
+		if diff := cmp.Diff(map[string]int{"7.1": 2, "7.2": 1, "1.0": 2}, other.seen()); diff != "" {
+			t.Errorf("arrived (-want +got):\n%s", diff)
+		}
+		r.wantBodies(w, "erased: {}, the body was erased", "erased: {}, <nil>", `{"id":1}`)
+	})
+}
+
+// wantBodies demands the bodies of the first, the third and the fifth delivery,
+// which are those of one of two webhooks.
+func (r *rig) wantBodies(w store.Webhook, want ...string) {
+	r.t.Helper()
+	var got []string
+	for n := range want {
+		got = append(got, r.body(w, passerelle.DeliveryID(2*n+1)))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.t.Errorf("bodies (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnErasedBodyIsNotSent erases what a webhook is about to get: the delivery
+// is given up, and what follows goes out.
+func TestAnErasedBodyIsNotSent(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		w := r.webhook(in.url, "")
+		r.emitEvent(store.Event{Version: 1, Held: true, Body: []byte(`{"id":7,"version":1}`)}, nil)
+		now := r.clock.Now()
+		must(t, r.DB.Erase(t.Context(), store.Erasure{Domain: r.domain.ID, User: 7}, 10, now, now, now))
+		r.write(func(tx *store.Tx) error { tx.ReleaseHeld(r.domain.ID, 7); return nil })
+		r.emitEvent(store.Event{Version: 2, Body: []byte(`{"id":7,"version":2}`)}, nil)
+		r.run(1, 0)
+		in.want(t, "7.2")
+		d, err := r.DB.OneWebhookData(t.Context(), r.domain.ID, w.ID, 1)
+		must(t, err)
+		if d.Dropped == nil || d.DropReason != "the body was erased" || d.Attempts != 0 {
+			t.Errorf("the first is %+v", d)
+		}
+	})
+}
+
+// TestDeletedWebhooksKeepNoBodies deletes the only webhook that was still to get
+// an event of a user.
+func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusBadGateway))
+		w := r.webhook(in.url, "")
+		for version := range int64(3) {
+			r.emitEvent(store.Event{Version: version}, func(w io.Writer) { io.WriteString(w, `{"id":7}`) })
+		}
+		r.run(0, 1)
+		must(t, r.DB.PurgeUndeliverable(t.Context(), r.domain.ID, r.clock.Now().Add(25*time.Hour), 2, 10))
+		if got := r.body(w, 1); got != `{"id":7}` {
+			t.Errorf("before: %s", got)
+		}
+		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
+		must(t, r.DB.PurgeUndeliverable(t.Context(), r.domain.ID, r.clock.Now().Add(25*time.Hour), 2, 10))
+		for id := range passerelle.DeliveryID(3) {
+			if got := r.body(w, id+1); got != "erased: {}, the body was erased" {
+				t.Errorf("delivery %d: %s", id+1, got)
+			}
+		}
+	})
+}
+
+// TestPartsAreWritten counts what a body that never becomes an event leaves, and
+// refuses those that cannot be sent.
+func TestPartsAreWritten(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		emit := func(e store.Event) error {
+			e.Domain, e.Name, e.Subject, e.Created = r.domain.ID, webhook.PaymentStateUpdated, "user", r.clock.Now()
+			return r.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.Emit(e) })
+		}
+		list, open, empty := r.DB.WriteBody(t.Context(), r.domain.ID), r.DB.WriteBody(t.Context(), r.domain.ID), r.DB.WriteBody(t.Context(), r.domain.ID)
+		large(1 << 20)(open)
+		io.WriteString(list, "[]")
+		must(t, list.Close())
+		if empty.Close() == nil {
+			t.Error("a body without a byte was closed")
+		}
+		for name, body := range map[string]*store.Body{"a list": list, "not closed": open, "empty": empty} {
+			if emit(store.Event{Parts: body}) == nil {
+				t.Errorf("%s was emitted", name)
+			}
+		}
+		must(t, open.Close())
+		if _, err := io.WriteString(open, "more"); err == nil {
+			t.Error("wrote to a closed body")
+		}
+		if emit(store.Event{Parts: open, Body: []byte("{}")}) == nil {
+			t.Error("an event with two bodies was emitted")
+		}
+		must(t, r.DB.PurgeParts(t.Context(), 2, 10)) // none is a day old
+		must(t, emit(store.Event{Parts: open}))
+	})
+}
+
+// TestAuthoritiesOfADomain trusts one receiver's authority in one domain, and
+// only there, and only while the key says so.
+func TestAuthoritiesOfADomain(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
+		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+		w := r.webhook(server.URL, "")
+		for version, step := range []struct {
+			authorities string
+			delivered   int
+		}{{"", 0}, {authority, 2}, {authority, 1}, {"", 0}} {
+			must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Authorities: step.authorities}, r.clock.Now()))
+			r.emit(1, int64(version))
+			r.clock.advance(time.Minute)
+			r.run(step.delivered, 1-min(step.delivered, 1))
+		}
+		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
+		must(t, err)
+		if attempts[0].Failure != "certificate refused" || r.now(w).ConsecutiveFailures != 1 {
+			t.Errorf("attempts %+v", attempts)
+		}
+	})
+}
