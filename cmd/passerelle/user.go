@@ -43,6 +43,9 @@ type userList struct {
 
 // Run lists users.
 func (l *userList) Run(c *console, g *userCommand) error {
+	if l.Limit < 1 {
+		return passerelle.InvalidField("--limit", "must be at least 1")
+	}
 	return g.at(c, func(d desk) (any, error) {
 		all, err := d.db.Users(c.ctx, d.domain.ID, store.UserWindow{Limit: l.Limit, From: l.After})
 		if err != nil {

@@ -119,8 +119,18 @@ func TestPlans(t *testing.T) {
 		"attempt of a payment": {func() error { _, err := s.db.Attempt(ctx, s.domain, p.ID); return unless(err, ErrNotFound) }, "INDEX sqlite_autoindex_attempt_2 (payment_id=? AND number=?)"},
 		"token by hash":        {func() error { _, err := s.db.TokenByHash(ctx, s.domain, []byte("x")); return unless(err, ErrNotFound) }, "token_1 (hash=?)"},
 		"expired tokens":       {write(func(tx *Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
-		"domain by host":       {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
-		"history":              {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
+		"users":                {func() error { _, err := s.db.Users(ctx, s.domain, UserWindow{Limit: limit, From: 1}); return err }, "end_user_by_domain (domain_id=? AND id>?)"},
+		"expired users":        {func() error { _, err := s.db.ExpiredUsers(ctx, s.domain, now, limit); return err }, "end_user_by_expiry (domain_id=? AND expires<?)"},
+		"deleted users":        {func() error { _, err := s.db.ErasuresDue(ctx, s.domain, now, limit); return err }, "erasure_due (domain_id=? AND due<?)"},
+		"remains of a user":    {func() error { _, err := s.db.anyRemains(ctx, Erasure{Domain: s.domain, User: 1}); return err }, "event_of_user (domain_id=? AND user_id=?)"},
+		"erasing a user":       {write(func(tx *Tx) { tx.erase(Erasure{Domain: s.domain, User: 1}, limit, now) }), "token_by_user (domain_id=? AND user_id=?)"},
+		"tokens of a user":     {write(func(tx *Tx) { tx.RevokeUserTokens(s.domain, s.client, 1, now) }), "token_by_user (domain_id=? AND user_id=?)"},
+		"webhook token": {func() error {
+			_, err := s.db.WebhookToken(ctx, s.domain, s.client, 1)
+			return unless(err, ErrNotFound)
+		}, "user_token_newest (domain_id=? AND user_id=? AND client_id=?)"},
+		"domain by host": {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
+		"history":        {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
 		"webhooks": {func() error {
 			_, err := s.db.Webhooks(ctx, WebhookFilter{Domain: s.domain}, Window{Limit: limit, From: []any{1}})
 			return err
