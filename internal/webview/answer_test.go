@@ -167,7 +167,7 @@ func TestWrongValuesAreShownAgain(t *testing.T) {
 
 func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
-		_, page := s.ordered(t, "", labelled("actn(decoupled,3)/done"))
+		p, page := s.ordered(t, "", labelled("actn(decoupled,3)/done"))
 		first := s.get(t, page)
 		for _, want := range []string{`<script type="module" src="/assets/resume.`, `data-after="7"`, `<noscript><meta http-equiv="refresh" content="10">`} {
 			if !strings.Contains(first.body, want) {
@@ -188,6 +188,8 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 		s.advance(t, 16*time.Minute)
 		if late := s.get(t, page); strings.Contains(late.body, "<script") || !strings.Contains(late.body, "Leave this page") || !strings.Contains(late.body, "I have approved") {
 			t.Errorf("after a quarter of an hour the page still asks by itself, or offers no way out: %s", late.body)
+		} else {
+			checkBack(t, s.leave(t, page, late), "/sorry", p.ID, url.Values{"payment_state": {"validating"}})
 		}
 	})
 }

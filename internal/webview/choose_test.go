@@ -2,6 +2,7 @@ package webview_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -22,7 +23,7 @@ func several(n int) func(connector.Profile) []connector.Profile {
 		all := make([]connector.Profile, n)
 		for i := range all {
 			all[i] = p
-			all[i].UUID, all[i].ID, all[i].Name = fmt.Sprintf("bank-%d", i), int64(i+1), fmt.Sprintf("Bank number %d", i)
+			all[i].UUID, all[i].ID, all[i].Name, all[i].Sources = fmt.Sprintf("bank-%d", i), int64(i+1), fmt.Sprintf("Bank number %d", i), nil
 		}
 		settings := *p.Payments
 		settings.PayerAccount = payment.PayerMandatory
@@ -135,18 +136,30 @@ func TestWithoutABankThereIsAWayBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, func(d *payment.Draft) { d.Instructions[0].Amount.Currency = "SEK" })
 		for _, c := range []struct{ given, want string }{
-			{"https://shop.example/sorry", "https://shop.example/sorry?"},
-			{"", "https://shop.example/back?"},
-			{"https://evil.example/", "https://shop.example/back?"},
-			{"javascript:alert(1)", "https://shop.example/back?"},
+			{"https://shop.example/sorry", "/sorry"},
+			{"", "/back"},
+			{"https://evil.example/", "/back"},
+			{"javascript:alert(1)", "/back"},
 		} {
 			page := s.open(t, p.ID, url.Values{"redirect_uri": {c.given}})
 			got := s.get(t, page)
-			if !strings.Contains(got.body, "No bank can make this payment") || !strings.Contains(got.body, `href="`+c.want+"id_payment="+number(p.ID)) {
-				t.Errorf("redirect_uri %q: the page does not lead to %s: %s", c.given, c.want, got.body)
+			if !strings.Contains(got.body, "No bank can make this payment") {
+				t.Errorf("redirect_uri %q: %s", c.given, got.body)
 			}
+			checkBack(t, s.leave(t, page, got), c.want, p.ID, url.Values{"payment_state": {"created"}})
 		}
 	})
+}
+
+// leave follows the way out that a page offers: first to the service, which
+// sees the payer go.
+func (s *stack) leave(t *testing.T, page string, shown answer) answer {
+	t.Helper()
+	away := page + "&step=leave"
+	if !strings.Contains(shown.body, `href="`+html.EscapeString(away)+`"`) {
+		t.Errorf("the page does not lead to %s: %s", away, shown.body)
+	}
+	return s.get(t, away)
 }
 
 func TestOnlyTheOwnFormIsRead(t *testing.T) {
