@@ -42,25 +42,21 @@ func (b *Body) Write(piece []byte) (int, error) {
 	if b.size == 0 && len(b.pending) == 0 && len(piece) > 0 {
 		b.first = piece[0]
 	}
-	written := 0
-	for len(piece) > 0 {
-		n := min(len(piece), partSize-len(b.pending))
-		b.pending, piece = append(b.pending, piece[:n]...), piece[n:]
-		if len(b.pending) == partSize {
-			if err := b.flush(); err != nil {
-				return written, err
-			}
+	for rest := piece; len(rest) > 0; {
+		n := min(len(rest), partSize-len(b.pending))
+		b.pending, rest = append(b.pending, rest[:n]...), rest[n:]
+		if err := b.flush(partSize); err != nil {
+			return len(piece) - len(rest), err
 		}
-		written += n
 	}
-	return written, nil
+	return len(piece), nil
 }
 
 // Close writes what is left. A body without a byte is an error.
 func (b *Body) Close() error {
 	b.closed = true
-	if len(b.pending) > 0 {
-		return b.flush()
+	if err := b.flush(1); err != nil {
+		return err
 	}
 	if b.size == 0 {
 		return errors.New("write a body: it is empty")
@@ -68,7 +64,11 @@ func (b *Body) Close() error {
 	return nil
 }
 
-func (b *Body) flush() error {
+// flush stores what is in memory as the next part, when there is enough of it.
+func (b *Body) flush(enough int) error {
+	if len(b.pending) < enough {
+		return nil
+	}
 	err := b.db.Write(b.ctx, func(tx *Tx) (err error) {
 		if b.event == 0 {
 			if b.event, err = tx.newID("event"); err != nil {
