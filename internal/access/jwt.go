@@ -89,13 +89,8 @@ func signed(bearer string) bool { return strings.Count(bearer, ".") == 2 && len(
 // genuine checks the signature of a token against the application it names, and
 // that it is for that application. Whether it is still good is for its row to say.
 func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer string) (bool, error) {
-	token, err := jwt.ParseSigned(bearer, []jose.SignatureAlgorithm{jose.RS256})
-	if err != nil || len(token.Headers) != 1 {
-		return false, nil
-	}
-	name := token.Headers[0].KeyID
-	id, err := strconv.ParseInt(name, 10, 64)
-	if err != nil {
+	token, name, id := namesClient(bearer)
+	if id == 0 {
 		return false, nil
 	}
 	client, err := a.DB.Client(ctx, domain, passerelle.ClientID(id))
@@ -112,6 +107,21 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 	}
 	var claims Payload
 	return token.Claims(key, &claims) == nil && claims.Audience == name, nil
+}
+
+// namesClient reads a signed token and the application that its header names; one
+// that names none, or is no such token, has the id zero.
+func namesClient(bearer string) (token *jwt.JSONWebToken, name string, id int64) {
+	token, err := jwt.ParseSigned(bearer, []jose.SignatureAlgorithm{jose.RS256})
+	if err != nil || len(token.Headers) != 1 {
+		return nil, "", 0
+	}
+	name = token.Headers[0].KeyID
+	id, err = strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return nil, "", 0
+	}
+	return token, name, id
 }
 
 // keyPair makes the keys of an application, the private one in PKCS #8 and the

@@ -270,11 +270,7 @@ func (s *stage) outlive(t *testing.T, call, token string) {
 	case "DELETE /auth/token":
 		delete(home.tokens, token)
 		if kind := access.TokenKind(token); home.operator[kind] != "" {
-			grant, err := s.Access.IssueOperator(t.Context(), home.domain.ID, kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			home.operator[kind] = grant.Text
+			home.operator[kind] = s.operator(t, home, kind)
 		}
 	case "DELETE /users/{userId}":
 		delete(home.tokens, "user")
@@ -282,6 +278,15 @@ func (s *stage) outlive(t *testing.T, call, token string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func (s *stage) operator(t *testing.T, who *tenant, kind access.TokenKind) string {
+	t.Helper()
+	grant, err := s.Access.IssueOperator(t.Context(), who.domain.ID, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant.Text
 }
 
 // An answer about what is out of reach does not tell whether it exists.

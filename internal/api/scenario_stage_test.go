@@ -469,7 +469,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 		}
 	}
 	for _, e := range after.events {
-		if !slices.Contains(before.events, e) {
+		if !slices.ContainsFunc(before.events, e.Is) {
 			events = append(events, e.Name+" "+e.Subject+" "+strconv.FormatInt(e.Version, 10))
 		}
 	}
