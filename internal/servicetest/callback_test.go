@@ -172,96 +172,106 @@ var (
 	}
 )
 
+// newsCase is a domain, a story, and what is stored when it is over.
+type newsCase struct {
+	created time.Time
+	keys    map[string]string
+	label   string
+	play    func(*payerStory)
+	// landed is the state with which the payer comes to the callback, empty
+	// when nobody does.
+	landed  string
+	events  []string
+	dropped int
+}
+
+var everyState = []string{"validating", "pending", "done"}
+
+// twoDays is the label of a payment on which the bank works for so long.
+const twoDays = "pdng:2d/done - x"
+
+var newsCases = map[string]newsCase{
+	"older domain":                {created: oldest, play: brought, landed: "done", events: everyState, dropped: 3},
+	"older domain that wants all": {created: oldest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: everyState},
+	"older domain, said so":       {created: oldest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: everyState, dropped: 3},
+	"newer domain":                {created: newest, play: doubled, landed: "done", events: everyState},
+	"newer domain that wants few": {created: newest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: everyState, dropped: 3},
+	"newer domain, said so":       {created: newest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: everyState},
+	"nobody returns": {created: oldest, events: everyState, play: func(p *payerStory) {
+		p.validates()
+		p.decides(p.browser(), "approve")
+		p.told()
+		p.later("4m59s")
+		p.told()
+		p.later("1s")
+		p.told(everyState...)
+	}},
+	"nobody returns, another grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "60"}, events: everyState, play: func(p *payerStory) {
+		p.validates()
+		p.decides(p.browser(), "approve")
+		p.later("59m")
+		p.told()
+		p.later("1m")
+		p.told(everyState...)
+	}},
+	"no grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "0"}, landed: "done", events: everyState, play: doubled},
+	"later news": {created: oldest, label: twoDays, landed: "pending", events: everyState, dropped: 2, play: func(p *payerStory) {
+		p.pays()
+		p.later("1h")
+		p.told()
+		p.later("2d")
+		p.told("done")
+	}},
+	"slow payer": {created: oldest, landed: "done", events: everyState, dropped: 2, play: func(p *payerStory) {
+		b := p.browser()
+		p.chooses(b)
+		p.later("6m")
+		p.told("validating")
+		p.decides(b, "approve")
+		p.later("1h")
+		p.told("validating")
+	}},
+	"payer who comes again": {created: oldest, label: twoDays, landed: "done", events: everyState, dropped: 2, play: func(p *payerStory) {
+		b := p.browser()
+		page := p.chooses(b)
+		p.decides(b, "approve")
+		p.later("2d")
+		p.told("done")
+		p.opens(b, page)
+	}},
+	"payer who does not wait": {created: oldest, label: "actn(decoupled)/done - x", landed: "validating", events: everyState, dropped: 1, play: func(p *payerStory) {
+		b := p.browser()
+		page := p.chooses(b)
+		p.opens(b, page+"&step=leave")
+		p.change(map[string]any{"resume": true})
+		p.told("pending", "done")
+	}},
+	"cancellation that the payer brings": {
+		created: oldest, label: twoDays, landed: "rejected", events: []string{"validating", "pending", "rejected"}, dropped: 1,
+		play: func(p *payerStory) {
+			p.validates()
+			b := p.browser()
+			p.decides(b, "approve")
+			p.later("5m")
+			p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
+			p.decides(b, "cancel")
+			p.later("1h")
+			p.told("validating", "pending")
+		},
+	},
+	"cancellation by the client": {created: oldest, events: []string{"rejected"}, play: func(p *payerStory) {
+		p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
+		p.told()
+		p.later("5m")
+		p.told("rejected")
+	}},
+}
+
 // TestNewsThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and
 // who has it, on both databases: the events are always all of them; what
 // receivers are told depends on whether the payer brought it to the callback.
 func TestNewsThatThePayerBrings(t *testing.T) {
-	all := []string{"validating", "pending", "done"}
-	const slow = "pdng:2d/done - x"
-	for name, c := range map[string]struct {
-		created time.Time
-		keys    map[string]string
-		label   string
-		play    func(*payerStory)
-		landed  string
-		events  []string
-		dropped int
-	}{
-		"older domain":                {created: oldest, play: brought, landed: "done", events: all, dropped: 3},
-		"older domain that wants all": {created: oldest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: all},
-		"older domain, said so":       {created: oldest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: all, dropped: 3},
-		"newer domain":                {created: newest, play: doubled, landed: "done", events: all},
-		"newer domain that wants few": {created: newest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: all, dropped: 3},
-		"newer domain, said so":       {created: newest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: all},
-		"nobody returns": {created: oldest, events: all, play: func(p *payerStory) {
-			p.validates()
-			p.decides(p.browser(), "approve")
-			p.told()
-			p.later("4m59s")
-			p.told()
-			p.later("1s")
-			p.told(all...)
-		}},
-		"nobody returns, another grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "60"}, events: all, play: func(p *payerStory) {
-			p.validates()
-			p.decides(p.browser(), "approve")
-			p.later("59m")
-			p.told()
-			p.later("1m")
-			p.told(all...)
-		}},
-		"no grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "0"}, landed: "done", events: all, play: doubled},
-		"later news": {created: oldest, label: slow, landed: "pending", events: all, dropped: 2, play: func(p *payerStory) {
-			p.pays()
-			p.later("1h")
-			p.told()
-			p.later("2d")
-			p.told("done")
-		}},
-		"slow payer": {created: oldest, landed: "done", events: all, dropped: 2, play: func(p *payerStory) {
-			b := p.browser()
-			p.chooses(b)
-			p.later("6m")
-			p.told("validating")
-			p.decides(b, "approve")
-			p.later("1h")
-			p.told("validating")
-		}},
-		"payer who comes again": {created: oldest, label: slow, landed: "done", events: all, dropped: 2, play: func(p *payerStory) {
-			b := p.browser()
-			page := p.chooses(b)
-			p.decides(b, "approve")
-			p.later("2d")
-			p.told("done")
-			p.opens(b, page)
-		}},
-		"payer who does not wait": {created: oldest, label: "actn(decoupled)/done - x", landed: "validating", events: all, dropped: 1, play: func(p *payerStory) {
-			b := p.browser()
-			page := p.chooses(b)
-			p.opens(b, page+"&step=leave")
-			p.change(map[string]any{"resume": true})
-			p.told("pending", "done")
-		}},
-		"cancellation that the payer brings": {
-			created: oldest, label: slow, landed: "rejected", events: []string{"validating", "pending", "rejected"}, dropped: 1,
-			play: func(p *payerStory) {
-				p.validates()
-				b := p.browser()
-				p.decides(b, "approve")
-				p.later("5m")
-				p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
-				p.decides(b, "cancel")
-				p.later("1h")
-				p.told("validating", "pending")
-			},
-		},
-		"cancellation by the client": {created: oldest, events: []string{"rejected"}, play: func(p *payerStory) {
-			p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
-			p.told()
-			p.later("5m")
-			p.told("rejected")
-		}},
-	} {
+	for name, c := range newsCases {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, url string) {
 				s := servicetest.Start(t, url, servicetest.Options{Created: c.created})
