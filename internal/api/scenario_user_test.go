@@ -329,6 +329,11 @@ func TestDeletingAUser(t *testing.T) {
 			}
 		}
 		s.discreet(t)
+		for name, secret := range map[string]string{"token": p.Token, "secret": s.tenant("").secret, "webhook header": strings.TrimPrefix(p.Token, "psl_usr_")} {
+			if strings.Contains(s.Logs.String(), secret) {
+				t.Errorf("the log has the %s", name)
+			}
+		}
 	})
 }
 
