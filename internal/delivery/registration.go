@@ -176,7 +176,7 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Change
 		out.Event = &entry.Event
 	}
 	if c.URL != nil {
-		if _, err := parseURL(domain, "url", *c.URL); err != nil {
+		if err := checkURL(domain, "url", *c.URL); err != nil {
 			return out, err
 		}
 	}
@@ -226,17 +226,17 @@ func unknownEvent(name string) error {
 	return passerelle.InvalidField("event", "must be one of %s", strings.Join(names, ", "))
 }
 
-// parseURL checks an address that a client of the service wants requests sent
+// checkURL checks an address that a client of the service wants requests sent
 // to.
-func parseURL(domain passerelle.Domain, field, url string) (string, error) {
+func checkURL(domain passerelle.Domain, field, url string) error {
 	if url == "" {
-		return "", passerelle.MissingField(field, "is required")
+		return passerelle.MissingField(field, "is required")
 	}
 	if _, err := passerelle.ParseReturnURL(field, url); err != nil {
-		return "", err
+		return err
 	}
 	if domain.Kind == passerelle.Live && !strings.HasPrefix(strings.ToLower(url), "https:") {
-		return "", passerelle.InvalidField(field, "must be an https URL: this domain is live")
+		return passerelle.InvalidField(field, "must be an https URL: this domain is live")
 	}
-	return url, nil
+	return nil
 }
