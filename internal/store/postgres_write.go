@@ -65,12 +65,12 @@ func (p *postgresEngine) attempt(ctx context.Context, tx *Tx) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Release()
-	transaction, err := p.pipeline(ctx, conn, tx)
+	begun, err := p.pipeline(ctx, conn, tx)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		return p.commit(ctx, conn, transaction)
+		return p.commit(ctx, conn, begun)
 	}
 	lost := conn.Conn().IsClosed() && ctx.Err() == nil
 	if !lost {
@@ -82,12 +82,19 @@ func (p *postgresEngine) attempt(ctx context.Context, tx *Tx) error {
 	return err
 }
 
+// transaction is one by its number. A number counts only for the run of the
+// server, which its start tells: one that crashed gives those of which it had
+// not yet written anything to others.
+type transaction struct{ number, start string }
+
+const askNumber = `SELECT CAST(pg_current_xact_id() AS TEXT), CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT)`
+
 // pipeline sends BEGIN and the statements in one round trip, reads the results
-// and returns the number of the transaction.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, tx *Tx) (transaction string, err error) {
+// and returns the transaction.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, tx *Tx) (begun transaction, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
-	batch.Queue("SELECT CAST(pg_current_xact_id() AS TEXT)")
+	batch.Queue(askNumber)
 	for i := range tx.statements {
 		batch.Queue(p.dialect.text(tx.statements[i].sql), tx.statements[i].args...)
 	}
@@ -99,18 +106,18 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, tx *T
 	}()
 	// The first result also reports statements that cannot be prepared.
 	if _, err := results.Exec(); err != nil {
-		return "", fmt.Errorf("begin the unit: %w", err)
+		return begun, fmt.Errorf("begin the unit: %w", err)
 	}
-	if err := results.QueryRow().Scan(&transaction); err != nil {
-		return "", fmt.Errorf("number the transaction: %w", err)
+	if err := results.QueryRow().Scan(&begun.number, &begun.start); err != nil {
+		return begun, fmt.Errorf("number the transaction: %w", err)
 	}
 	for i := range tx.statements {
 		s := &tx.statements[i]
 		if err := s.failed(s.receive(results)); err != nil {
-			return "", err
+			return begun, err
 		}
 	}
-	return transaction, nil
+	return begun, nil
 }
 
 func (s *statement) receive(results pgx.BatchResults) error {
@@ -153,7 +160,7 @@ func (p *postgresEngine) settling(ctx context.Context) (context.Context, context
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
 
-func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, transaction string) error {
+func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, begun transaction) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
 	tag, err := conn.Exec(within, "COMMIT")
@@ -163,15 +170,15 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, transac
 	if err == nil {
 		err = fmt.Errorf("the server answered %s", tag)
 	}
-	return p.settle(ctx, transaction, fmt.Errorf("commit: %w", err), conn.Conn().IsClosed() || repeatable(err))
+	return p.settle(ctx, begun, fmt.Errorf("commit: %w", err), conn.Conn().IsClosed() || repeatable(err))
 }
 
 // settle finds out what became of a transaction whose COMMIT was answered by
 // cause, or not at all. An aborted one may be executed again if again says so.
-func (p *postgresEngine) settle(ctx context.Context, transaction string, cause error, again bool) error {
+func (p *postgresEngine) settle(ctx context.Context, begun transaction, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
-	switch outcome := p.outcome(within, transaction); {
+	switch outcome := p.outcome(within, begun); {
 	case outcome == "committed":
 		return nil
 	case outcome != "aborted":
@@ -182,19 +189,32 @@ func (p *postgresEngine) settle(ctx context.Context, transaction string, cause e
 	return cause
 }
 
-const askStatus = `SELECT COALESCE(pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)), 'forgotten')`
+const askStatus = `SELECT COALESCE(pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)), 'forgotten'),
+	CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT) = CAST($2 AS TEXT)`
 
 // endBackend ends the server process that still holds the transaction: if its
 // client is gone it might wait for the COMMIT for hours.
-const endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_xid = CAST(CAST(CAST($1 AS TEXT) AS xid8) AS xid)`
+const endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_xid = CAST(CAST(CAST($1 AS TEXT) AS xid8) AS xid)
+	AND CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT) = CAST($2 AS TEXT)`
+
+// futureNumber is how the server refuses to tell of a number that it has given
+// to nobody.
+const futureNumber = "22023"
 
 // outcome is "committed", "aborted", or something else when the server could
 // not tell before the context ended.
-func (p *postgresEngine) outcome(ctx context.Context, transaction string) string {
+func (p *postgresEngine) outcome(ctx context.Context, asked transaction) string {
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
-		_, _ = p.pool.Exec(ctx, endBackend, transaction) // may not be permitted
+		_, _ = p.pool.Exec(ctx, endBackend, asked.number, asked.start) // may not be permitted
 		var status string
-		err := p.pool.QueryRow(ctx, askStatus, transaction).Scan(&status)
+		var sameRun bool
+		err := p.pool.QueryRow(ctx, askStatus, asked.number, asked.start).Scan(&status, &sameRun)
+		if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == futureNumber {
+			return "aborted"
+		}
+		if err == nil && !sameRun {
+			return afterRestart(status)
+		}
 		if err == nil && status != "in progress" {
 			return status
 		}
@@ -202,4 +222,18 @@ func (p *postgresEngine) outcome(ctx context.Context, transaction string) string
 			return err.Error()
 		}
 	}
+}
+
+// afterRestart is what the status of a number says about a transaction of an
+// earlier run. Had that one committed, nobody else could have its number; so
+// anything but "committed" means that it did not, and "committed" that somebody
+// did.
+func afterRestart(status string) string {
+	switch status {
+	case "aborted", "in progress":
+		return "aborted"
+	case "committed":
+		return "committed by somebody"
+	}
+	return status
 }

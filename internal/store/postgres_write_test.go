@@ -211,3 +211,53 @@ func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A server that crashed gives numbers of transactions anew, so that what has
+// become of a number is not what became of the unit.
+func TestOutcomeAfterRestart(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	p, ok := db.engine.(*postgresEngine)
+	if !ok {
+		t.Fatal("this is not PostgreSQL")
+	}
+	number := func(end string) transaction {
+		t.Helper()
+		var begun transaction
+		conn, err := p.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+		for _, text := range []string{"BEGIN", "", end} {
+			if text == "" {
+				err = conn.QueryRow(t.Context(), askNumber).Scan(&begun.number, &begun.start)
+			} else {
+				_, err = conn.Exec(t.Context(), text)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return begun
+	}
+	committed, aborted := number("COMMIT"), number("ROLLBACK")
+	future := transaction{"4000000000000", committed.start}
+	const before = "1.5"
+	tests := map[string]struct {
+		asked transaction
+		want  error
+	}{
+		"committed":                          {committed, nil},
+		"aborted":                            {aborted, errAgain},
+		"a number committed since a restart": {transaction{committed.number, before}, ErrUnknown},
+		"a number aborted since a restart":   {transaction{aborted.number, before}, errAgain},
+		"a number not given since a restart": {transaction{future.number, before}, errAgain},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := p.settle(t.Context(), test.asked, errors.New("the connection was lost"), true); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
