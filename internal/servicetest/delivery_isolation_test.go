@@ -190,13 +190,13 @@ func measured(in *setting, isDead bool) time.Duration {
 // its way.
 func (s *stage) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
-	all := make([]*subject, changes/changesOfPayment)
+	all := make([]*mover, changes/changesOfPayment)
 	for n := range all {
 		o := &order{}
 		if _, seen := s.d.look(o); !seen {
 			s.t.Fatal("a payment could not be created")
 		}
-		all[n] = &subject{id: o.id, state: payment.Created}
+		all[n] = &mover{id: o.id, state: payment.Created}
 	}
 	var (
 		mu       sync.Mutex
@@ -218,14 +218,14 @@ func (s *stage) drive(changes int) (took []time.Duration) {
 	return s.compare(answered)
 }
 
-// subject is a payment that is moved by whoever comes next.
-type subject struct {
+// mover is a payment that is moved by whoever comes next.
+type mover struct {
 	mu    sync.Mutex
 	id    int64
 	state payment.State
 }
 
-func (s *subject) move(d *driver) change {
+func (s *mover) move(d *driver) change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = ahead[s.state]

@@ -16,7 +16,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-const stateUpdated = "PAYMENT_STATE_UPDATED"
+const (
+	stateUpdated = "PAYMENT_STATE_UPDATED"
+	synced       = "CONNECTION_SYNCED"
+)
 
 // TestNothingIsLostToKills drives payments to their end by patient clients,
 // while the program, or PostgreSQL with it, is killed again and again at moments
@@ -57,7 +60,10 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	p.Configure("webhooks.timeout_seconds", "1")
 	p.Configure("webhooks.flush_interval_seconds", "1")
 	d := newDriver(t, p)
-	l := newLedger(t, d, newReceiver(t, rand.New(rand.NewPCG(chosen, 2))), tortureEndpoints)
+	r := newReceiver(t, rand.New(rand.NewPCG(chosen, 2)))
+	l := newLedger(t, d, r, tortureEndpoints)
+	l.add(synced, r.endpoint("/connections/1"))
+	l.add(synced, r.endpoint("/connections/2"))
 
 	over := make(chan struct{})
 	paying := make(chan struct{})
@@ -65,6 +71,8 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 		defer close(paying)
 		d.payAll(tortureClients, orders(math.MaxInt, over, coin(rand.New(rand.NewPCG(chosen, 3)))))
 	}()
+	syncing := make(chan map[int64]bool, 1)
+	go func() { syncing <- d.sync(over) }()
 	f := &fate{process: p, cluster: c, ledger: l, random: random}
 	started := time.Now()
 	f.strike(kills, databaseKills)
@@ -72,9 +80,11 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	close(over)
 	l.behave(accepts)
 	<-paying
+	told := <-syncing
 
 	l.settle()
 	l.check()
+	l.checkTold(told)
 	p.Kill()
 	d.checkSubmissions()
 }
@@ -150,20 +160,25 @@ func (f *fate) changeMoods() {
 type ledger struct {
 	t *testing.T
 	d *driver
-	// endpoints by webhook.
+	// endpoints and events by webhook.
 	endpoints map[int64]*endpoint
+	events    map[int64]string
 	stored    *storetest.Inspection
 }
 
-// newLedger registers endpoints for the changes of payments.
+// newLedger registers endpoints, so many, for the changes of payments.
 func newLedger(t *testing.T, d *driver, r *receiver, endpoints int) *ledger {
 	t.Helper()
-	l := &ledger{t: t, d: d, endpoints: map[int64]*endpoint{}}
+	l := &ledger{t: t, d: d, endpoints: map[int64]*endpoint{}, events: map[int64]string{}}
 	for n := range endpoints {
-		e := r.endpoint(fmt.Sprint("/webhooks/", n))
-		l.endpoints[d.subscribe(stateUpdated, e)] = e
+		l.add(stateUpdated, r.endpoint(fmt.Sprint("/payments/", n)))
 	}
 	return l
+}
+
+func (l *ledger) add(event string, e *endpoint) {
+	webhook := l.d.subscribe(event, e)
+	l.endpoints[webhook], l.events[webhook] = e, event
 }
 
 func (l *ledger) behave(moods ...manner) {
@@ -189,29 +204,31 @@ func (l *ledger) settle() {
 }
 
 // check finds every change of every payment once among the events, every event
-// once among the deliveries of each webhook, and every delivery, accepted, at
-// the endpoint.
+// once among the deliveries of each webhook for it, and every delivery, accepted,
+// at the endpoint.
 func (l *ledger) check() {
 	l.t.Helper()
-	changes := l.stored.Count(`SELECT count(*) FROM payment_transition WHERE seq > 0`)
-	events := l.stored.Events()
-	if len(events) == 0 || int64(len(events)) != changes {
-		l.t.Errorf("%d changes of payments, %d events", changes, len(events))
+	happened := map[string]int{}
+	for _, event := range l.stored.Events() {
+		happened[event.Name]++
+	}
+	if changes := l.stored.Count(`SELECT count(*) FROM payment_transition WHERE seq > 0`); changes == 0 || int64(happened[stateUpdated]) != changes {
+		l.t.Errorf("%d changes of payments, %d events", changes, happened[stateUpdated])
 	}
 	sent := map[int64][]storetest.Delivery{}
 	for _, delivery := range l.stored.Deliveries() {
 		if !delivery.Delivered || delivery.Dropped {
-			l.t.Errorf("delivery %d of version %d of payment %d is not delivered", delivery.ID, delivery.Version, delivery.SubjectID)
+			l.t.Errorf("delivery %d of version %d of %s %d is not delivered", delivery.ID, delivery.Version, delivery.Subject, delivery.SubjectID)
 		}
 		sent[delivery.Webhook] = append(sent[delivery.Webhook], delivery)
 	}
 	for webhook, e := range l.endpoints {
-		if len(sent[webhook]) != len(events) {
-			l.t.Errorf("webhook %d: %d events, %d deliveries", webhook, len(events), len(sent[webhook]))
+		if n := happened[l.events[webhook]]; len(sent[webhook]) != n {
+			l.t.Errorf("webhook %d: %d events, %d deliveries", webhook, n, len(sent[webhook]))
 		}
 		l.compare(webhook, sent[webhook], e.account())
 	}
-	l.t.Logf("%d payments, %d events to %d webhooks, accepted again: %d, requests: %d", len(l.d.paid()), len(events), len(l.endpoints), l.again(), l.requests())
+	l.t.Logf("%d payments, events %v to %d webhooks, accepted again: %d, requests: %d", len(l.d.paid()), happened, len(l.endpoints), l.again(), l.requests())
 }
 
 // compare holds an endpoint's account against the deliveries of its webhook.
@@ -231,15 +248,23 @@ func (l *ledger) compare(webhook int64, sent []storetest.Delivery, a account) {
 	if len(a.differing) > 0 {
 		l.t.Errorf("webhook %d: repeats of %v had other bodies", webhook, a.differing)
 	}
-	l.compareStates(webhook, byID, a)
+	l.compareOrder(webhook, byID, a)
+	if l.events[webhook] == stateUpdated {
+		l.compareStates(webhook, byID, a)
+	}
 }
 
-// compareStates looks at the payments of an endpoint: the bodies are those
-// stored, they came in order, and those that the clients saw at their end are
-// at their end.
-func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
+// subject is what deliveries keep their order within.
+type subject struct {
+	kind string
+	id   int64
+}
+
+// compareOrder finds the bodies as they are stored, and the events of each
+// subject in their order.
+func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
-	states := map[int64][]string{}
+	last := map[subject]int64{}
 	for n, id := range a.accepted {
 		delivery := byID[id]
 		body := decoded(a.bodies[id])
@@ -247,15 +272,40 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 		if !reflect.DeepEqual(body, decoded(delivery.Body)) {
 			l.t.Errorf("webhook %d: the body of %d is not the event's", webhook, id)
 		}
-		if before := int64(len(states[delivery.SubjectID])); delivery.Version != before+1 {
-			l.t.Errorf("webhook %d: acceptance %d is of version %d of payment %d, after %d", webhook, n, delivery.Version, delivery.SubjectID, before)
+		about := subject{delivery.Subject, delivery.SubjectID}
+		if delivery.Version <= last[about] {
+			l.t.Errorf("webhook %d: acceptance %d is of version %d of %v, after %d", webhook, n, delivery.Version, about, last[about])
 		}
-		states[delivery.SubjectID] = append(states[delivery.SubjectID], fmt.Sprint(body["state"]))
+		last[about] = delivery.Version
+	}
+}
+
+// compareStates finds the way of each payment that the clients saw at its end.
+func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
+	l.t.Helper()
+	states := map[int64][]string{}
+	for _, id := range a.accepted {
+		about := byID[id].SubjectID
+		states[about] = append(states[about], fmt.Sprint(decoded(a.bodies[id])["state"]))
 	}
 	for id := range l.d.paid() {
 		if want := []string{"validating", "pending", "done"}; !slices.Equal(states[id], want) {
 			l.t.Errorf("webhook %d: payment %d was told as %v, want %v", webhook, id, states[id], want)
 		}
+	}
+}
+
+// checkTold finds what a client was told would be delivered among what was
+// accepted.
+func (l *ledger) checkTold(ids map[int64]bool) {
+	l.t.Helper()
+	for _, e := range l.endpoints {
+		for _, id := range e.account().accepted {
+			delete(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		l.t.Errorf("a client was told of the deliveries %v, which nobody got", slices.Collect(maps.Keys(ids)))
 	}
 }
 

@@ -286,6 +286,36 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	working.Wait()
 }
 
+// sync has events of a few connections happen, one after the other, until stop
+// is closed, and returns the deliveries that the answers told of.
+func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
+	told := map[int64]bool{}
+	for n := 0; !isClosed(stop); n++ {
+		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": 1 + n%3})
+		var out struct{ Deliveries []int64 }
+		if status == http.StatusOK {
+			d.read(answer, &out)
+		} else if status/100 == 4 {
+			d.t.Errorf("an event was refused with %d: %s", status, answer)
+			return told
+		}
+		for _, id := range out.Deliveries {
+			told[id] = true
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	return told
+}
+
+func isClosed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // paid lists the payments that clients were told of.
 func (d *driver) paid() map[int64]bool {
 	d.mu.Lock()
