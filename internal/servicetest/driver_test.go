@@ -293,9 +293,10 @@ func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	for n := 0; !isClosed(stop); n++ {
 		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": 1 + n%3})
 		var out struct{ Deliveries []int64 }
-		if status == http.StatusOK {
+		switch {
+		case status == http.StatusOK:
 			d.read(answer, &out)
-		} else if status/100 == 4 {
+		case status/100 == 4:
 			d.t.Errorf("an event was refused with %d: %s", status, answer)
 			return told
 		}
