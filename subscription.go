@@ -1,6 +1,7 @@
 package passerelle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -58,4 +59,24 @@ type Document struct {
 	Found      time.Time
 	LastUpdate time.Time
 	Deleted    *time.Time
+}
+
+// documentTypes are the types of documents in the order of their numbers, which
+// begin with 1 and stay for ever.
+var documentTypes = []string{
+	"zimage", "pdf", "odt", "bill", "RIB", "statement", "contract", "notice", "report", "other", "income_tax", "kiid",
+	"certificate", "identity", "payslip", "exchange_statement", "bill_debit_advice",
+}
+
+// DocumentTypes lists the names of the document types by their numbers, from 1.
+func DocumentTypes() []string { return append([]string(nil), documentTypes...) }
+
+// DocumentTypeNumber is the number of a type; one that is not of the interface
+// is other.
+func DocumentTypeNumber(name string) int64 {
+	number := slices.Index(documentTypes, name)
+	if number < 0 {
+		number = slices.Index(documentTypes, "other")
+	}
+	return int64(number) + 1
 }

@@ -49,6 +49,8 @@ type Profile struct {
 	Sandbox bool
 	// Payments is nil when the connector initiates no payments.
 	Payments *payment.Settings
+	// Data is nil when the connector reads nothing.
+	Data *DataSettings
 	// PaymentFields are asked of the payer, or of the client, at validation.
 	PaymentFields []payment.Field
 	// Idempotent declares that the bank recognises an order's key, so that
@@ -60,8 +62,16 @@ type Profile struct {
 // and, like its name, for ever the same.
 type Source struct {
 	ID   int64
-	Name string
+	Name string // openapi, directaccess or fallback
+	// Mechanisms are those by which a person lets the connector read through
+	// the source, the first one by default; none where it only initiates payments.
+	Mechanisms []passerelle.AuthMechanism
+	// Priority orders the sources of a connector, the lowest first.
+	Priority int
 }
+
+// Data reports whether the source can be read through.
+func (s Source) Data() bool { return len(s.Mechanisms) > 0 }
 
 // Connector is the duty of every connector: to say what it is.
 type Connector interface {
@@ -155,6 +165,9 @@ func NewRegistry(connectors ...Connector) (*Registry, error) {
 		if _, able := c.(Initiator); able != (p.Payments != nil) {
 			return nil, fmt.Errorf("connector %s: payment settings and the ability to initiate go together", p.Name)
 		}
+		if _, able := c.(DataReader); able != (p.Data != nil) {
+			return nil, fmt.Errorf("connector %s: data settings and the ability to read go together", p.Name)
+		}
 	}
 	return r, nil
 }
@@ -175,4 +188,11 @@ func (r *Registry) Initiators() []Initiator {
 func (r *Registry) Initiator(name string) (Initiator, bool) {
 	initiator, ok := r.byID[name].(Initiator)
 	return initiator, ok
+}
+
+// DataReader finds a connector that reads by its UUID or its numeric id in
+// decimal.
+func (r *Registry) DataReader(name string) (DataReader, bool) {
+	reader, ok := r.byID[name].(DataReader)
+	return reader, ok
 }

@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings"},
 	"internal/statement":       {".", "cfonb"},
-	"internal/aggregation":     {".", "webhook", "internal/store", "internal/wire", "internal/settings", "internal/statement"},
+	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/wire", "internal/settings", "internal/statement"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},

@@ -55,8 +55,11 @@ func (b *Bank) Connectors() []connector.Connector {
 		if c.bank.cancels != "" {
 			list[i] = cancellingConnector{c}
 		}
+		if v.uuid == TestConnector {
+			list[i] = b.testConnector(cancellingConnector{c})
+		}
 	}
-	return list
+	return append(list, b.provider())
 }
 
 // errNoOrder says that no order of that key ever arrived.

@@ -47,8 +47,8 @@ func styleHash() string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// view is what a page shows: an order, or else a notice, or what came back to
-// a shop.
+// view is what a page shows: an order, or else a question for access, a notice,
+// or what came back to a shop.
 type view struct {
 	Style template.CSS
 	Bank  string
@@ -57,6 +57,7 @@ type view struct {
 	Title   string
 	Notice  string
 	Order   *orderView
+	Access  *accessView
 	Back    []pair
 }
 
@@ -69,6 +70,8 @@ func (b *Bank) Pages() http.Handler {
 		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {
 		case id == "" || strings.Contains(id, "/"):
 			notFound(w)
+		case reads(r) && strings.HasPrefix(id, accessPrefix):
+			b.showAccess(w, id)
 		case reads(r):
 			b.show(w, r, id)
 		case r.Method == http.MethodPost:

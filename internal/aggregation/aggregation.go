@@ -14,20 +14,32 @@
 package aggregation
 
 import (
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/store"
 )
 
 // Aggregation does the use cases of users. Every field is required.
 type Aggregation struct {
 	DB *store.DB
+	// Connectors are those of the deployment.
+	Connectors *connector.Registry
 	// Now is real time; each domain's clock turns it into its own.
 	Now func() time.Time
 	// Wake tells the sender of webhooks that there is news, Erase the loop that
 	// erases that there is something to be erased.
 	Wake, Erase func()
+	// Sync tells the loop that reads in the background that something is due.
+	Sync func()
+	// Name tells this process from all that share the database.
+	Name string
+	Log  *slog.Logger
+
+	visits atomic.Int64
 }
 
 // now is the present instant of a domain, as exact as it can be stored.

@@ -20,7 +20,7 @@ func (s *Service) banks(c *protocol.Caller) []wire.Bank {
 	for i, p := range profiles {
 		all[i] = wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}
 		for _, source := range p.Sources {
-			all[i].Sources = append(all[i].Sources, wire.Source(source))
+			all[i].Sources = append(all[i].Sources, wire.Source{ID: source.ID, Name: source.Name})
 		}
 	}
 	return all

@@ -36,6 +36,7 @@ type ranOutput struct {
 
 type firedOutput struct {
 	Payments   int `json:"payments" doc:"payments a bank was asked about, or that expired"`
+	Syncs      int `json:"syncs" doc:"connections that were read"`
 	Deliveries int `json:"deliveries" doc:"webhook requests sent"`
 }
 
@@ -150,12 +151,16 @@ func (s *Service) runSandbox(ctx context.Context, c *protocol.Caller, _ protocol
 	return s.rest(ctx, c.Domain)
 }
 
-// rest does what is due in a sandbox domain until nothing is left: payments
-// first, because they make the events that are then delivered.
+// rest does what is due in a sandbox domain until nothing is left: payments and
+// syncs first, because they make the events that are then delivered.
 func (s *Service) rest(ctx context.Context, d passerelle.Domain) (ranOutput, error) {
 	var out ranOutput
 	for range maxRounds {
 		followed, err := s.Initiation.RunDue(ctx, d)
+		if err != nil {
+			return out, err
+		}
+		read, err := s.Aggregation.RunDue(ctx, d)
 		if err != nil {
 			return out, err
 		}
@@ -165,8 +170,9 @@ func (s *Service) rest(ctx context.Context, d passerelle.Domain) (ranOutput, err
 		}
 		did := followed.Checked + followed.Recovered + followed.Expired
 		out.Fired.Payments += did
+		out.Fired.Syncs += read
 		out.Fired.Deliveries += sent.Delivered + sent.Failed
-		if did+sent.Delivered+sent.Failed == 0 {
+		if did+read+sent.Delivered+sent.Failed == 0 {
 			return out, s.Delivery.Purge(ctx, d)
 		}
 	}

@@ -33,7 +33,9 @@ type fault func(ctx context.Context, o connector.Order, next exchange) (payment.
 func (l *line) Profile() connector.Profile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.profile
+	profile := l.profile
+	profile.Data = nil // the line carries payments alone
+	return profile
 }
 
 func (l *line) tune(change func(*connector.Profile)) {

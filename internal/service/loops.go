@@ -25,6 +25,18 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(s.Aggregation.ExpireUsers(ctx, d), s.Aggregation.EraseUsers(ctx, d))
 }
 
+// erase does away with what users withdrew and what deleted users had. What
+// fails for one kind leaves the other alone.
+func (s *Service) erase(ctx context.Context) error {
+	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx))
+}
+
+// synchronise reads the connections of a domain that are due.
+func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
+	_, err := s.Aggregation.RunDue(ctx, d)
+	return err
+}
+
 // expiredKept is how long an expired token is remembered, for operators who
 // wonder why a program is refused.
 const expiredKept = 24 * time.Hour

@@ -151,10 +151,13 @@ func (s *Service) assemble() error {
 	s.Initiation = &initiation.Initiation{
 		DB: s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
-	erase := &background.Loop{Name: "erase users", Every: time.Minute, Pass: s.eachDomain(s.eraseUsers), Log: c.Log}
-	s.Aggregation = &aggregation.Aggregation{DB: s.DB, Now: c.Now, Wake: send.Wake, Erase: erase.Wake}
+	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
+	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
+	s.Aggregation = &aggregation.Aggregation{
+		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Name: rand.Text(), Log: c.Log,
+	}
 	s.loops = background.Group{
-		send, erase,
+		send, erase, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}

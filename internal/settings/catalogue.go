@@ -38,6 +38,12 @@ const (
 	SignedTokenLife  = "auth.default_token_expire"
 	BlockCount       = "auth.block_count"
 	BlockSeconds     = "auth.block_seconds"
+
+	AutosyncEnabled   = "autosync.enabled"
+	AutosyncFrequency = "autosync.frequency"
+	RetryWrongpass    = "autosync.retry_wrongpass"
+	ConnectionExpire  = "connection.expire"
+	QuestionsCode     = "connection.questions_code"
 )
 
 const (
@@ -57,6 +63,11 @@ var catalogue = append([]Key{
 	{Name: SignedTokenLife, Default: "43200", Help: "Minutes a signed token (JWT) of a user is valid, if it is to expire.", check: whole(1, 5256000)},
 	{Name: BlockCount, Default: "5", Help: "Wrong secrets after which an application is made to wait, at the address they came from; 0 for never.", check: whole(0, 1000)},
 	{Name: BlockSeconds, Default: "60", Help: "Seconds for which it waits.", check: whole(1, 86400)},
+	{Name: AutosyncEnabled, Default: "1", Help: "Whether connections are synchronised in the background.", check: boolean},
+	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
+	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are tried again after their institution refused the credentials.", check: boolean},
+	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
+	{Name: QuestionsCode, Default: "202", Help: "HTTP status of an answer whose connection waits for the person.", check: whole(200, 299)},
 	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
 	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},
@@ -82,9 +93,6 @@ func unused() []Key {
 		Name: "api.allowed_origins", Aliases: []string{"biapi.allowed_origins"}, Help: "Origins, separated by commas, whose pages may call the interface.", check: origins,
 	}}
 	for _, about := range [][3]string{
-		{"autosync.enabled", "1", "Whether connections are synchronised in the background."},
-		{"autosync.frequency", "1", "Days between two synchronisations of a connection."},
-		{"autosync.retry_wrongpass", "1", "Whether connections with wrong credentials are tried again."},
 		{"autosync.send_update", "1", "Whether background synchronisations are told of."},
 		{"auth.token_size", "128", "Length of tokens."},
 		{"bank.account.authorized_currencies", "", "Currencies of accounts that are kept."},
@@ -98,9 +106,7 @@ func unused() []Key {
 		{"connection.delete_noacc", "0", "Whether a connection without accounts is removed."},
 		{"connection.disable_new", "0", "Whether new connections are refused."},
 		{"connection.error.to_wrongpass", "webauthRequired, SCARequired, passwordExpired", "States shown as wrong credentials to older programs."},
-		{"connection.expire", "120", "Minutes after which an unfinished connection is removed."},
 		{"connection.keep_success", "1", "Whether the last success is kept after an error."},
-		{"connection.questions_code", "202", "HTTP status of an answer with open questions."},
 		{"connectors.default_auth_mechanism", "", "How people authenticate when a connector has several ways."},
 		{"connectors.enable_new", "0", "Whether new connectors are shown."},
 		{"connectors.sources.enable_new", "1", "Whether new sources of connectors are shown."},

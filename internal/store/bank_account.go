@@ -124,13 +124,19 @@ func AccountDigest(d passerelle.AccountDetails) (int64, error) {
 	return digest, err
 }
 
-// CreateAccount stores an account that was found, disabled, and gives it its id.
-func (tx *Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
-	id, err := tx.newID("bank_account")
-	if err != nil {
+// NewAccountID is the id of an account to be stored: the event of the unit that
+// stores it tells it.
+func (db *DB) NewAccountID(ctx context.Context) (id passerelle.AccountID, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		next, err := tx.newID("bank_account")
+		id = passerelle.AccountID(next)
 		return err
-	}
-	a.ID = passerelle.AccountID(id)
+	})
+	return id, err
+}
+
+// CreateAccount stores an account that was found, disabled, under its new id.
+func (tx *Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	details, digest, err := encodeDetails(a.AccountDetails)
 	if err != nil {
 		return err
@@ -138,7 +144,7 @@ func (tx *Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 	a.Digest = digest
 	tx.execOne(ErrConflict, `INSERT INTO bank_account (id, domain_id, user_id, connection_id, source_id, parent_id, key, type, details, digest, disabled, last_update, error, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		id, int64(domain), int64(a.User), int64(a.Connection), optionalID(a.Source), optionalID(a.ParentID), a.Key, string(a.Type), details, digest,
+		int64(a.ID), int64(domain), int64(a.User), int64(a.Connection), optionalID(a.Source), optionalID(a.ParentID), a.Key, string(a.Type), details, digest,
 		optionalMicros(a.Disabled), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed)
 	return nil
 }

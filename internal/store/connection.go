@@ -234,6 +234,8 @@ func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserI
 		WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
 	tx.exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
 		WHERE connection_id = $2`, micros(now), int64(id))
+	tx.exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
+		micros(now), int64(id))
 	tx.exec(`INSERT INTO withdrawal (domain_id, kind, subject_id, created) VALUES ($1, 'connection', $2, $3)`, int64(domain), int64(id), micros(now))
 }
 
@@ -250,4 +252,96 @@ func (r *Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domai
 	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), micros(now), limit)
+}
+
+// HoldUserAs keeps a user as it was read, temporary or permanent, until the
+// unit is written: events of a temporary user are held, and one that became
+// permanent meanwhile would never send them. Otherwise ErrConflict.
+func (tx *Tx) HoldUserAs(u passerelle.User) {
+	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
+		int64(u.Domain), int64(u.ID), u.Permanent == nil)
+}
+
+// VersionConnection moves the version of a connection past its events. Write
+// fails with ErrConflict when it is no longer the former one.
+func (tx *Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
+	tx.execOne(ErrConflict, `UPDATE connection SET version = $1 WHERE domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
+}
+
+// ConnectionLog is the account of one visit.
+type ConnectionLog struct {
+	ID          int64
+	User        passerelle.UserID
+	Connection  passerelle.ConnectionID
+	Source      passerelle.SourceID
+	Started, At time.Time
+	NextTry     *time.Time
+	State       passerelle.ConnectionState
+	Message     string
+	Accounts    int64
+	Attended    bool
+}
+
+// LogVisit stores the account of a visit.
+func (tx *Tx) LogVisit(domain passerelle.DomainID, l ConnectionLog) error {
+	id, err := tx.newID("connection_log")
+	if err != nil {
+		return err
+	}
+	tx.exec(`INSERT INTO connection_log (id, domain_id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		id, int64(domain), int64(l.User), int64(l.Connection), optionalID(l.Source), micros(l.Started), micros(l.At), optionalMicros(l.NextTry),
+		optionalText(l.State), optionalText(l.Message), l.Accounts, l.Attended)
+	return nil
+}
+
+// ConnectionSource is one access channel of a connection.
+type ConnectionSource struct {
+	ID                                                  passerelle.SourceID
+	Connection                                          passerelle.ConnectionID
+	ConnectorSource                                     int64
+	Name                                                string
+	State                                               passerelle.ConnectionState
+	Created                                             time.Time
+	LastUpdate, Disabled, AccessExpire, Expire, NextTry *time.Time
+}
+
+const sourceColumns = `id, connection_id, connector_source, name, state, created, last_update, disabled, access_expire, expire, next_try`
+
+func scanSource(row scanner) (ConnectionSource, error) {
+	var (
+		s                                      ConnectionSource
+		state                                  *string
+		created                                int64
+		update, disabled, access, expire, next *int64
+	)
+	err := row.Scan(&s.ID, &s.Connection, &s.ConnectorSource, &s.Name, &state, &created, &update, &disabled, &access, &expire, &next)
+	s.State, s.Created = text[passerelle.ConnectionState](state), instant(created)
+	s.LastUpdate, s.Disabled, s.AccessExpire = optionalInstant(update), optionalInstant(disabled), optionalInstant(access)
+	s.Expire, s.NextTry = optionalInstant(expire), optionalInstant(next)
+	return s, err
+}
+
+// SourcesOf lists the sources of a connection, oldest first.
+func (r *Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]ConnectionSource, error) {
+	return collect(ctx, r, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(connection))
+}
+
+// CreateSource stores a source of a connection and gives it its id.
+func (tx *Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error {
+	id, err := tx.newID("connection_source")
+	if err != nil {
+		return err
+	}
+	s.ID = passerelle.SourceID(id)
+	tx.execOne(ErrConflict, `INSERT INTO connection_source (id, domain_id, connection_id, connector_source, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id, int64(domain), int64(s.Connection), s.ConnectorSource, s.Name, micros(s.Created))
+	return nil
+}
+
+// SaveSource stores the state and the instants of a source.
+func (tx *Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
+	tx.execOne(ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE domain_id = $7 AND id = $8`,
+		optionalText(s.State), optionalMicros(s.LastUpdate), optionalMicros(s.Disabled), optionalMicros(s.AccessExpire), optionalMicros(s.Expire), optionalMicros(s.NextTry),
+		int64(domain), int64(s.ID))
 }

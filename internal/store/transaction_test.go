@@ -34,6 +34,10 @@ func newHoldings(t *testing.T, s site) *holdings {
 			User: 7, Connection: h.connection.ID, Disabled: &now,
 			AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: "EUR"},
 		}, Changed: int64(i)}
+		var err error
+		if a.ID, err = s.db.NewAccountID(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		s.write(func(tx *Tx) error { return tx.CreateAccount(s.domain, &a) })
 		s.write(func(tx *Tx) error { tx.EnableAccount(s.domain, 7, a.ID); return nil })
 		h.accounts = append(h.accounts, a)

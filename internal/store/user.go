@@ -99,6 +99,7 @@ func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
 	tx.count(u.Domain, countedUsers, int64(u.ID), -1)
 	tx.DropHeld(u.Domain, u.ID)
+	tx.WithdrawUser(u.Domain, u.ID, realNow)
 	tx.execOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), micros(realNow))
 }
 

@@ -29,7 +29,12 @@ var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"bank_transaction", "account_id = $1 AND epoch <= $2"},
 	},
+	"subscription": {
+		{"document", "subscription_id = $1 AND epoch <= $2"},
+	},
 	"connection": {
+		{"document", "subscription_id IN (SELECT id FROM subscription WHERE connection_id = $1)"},
+		{"subscription", "connection_id = $1"},
 		{"bank_transaction", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"consent", "connection_id = $1"},
 		{"bank_account", "connection_id = $1"},

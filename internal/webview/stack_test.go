@@ -32,7 +32,11 @@ type bank struct {
 	profile connector.Profile
 }
 
-func (b bank) Profile() connector.Profile { return b.profile }
+func (b bank) Profile() connector.Profile {
+	profile := b.profile
+	profile.Data = nil // it carries payments alone
+	return profile
+}
 
 // stack is the service as far as these pages need it, on a real database and
 // behind a real listener, with a browser that follows no redirects.

@@ -84,6 +84,7 @@ CREATE TABLE consent (
 );
 CREATE INDEX consent_of_user ON consent (domain_id, user_id, id);
 CREATE INDEX consent_of_connection ON consent (connection_id, id);
+CREATE INDEX consent_of_account ON consent (account_id) WHERE account_id IS NOT NULL;
 
 CREATE TABLE bank_account (
   id                   {id},

@@ -230,6 +230,7 @@ constraint consent.consent_check CHECK (((account_id IS NULL) OR (subscription_i
 constraint consent.consent_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
 constraint consent.consent_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint consent.consent_pkey PRIMARY KEY (id)
+CREATE INDEX consent_of_account ON consent USING btree (account_id) WHERE (account_id IS NOT NULL)
 CREATE INDEX consent_of_connection ON consent USING btree (connection_id, id)
 CREATE INDEX consent_of_user ON consent USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX consent_pkey ON consent USING btree (id)
@@ -289,6 +290,31 @@ constraint delivery_attempt.delivery_attempt_webhook_id_fkey FOREIGN KEY (webhoo
 CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt USING btree (delivery_id, id)
 CREATE INDEX delivery_attempt_by_time ON delivery_attempt USING btree (webhook_id, at, id)
 CREATE UNIQUE INDEX delivery_attempt_pkey ON delivery_attempt USING btree (id)
+column document.id bigint NOT NULL IDENTITY
+column document.domain_id bigint NOT NULL
+column document.user_id bigint NOT NULL
+column document.subscription_id bigint NOT NULL
+column document.epoch bigint NOT NULL
+column document.key text NOT NULL
+column document.type text NOT NULL
+column document.date text NOT NULL
+column document.total bigint
+column document.total_scale bigint
+column document.details text NOT NULL
+column document.digest bigint NOT NULL
+column document.file_id bigint
+column document.found bigint NOT NULL
+column document.last_update bigint NOT NULL
+column document.deleted bigint
+column document.changed bigint NOT NULL
+constraint document.document_file_id_fkey FOREIGN KEY (file_id) REFERENCES stored_file(id)
+constraint document.document_pkey PRIMARY KEY (id)
+constraint document.document_subscription_id_epoch_key_key UNIQUE (subscription_id, epoch, key)
+CREATE INDEX document_changed ON document USING btree (subscription_id, epoch, changed)
+CREATE INDEX document_of_subscription ON document USING btree (subscription_id, epoch, date, id)
+CREATE INDEX document_of_user ON document USING btree (domain_id, user_id, date, id)
+CREATE UNIQUE INDEX document_pkey ON document USING btree (id)
+CREATE UNIQUE INDEX document_subscription_id_epoch_key_key ON document USING btree (subscription_id, epoch, key)
 column domain.id bigint NOT NULL IDENTITY
 column domain.name text NOT NULL
 column domain.kind text NOT NULL
@@ -635,6 +661,38 @@ constraint setting_change.setting_change_pkey PRIMARY KEY (id)
 constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
 CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
 CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
+column stored_file.id bigint NOT NULL IDENTITY
+column stored_file.domain_id bigint NOT NULL
+column stored_file.user_id bigint NOT NULL
+column stored_file.media_type text NOT NULL
+column stored_file.size bigint NOT NULL
+column stored_file.created bigint NOT NULL
+constraint stored_file.stored_file_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint stored_file.stored_file_pkey PRIMARY KEY (id)
+CREATE INDEX stored_file_of_user ON stored_file USING btree (domain_id, user_id, id)
+CREATE UNIQUE INDEX stored_file_pkey ON stored_file USING btree (id)
+column subscription.id bigint NOT NULL IDENTITY
+column subscription.domain_id bigint NOT NULL
+column subscription.user_id bigint NOT NULL
+column subscription.connection_id bigint NOT NULL
+column subscription.source_id bigint
+column subscription.key text NOT NULL
+column subscription.details text NOT NULL
+column subscription.digest bigint NOT NULL
+column subscription.disabled bigint
+column subscription.deleted bigint
+column subscription.last_update bigint
+column subscription.error text
+column subscription.epoch bigint NOT NULL DEFAULT 0
+column subscription.documents bigint NOT NULL DEFAULT 0
+column subscription.changed bigint NOT NULL DEFAULT 0
+constraint subscription.subscription_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
+constraint subscription.subscription_connection_id_key_key UNIQUE (connection_id, key)
+constraint subscription.subscription_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint subscription.subscription_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX subscription_connection_id_key_key ON subscription USING btree (connection_id, key)
+CREATE INDEX subscription_of_user ON subscription USING btree (domain_id, user_id, id)
+CREATE UNIQUE INDEX subscription_pkey ON subscription USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
 column terms.domain_id bigint NOT NULL
 column terms.version text NOT NULL

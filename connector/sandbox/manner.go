@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// password opens every login, as in the documents of the API family.
+const password = "1234"
+
+// manner is how an institution treats a customer: the word a login begins with
+// says it.
+type manner struct {
+	word, shows string
+	// steps are gone through before anything is read, by a person only.
+	steps []hurdle
+	// ends is the state in which every visit ends, instead of being read.
+	ends    passerelle.ConnectionState
+	message string
+	// accounts are those of the customer; nil for the usual ones.
+	accounts func() []holding
+	// most bounds the transactions of an account; zero for no bound.
+	most int
+	// changes has accounts come, go and be renamed from one day to the next,
+	// and transactions be corrected and vanish.
+	changes, foreignText, repeats bool
+	// fault is what goes wrong in the middle of a read.
+	fault fault
+	// renews wants the person again when the last time is a day ago.
+	renews bool
+}
+
+type fault int
+
+const (
+	noFault fault = iota
+	breaksOff
+	panics
+	talksNonsense
+)
+
+// manners are the words, in the order of the documents. Every other login is an
+// ordinary customer.
+var manners = []manner{
+	{word: "otp", shows: "a code sent by SMS is asked for: 123456", steps: []hurdle{byCode}},
+	{word: "app", shows: "the person validates in the app of their bank (decoupled)", steps: []hurdle{byApp}},
+	{word: "device", shows: "the person chooses a device from a list", steps: []hurdle{byDevice}},
+	{word: "steps", shows: "a device, then a code, then the app", steps: []hurdle{byDevice, byCode, byApp}},
+	{word: "sca", shows: "the bank wants its customer again when the last time is a day ago", renews: true},
+	{word: "action", shows: "something has to be done at the bank", ends: passerelle.ActionNeeded, message: "Please accept the new terms on our site."},
+	{word: "expired", shows: "the password has to be renewed at the bank", ends: passerelle.PasswordExpired, message: "Your password has expired."},
+	{word: "limited", shows: "the bank refuses further reads for now", ends: passerelle.RateLimiting},
+	{word: "down", shows: "the site is down", ends: passerelle.WebsiteUnavailable},
+	{word: "bug", shows: "the connector has a fault", ends: passerelle.Bug},
+	{word: "unsupported", shows: "the customer's space is of a kind that cannot be read", ends: passerelle.NotSupported},
+	{word: "none", shows: "no account", accounts: func() []holding { return nil }},
+	{word: "one", shows: "one account", accounts: func() []holding { return usual()[:1] }},
+	{word: "many", shows: "200 accounts", accounts: many},
+	{word: "big", shows: "an account with 50,000 transactions", accounts: big, most: 50_000},
+	{word: "currencies", shows: "accounts in several currencies, one of them overdrawn", accounts: currencies},
+	{word: "changing", shows: "accounts come, go and are renamed, transactions are corrected and vanish, from one day to the next", changes: true},
+	{word: "foreign", shows: "labels in other scripts", foreignText: true},
+	{word: "repeats", shows: "every page comes twice", repeats: true},
+	{word: "breaks", shows: "the connection breaks in the middle of a page", fault: breaksOff},
+	{word: "panics", shows: "the connector panics", fault: panics},
+	{word: "nonsense", shows: "the bank gives what cannot be", fault: talksNonsense},
+}
+
+// mannerOf is that of a login: what comes before the first mark or digit.
+func mannerOf(login string) manner {
+	word := strings.ToLower(login)
+	if end := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); end >= 0 {
+		word = word[:end]
+	}
+	i := slices.IndexFunc(manners, func(m manner) bool { return m.word == word })
+	if i < 0 {
+		return manner{}
+	}
+	return manners[i]
+}
+
+func many() []holding {
+	var all []holding
+	for n := range 200 {
+		h := usual()[0]
+		h.key, h.name, h.opening, h.monthly = h.key+"-"+pad(n), "Compte "+pad(n), int64(n)*1_000, nil
+		h.perDay = 1
+		all = append(all, h)
+	}
+	return all
+}
+
+func pad(n int) string {
+	digits := "000"
+	text := []byte(digits)
+	for i := len(text) - 1; i >= 0; i-- {
+		text[i] = byte('0' + n%10) //nolint:gosec // a digit
+		n /= 10
+	}
+	return string(text)
+}
+
+func big() []holding {
+	h := usual()[0]
+	h.perDay = 160
+	return []holding{h}
+}
+
+func currencies() []holding {
+	overdrawn := holding{key: "overdrawn", name: "Compte joint", kind: "checking", currency: "EUR", opening: -123_456}
+	dollars := holding{key: "dollars", name: "Dollar account", kind: "deposit", currency: "USD", opening: 99_900, perDay: 1}
+	yen := holding{key: "pounds", name: "Sterling account", kind: "checking", currency: "GBP", opening: 45_600, perDay: 1}
+	return append(usual()[:1], overdrawn, dollars, yen)
+}
+
+// Login is a word that a login may begin with, and what it shows.
+type Login struct{ Word, Shows string }
+
+// Logins lists the words by which people steer the simulated institutions.
+func Logins() []Login {
+	list := []Login{{"", "any other login: an ordinary customer with four accounts; the password is " + password}}
+	for _, m := range manners {
+		list = append(list, Login{m.word, m.shows})
+	}
+	return list
+}

@@ -1,0 +1,320 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// readPage is how many transactions the bank shows on a page.
+const readPage = 200
+
+// The names of the sources of connectors that read.
+const (
+	openAPI      = "openapi"
+	directAccess = "directaccess"
+)
+
+// reader reads what the simulated institutions know of their customers.
+type reader struct {
+	world   *Bank
+	profile connector.Profile
+	// accounts and documents are what the institution has.
+	accounts, documents bool
+}
+
+// testConnector reads and initiates payments.
+type testConnector struct {
+	cancellingConnector
+	reader
+}
+
+// Profile is that of the connector.
+func (c testConnector) Profile() connector.Profile { return c.reader.profile }
+
+// Profile is what clients see of the connector.
+func (r reader) Profile() connector.Profile { return r.profile }
+
+// ProviderConnector is the UUID of the simulated provider of documents.
+const ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
+
+// testConnector lets the connector of payments read as well.
+func (b *Bank) testConnector(payments cancellingConnector) testConnector {
+	profile := payments.bank.profile
+	profile.Sources = sources(profile.ID)
+	profile.Data = dataSettings("bank", "document")
+	return testConnector{payments, reader{world: b, profile: profile, accounts: true, documents: true}}
+}
+
+func (b *Bank) provider() reader {
+	profile := connector.Profile{
+		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true,
+		Sources: sources(64)[1:], Data: dataSettings("document"),
+	}
+	return reader{world: b, profile: profile, documents: true}
+}
+
+func sources(connectorID int64) []connector.Source {
+	return []connector.Source{
+		{ID: connectorID*10 + 1, Name: openAPI, Mechanisms: []passerelle.AuthMechanism{passerelle.ByWebauth}, Priority: 1},
+		{ID: connectorID*10 + 2, Name: directAccess, Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}, Priority: 0},
+	}
+}
+
+func dataSettings(capabilities ...string) *connector.DataSettings {
+	s := &connector.DataSettings{Capabilities: capabilities, Usages: []passerelle.Usage{passerelle.Private}, Fields: credentialFields(), UnattendedReads: 4}
+	if slices.Contains(capabilities, "bank") {
+		s.AccountTypes = []passerelle.AccountType{"checking", "card", "livret_a", "savings", "deposit", "mortgage"}
+	}
+	if slices.Contains(capabilities, "document") {
+		s.Documents = []string{"bill"}
+	}
+	return s
+}
+
+// credentialFields are what a customer gives. The website is there because
+// clients of the family give one.
+func credentialFields() []connector.Field {
+	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
+	return []connector.Field{
+		{Name: "website", Label: "Site", Type: "list", Values: []connector.FieldValue{{Label: "Particuliers", Value: "par"}, {Label: "Professionnels", Value: "pro"}}},
+		{Name: "login", Label: "Login", Type: "text", Required: true, Mechanisms: direct, Sources: []string{directAccess}},
+		{Name: "password", Label: "Password", Type: "password", Required: true, Mechanisms: direct, Sources: []string{directAccess}},
+	}
+}
+
+// memory is what a visit leaves for the next: how many steps the person has
+// gone through, and when.
+type memory struct {
+	Passed int       `json:"passed"`
+	Last   time.Time `json:"last"`
+}
+
+// Read visits the bank.
+func (r reader) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+	m := recall(v.Memory)
+	if refused, yes := r.admit(v); yes {
+		return refused, nil
+	}
+	how := mannerOf(login(v))
+	if outcome, waits := how.stop(v, &m); waits {
+		outcome.Memory = m.encode()
+		return outcome, nil
+	}
+	if how.ends != "" {
+		return connector.Outcome{State: how.ends, Message: how.message}, nil
+	}
+	c := customer{login: login(v), manner: how, today: passerelle.DateOf(v.Now, time.UTC)}
+	if err := r.give(ctx, c, out); err != nil {
+		return connector.Outcome{}, err
+	}
+	if v.Present {
+		m.Last = v.Now
+	}
+	return connector.Outcome{Memory: m.encode()}, nil
+}
+
+func (r reader) give(ctx context.Context, c customer, out connector.Sink) error {
+	if r.accounts {
+		if err := c.show(ctx, out); err != nil {
+			return err
+		}
+	}
+	if r.documents {
+		return c.showSubscriptions(out)
+	}
+	return nil
+}
+
+// login is who the visit is for; somebody who came by the bank's own page is
+// whom the page said.
+func login(v connector.Visit) string {
+	if v.Values["login"] != "" {
+		return v.Values["login"]
+	}
+	return "guest"
+}
+
+func recall(text []byte) memory {
+	var m memory
+	if json.Unmarshal(text, &m) != nil {
+		return memory{}
+	}
+	return m
+}
+
+func (m memory) encode() []byte {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a number and an instant
+	}
+	return text
+}
+
+// admit refuses those who do not say who they are: a wrong password, or a
+// person who has to come by the bank's page first.
+func (r reader) admit(v connector.Visit) (connector.Outcome, bool) {
+	if v.Source == directAccess && v.Values["password"] != password {
+		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
+		return connector.Outcome{State: passerelle.Wrongpass, Message: "Login or password is wrong.", Fields: fields}, true
+	}
+	if v.Source == openAPI && v.Callback == nil && recall(v.Memory).Last.IsZero() {
+		return connector.Outcome{State: passerelle.WebauthRequired, URL: r.world.accessPage(v.Domain, v.ReturnURL)}, true
+	}
+	if v.Callback != nil && v.Callback.Get("error") != "" {
+		return connector.Outcome{State: passerelle.WebauthRequired, Message: "Access was refused.", URL: r.world.accessPage(v.Domain, v.ReturnURL)}, true
+	}
+	return connector.Outcome{}, false
+}
+
+// stop is where a visit waits for the person, if it does. Without them no step
+// is begun.
+func (m manner) stop(v connector.Visit, at *memory) (connector.Outcome, bool) {
+	if m.renews && !v.Present && v.Now.Sub(at.Last) > 24*time.Hour {
+		return connector.Outcome{State: passerelle.SCARequired}, true
+	}
+	for at.Passed < len(m.steps) {
+		if !v.Present {
+			return connector.Outcome{State: passerelle.SCARequired}, true
+		}
+		outcome, waits := m.steps[at.Passed](&v)
+		if waits {
+			return outcome, true
+		}
+		at.Passed++
+	}
+	return connector.Outcome{}, false
+}
+
+// hurdle is one thing that is asked of a person. What answers it is taken from
+// the visit, so that it does not answer the next.
+type hurdle func(v *connector.Visit) (outcome connector.Outcome, waits bool)
+
+func byCode(v *connector.Visit) (connector.Outcome, bool) {
+	code := connector.Field{Name: "otp", Label: "Code received by SMS", Type: "text", Regex: "[0-9]{6}", Required: true}
+	given := v.Answers["otp"]
+	if given == "123456" {
+		return connector.Outcome{}, false
+	}
+	asked := connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{code}}
+	if given != "" {
+		asked.Message = "The code is wrong."
+	}
+	return asked, true
+}
+
+func byDevice(v *connector.Visit) (connector.Outcome, bool) {
+	devices := []connector.FieldValue{{Label: "Phone of Jeanne", Value: "phone"}, {Label: "Tablet", Value: "tablet"}}
+	for _, d := range devices {
+		if v.Answers["device"] == d.Value {
+			return connector.Outcome{}, false
+		}
+	}
+	field := connector.Field{Name: "device", Label: "Device to validate with", Type: "list", Required: true, Values: devices}
+	return connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{field}}, true
+}
+
+func byApp(v *connector.Visit) (connector.Outcome, bool) {
+	if v.Resumed {
+		v.Resumed = false
+		return connector.Outcome{}, false
+	}
+	return connector.Outcome{State: passerelle.Decoupled, Message: "Please confirm in the app of your bank."}, true
+}
+
+var errBroken = errors.New("the connection to the sandbox bank broke")
+
+// show hands over the accounts and, of those that are wanted, the transactions.
+func (c customer) show(ctx context.Context, out connector.Sink) error {
+	accounts := c.accounts()
+	details := make([]passerelle.AccountDetails, len(accounts))
+	for i, h := range accounts {
+		details[i] = c.details(h)
+	}
+	if c.manner.fault == talksNonsense {
+		details = append(details, details[0])
+	}
+	if err := out.Accounts(details); err != nil {
+		return err
+	}
+	for _, h := range accounts {
+		if from, wanted := out.Wanted(h.key); wanted {
+			if err := c.showAccount(ctx, h, from, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// accounts are those of the customer on the day.
+func (c customer) accounts() []holding {
+	all := usual()
+	if c.manner.accounts != nil {
+		all = c.manner.accounts()
+	}
+	if c.manner.changes && c.odd() {
+		all[0].name = "Compte principal"
+		all = append(all[:2], holding{key: "new", name: "Nouveau livret", kind: "savings", currency: "EUR", opening: 100})
+	}
+	return all
+}
+
+// odd is every other day.
+func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
+
+// showAccount hands over an account from a day on, the newest first.
+func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
+	if from.IsZero() || from.Compare(beginning) < 0 {
+		from = beginning
+	}
+	page, given := c.coming(h), 0
+	turn := func() error {
+		if c.manner.fault == breaksOff && given > 0 {
+			return errBroken
+		}
+		if c.manner.fault == panics {
+			panic("the sandbox bank was told to")
+		}
+		given += len(page)
+		err := out.Transactions(h.key, page)
+		if c.manner.repeats && err == nil {
+			err = out.Transactions(h.key, page)
+		}
+		page = nil
+		return err
+	}
+	for day := c.today; day.Compare(from) >= 0 && (c.manner.most == 0 || given+len(page) < c.manner.most); day = day.AddDays(-1) {
+		page = append(page, c.day(h, day)...)
+		if len(page) < readPage {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), turn()); err != nil {
+			return err
+		}
+	}
+	if c.manner.most > 0 && given+len(page) > c.manner.most {
+		page = page[:c.manner.most-given]
+	}
+	if err := turn(); err != nil {
+		return err
+	}
+	return out.AccountRead(h.key, from)
+}
+
+// day is what the bank shows of a day: for a customer whose data changes, one
+// label is corrected and one transaction is gone every other day.
+func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
+	list := c.on(h, day)
+	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {
+		return list
+	}
+	list[0].Wording += fmt.Sprintf(" CORRIGE %02d", dayOf(day))
+	return list[:max(1, len(list)-1)]
+}

@@ -1,0 +1,127 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+const (
+	// maxDue is how many connections a pass takes, maxReading how many of them
+	// are read at once.
+	maxDue     = 100
+	maxReading = 8
+	// A day is what the unattended reads of a connection are counted over.
+	unattendedDay = 24 * time.Hour
+)
+
+// RunDue does for a domain all that is due at its time: it reads connections and
+// removes those that were never established. It returns how many it read.
+func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (read int, err error) {
+	for range eraseRounds {
+		n, err := a.SyncDue(ctx, d)
+		read += n
+		if err != nil {
+			return read, err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return read, a.ExpireConnections(ctx, d)
+}
+
+// EraseWithdrawn erases what was withdrawn, in all domains, a bounded number of
+// rows in each step so that others can write in between.
+func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
+	for more := true; more && ctx.Err() == nil; {
+		var err error
+		if more, err = a.DB.EraseWithdrawn(ctx, eraseBatch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll reads connections without their persons. What fails for one leaves
+// the others alone.
+func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, due []store.Connection) (int, error) {
+	var (
+		mu      sync.Mutex
+		errs    []error
+		reading sync.WaitGroup
+	)
+	room := make(chan struct{}, maxReading)
+	for _, c := range due {
+		room <- struct{}{}
+		reading.Go(func() {
+			defer func() { <-room }()
+			err := a.readUnattended(ctx, d, c)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	reading.Wait()
+	return len(due), errors.Join(errs...)
+}
+
+// readUnattended reads one, unless somebody does, or its institution has been
+// read without the person as often as it allows in a day.
+func (a *Aggregation) readUnattended(ctx context.Context, d passerelle.Domain, c store.Connection) error {
+	v, reader, err := a.again(ctx, d, c.User, c.ID)
+	var refused *passerelle.Error
+	if errors.As(err, &refused) {
+		return nil // gone, or read by somebody else
+	}
+	if err != nil {
+		return fmt.Errorf("read connection %d: %w", c.ID, err)
+	}
+	if !v.allowed() {
+		return v.postpone(ctx)
+	}
+	return v.read(ctx, reader, asked{})
+}
+
+// allowed counts an unattended read against the bound of the institution.
+func (v *visit) allowed() bool {
+	bound := int64(v.profile.Data.UnattendedReads)
+	if v.started.Sub(v.c.UnattendedFrom) >= unattendedDay {
+		v.c.UnattendedFrom, v.c.Unattended = v.started, 0
+	}
+	v.c.Unattended++
+	return bound == 0 || v.c.Unattended <= bound
+}
+
+// postpone leaves the connection until it may be read again.
+func (v *visit) postpone(ctx context.Context) error {
+	next := v.c.UnattendedFrom.Add(unattendedDay)
+	v.c.Unattended--
+	v.c.NextTry = &next
+	return v.write(ctx, func(tx *store.Tx) error {
+		tx.SaveConnection(v.c, v.c.Version)
+		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
+		return nil
+	})
+}
+
+// ExpireConnections deletes the connections of a domain that were not
+// established in time.
+func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
+	expired, err := a.DB.ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
+	if err != nil {
+		return fmt.Errorf("list unfinished connections: %w", err)
+	}
+	var errs []error
+	for _, c := range expired {
+		if err := a.Disconnect(ctx, d, c.User, c.ID); err != nil && !errors.Is(err, passerelle.NotFound) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

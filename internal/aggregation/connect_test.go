@@ -1,0 +1,257 @@
+package aggregation_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+	"passerelle/webhook"
+)
+
+// home is a sandbox domain with the simulated institutions, a user, a webhook
+// for each event and a clock that a test moves.
+type home struct {
+	*aggregation.Aggregation
+	t      *testing.T
+	domain passerelle.Domain
+	user   passerelle.User
+	now    time.Time
+	hooks  []store.Webhook
+	// heard is the last delivery of each webhook that events has told of.
+	heard map[passerelle.WebhookID]passerelle.DeliveryID
+}
+
+func atHome(t *testing.T, run func(t *testing.T, h *home)) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		must(t, db.Migrate(t.Context()))
+		ring := keys.Generate()
+		log := slog.New(slog.NewTextHandler(io.Discard, nil))
+		bank := &sandbox.Bank{Ledger: store.SandboxLedger{DB: db}, Base: func(passerelle.DomainID) string { return "https://d.example" }, MAC: ring.MAC, Log: log}
+		registry, err := connector.NewRegistry(bank.Connectors()...)
+		must(t, err)
+		h := &home{t: t, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
+		h.Aggregation = &aggregation.Aggregation{
+			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Name: "test", Log: log,
+		}
+		must(t, db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&h.domain, "d.example") }))
+		for _, entry := range webhook.Events() {
+			w := store.Webhook{Domain: h.domain.ID, Event: entry.Event, URL: "https://receiver.example", Created: noon}
+			must(t, db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&w) }))
+			h.hooks = append(h.hooks, w)
+		}
+		h.user, err = h.CreateUser(t.Context(), h.domain, true, func(*store.Tx, passerelle.User) error { return nil })
+		must(t, err)
+		h.events()
+		run(t, h)
+	})
+}
+
+// event is a delivery with its body.
+type event struct {
+	name string
+	body map[string]any
+	id   passerelle.DeliveryID
+}
+
+// events are the deliveries since the last call, in the order of their making.
+func (h *home) events() (all []event) {
+	h.t.Helper()
+	for _, w := range h.hooks {
+		page, err := h.DB.WebhookData(h.t.Context(), store.WebhookDataFilter{Domain: h.domain.ID, Webhook: w.ID}, store.Window{Limit: 1000})
+		must(h.t, err)
+		last := h.heard[w.ID]
+		for _, d := range page {
+			if d.ID > last {
+				all = append(all, h.hear(w, d.ID))
+			}
+			h.heard[w.ID] = max(h.heard[w.ID], d.ID)
+		}
+	}
+	slices.SortFunc(all, func(a, b event) int { return int(a.id - b.id) })
+	return all
+}
+
+func (h *home) hear(w store.Webhook, id passerelle.DeliveryID) event {
+	h.t.Helper()
+	d, err := h.DB.OneDelivery(h.t.Context(), w, id)
+	must(h.t, err)
+	body, err := io.ReadAll(h.DB.Body(h.t.Context(), h.domain.ID, d))
+	must(h.t, err)
+	e := event{name: string(w.Event), id: id}
+	must(h.t, json.Unmarshal(body, &e.body))
+	return e
+}
+
+func names(events []event) string {
+	var list []string
+	for _, e := range events {
+		list = append(list, e.name)
+	}
+	return strings.Join(list, " ")
+}
+
+func (h *home) connect(login, password string) (store.Connection, error) {
+	h.t.Helper()
+	return h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
+		Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": login, "password": password},
+	})
+}
+
+func (h *home) accounts(all bool) []store.StoredAccount {
+	h.t.Helper()
+	list, err := h.DB.BankAccounts(h.t.Context(), store.AccountFilter{Domain: h.domain.ID, User: h.user.ID, All: all}, store.Window{Limit: 1000})
+	must(h.t, err)
+	return list
+}
+
+func (h *home) transactions() int64 {
+	h.t.Helper()
+	n, err := h.DB.CountTransactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID})
+	must(h.t, err)
+	return n
+}
+
+func (h *home) share(a store.StoredAccount, yes bool) store.StoredAccount {
+	h.t.Helper()
+	disabled := !yes
+	a, err := h.ChangeAccount(h.t.Context(), h.domain, h.user.ID, a.ID, aggregation.AccountChange{Disabled: &disabled, Origin: "api"})
+	must(h.t, err)
+	return a
+}
+
+func (h *home) sync() int {
+	h.t.Helper()
+	n, err := h.SyncDue(h.t.Context(), h.domain)
+	must(h.t, err)
+	return n
+}
+
+// TestConsentComesFirst: what is discovered is withheld until the person shares
+// it, is then read, stays as it is when nothing changes, and is gone at once
+// when it is withheld again.
+func TestConsentComesFirst(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		if c.State != "" || c.Established == nil || c.NextTry == nil {
+			t.Fatalf("connected: %+v", c)
+		}
+		want := "ACCOUNT_FOUND ACCOUNT_FOUND ACCOUNT_FOUND ACCOUNT_FOUND ACCOUNTS_FETCHED SUBSCRIPTION_FOUND SUBSCRIPTION_FOUND CONNECTION_SYNCED CONNECTION_CERTIFICATE_AVAILABLE"
+		if got := names(h.events()); got != want {
+			t.Errorf("events %s, want %s", got, want)
+		}
+		all := h.accounts(true)
+		if len(all) != 4 || len(h.accounts(false)) != 0 || h.transactions() != 0 {
+			t.Fatalf("%d accounts, %d shown, %d transactions", len(all), len(h.accounts(false)), h.transactions())
+		}
+		shared := h.share(all[0], true)
+		if got := names(h.events()); got != "ACCOUNT_ENABLED" || shared.Disabled != nil || h.sync() != 1 {
+			t.Errorf("events %s", got)
+		}
+		events := h.events()
+		if got := names(events); got != "ACCOUNTS_FETCHED ACCOUNT_SYNCED ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED" {
+			t.Errorf("events of the first read: %s", got)
+		}
+		n := h.transactions()
+		told := len(events[1].body["transactions"].([]any))
+		if n < 500 || int64(told) != n {
+			t.Errorf("%d transactions, %d told of", n, told)
+		}
+		h.withheldAgain(all[0], n)
+	})
+}
+
+func (h *home) withheldAgain(a store.StoredAccount, n int64) {
+	h.t.Helper()
+	h.now = h.now.Add(24 * time.Hour)
+	if h.sync() != 1 {
+		h.t.Error("the next day nothing was read")
+	}
+	events := h.events()
+	if again := h.transactions(); again < n || again > n+10 {
+		h.t.Errorf("%d transactions, a day before %d", again, n)
+	}
+	if told := events[1].body["transactions"].([]any); len(told) > 20 {
+		h.t.Errorf("%d transactions are new", len(told))
+	}
+	h.share(a, false)
+	if got := names(h.events()); got != "ACCOUNT_DISABLED" || h.transactions() != 0 || len(h.accounts(false)) != 0 {
+		h.t.Errorf("withheld: events %s, %d transactions", got, h.transactions())
+	}
+	consents, err := h.DB.Consents(h.t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 10})
+	if err != nil || len(consents) != 1 || consents[0].Withdrawn == nil || consents[0].Account != a.ID {
+		h.t.Errorf("consents %+v (%v)", consents, err)
+	}
+}
+
+// TestStatesOfConnections has each way in which an institution can treat a
+// customer end in the state that clients know.
+func TestStatesOfConnections(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		for login, want := range map[string]passerelle.ConnectionState{
+			"otp": passerelle.AdditionalInformationNeeded, "device": passerelle.AdditionalInformationNeeded, "app": passerelle.Decoupled,
+			"action": passerelle.ActionNeeded, "expired": passerelle.PasswordExpired, "limited": passerelle.RateLimiting,
+			"down": passerelle.WebsiteUnavailable, "bug": passerelle.Bug, "unsupported": passerelle.NotSupported,
+			"nonsense": passerelle.Bug, "none": "", "one": "", "foreign": "", "currencies": "", "repeats": "",
+		} {
+			c, err := h.connect(login, "1234")
+			if err != nil || c.State != want {
+				t.Errorf("%s: %q (%v), want %q", login, c.State, err, want)
+			}
+			if waits := c.State.Resolution() == passerelle.ByPerson; waits && c.NextTry != nil {
+				t.Errorf("%s waits for its person and is tried again at %s", login, c.NextTry)
+			}
+		}
+		h.events()
+		_, err := h.connect("anna", "wrong")
+		var refused *passerelle.Error
+		if !errors.As(err, &refused) || refused.Code != "wrongpass" || refused.Kind != passerelle.Invalid {
+			t.Errorf("a wrong password: %v", err)
+		}
+		if got := names(h.events()); strings.Contains(got, "ACCOUNT") {
+			t.Errorf("events of a refused connection: %s", got)
+		}
+	})
+}
+
+// TestStepsOfAPerson: a connection asks, is answered, and goes on.
+func TestStepsOfAPerson(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("steps", "1234")
+		must(t, err)
+		for _, move := range []struct {
+			give map[string]string
+			done bool
+			want passerelle.ConnectionState
+		}{
+			{map[string]string{"device": "fridge"}, false, passerelle.AdditionalInformationNeeded},
+			{map[string]string{"device": "phone"}, false, passerelle.AdditionalInformationNeeded},
+			{map[string]string{"otp": "000000"}, false, passerelle.AdditionalInformationNeeded},
+			{map[string]string{"otp": "123456"}, false, passerelle.Decoupled},
+			{nil, true, ""},
+		} {
+			c, err = h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Values: move.give, Resume: move.done})
+			if err != nil || c.State != move.want {
+				t.Errorf("given %v: %q (%v), want %q", move.give, c.State, err, move.want)
+			}
+		}
+		if len(h.accounts(true)) != 4 {
+			t.Errorf("%d accounts", len(h.accounts(true)))
+		}
+	})
+}

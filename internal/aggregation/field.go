@@ -1,0 +1,68 @@
+package aggregation
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// maxValue is how long the value of a field may be.
+const maxValue = 4096
+
+// chooseSource finds the source a connection goes through: the one named, or
+// the first of the connector's.
+func chooseSource(p connector.Profile, name string) (connector.Source, passerelle.AuthMechanism, error) {
+	var names []string
+	for _, s := range p.Sources {
+		if !s.Data() {
+			continue
+		}
+		if name == "" || s.Name == name {
+			return s, s.Mechanisms[0], nil
+		}
+		names = append(names, s.Name)
+	}
+	return connector.Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
+}
+
+// checkValues refuses values that cannot be right before anybody is asked. The
+// error names the field, never the value.
+func checkValues(fields []connector.Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
+	for _, f := range fields {
+		value := values[f.Name]
+		if value == "" && f.Required && asks(f, mechanism, source) {
+			return passerelle.MissingField(f.Name, "is required: "+f.Label)
+		}
+		if err := checkValue(f, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asks reports whether a field is asked for with a mechanism, where the empty
+// one stands for any, and through a source.
+func asks(f connector.Field, mechanism passerelle.AuthMechanism, source string) bool {
+	return (len(f.Mechanisms) == 0 || mechanism == "" || slices.Contains(f.Mechanisms, mechanism)) && (len(f.Sources) == 0 || slices.Contains(f.Sources, source))
+}
+
+func checkValue(f connector.Field, value string) error {
+	if value == "" {
+		return nil
+	}
+	if err := passerelle.CheckText(f.Name, value, maxValue); err != nil {
+		return err
+	}
+	among := func(v connector.FieldValue) bool { return v.Value == value }
+	if f.Type == "list" && !slices.ContainsFunc(f.Values, among) {
+		return passerelle.InvalidField(f.Name, "must be one of the values listed for %s", f.Label)
+	}
+	// Patterns of our own connectors; those of institutions are for clients.
+	if pattern, err := regexp.Compile("^(?:" + f.Regex + ")$"); f.Regex != "" && err == nil && !pattern.MatchString(value) {
+		return passerelle.InvalidField(f.Name, "is not of the form of %s", f.Label)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package aggregation
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/settings"
+)
+
+const (
+	// A wrong password is tried again once after half a day and then every
+	// week: institutions refuse good ones now and then, and lock an account
+	// after a few.
+	firstWrongpass = 12 * time.Hour
+	laterWrongpass = 7 * 24 * time.Hour
+	// What ends by itself is tried again after an hour, then after twice as
+	// long each time, up to a day.
+	firstRetry = time.Hour
+	lastRetry  = 24 * time.Hour
+)
+
+// next is when a connection is to be read without anybody asking; nil is when
+// somebody asks.
+func (v *visit) next(now time.Time, o connector.Outcome) *time.Time {
+	wait, wanted := v.pause(o)
+	if !wanted || !v.c.Active || !v.settings.On(settings.AutosyncEnabled) {
+		return nil
+	}
+	next := now.Add(max(wait, o.RetryAfter))
+	return &next
+}
+
+func (v *visit) pause(o connector.Outcome) (wait time.Duration, wanted bool) {
+	switch {
+	case o.State == "":
+		return v.spread(v.settings.Days(settings.AutosyncFrequency)), true
+	case o.State == passerelle.Wrongpass && v.settings.On(settings.RetryWrongpass) && v.c.Established != nil:
+		if v.c.Failures <= 1 {
+			return firstWrongpass, true
+		}
+		return laterWrongpass, true
+	case o.State.Resolution() == passerelle.ByRetry:
+		return backoff(v.c.Failures), true
+	}
+	return 0, false
+}
+
+func backoff(failures int64) time.Duration {
+	wait := firstRetry
+	for range failures - 1 {
+		if wait *= 2; wait >= lastRetry {
+			return lastRetry
+		}
+	}
+	return wait
+}
+
+// spread shortens a pause by up to a tenth, each connection by its own share, so
+// that those which came together do not stay together.
+func (v *visit) spread(pause time.Duration) time.Duration {
+	const parts = 1024
+	share := (int64(v.c.ID)*2654435761 + v.sync) % parts
+	return pause - pause/10*time.Duration(share)/parts
+}

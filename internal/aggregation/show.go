@@ -1,0 +1,87 @@
+package aggregation
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// Show renders a connection without its expansions.
+func (a *Aggregation) Show(c store.Connection, zone *time.Location) wire.Connection {
+	out := wire.Connection{
+		ID: int64(c.ID), IDUser: int64(c.User), ConnectorUUID: c.Connector, Created: passerelle.FormatDateTime(c.Created, zone), Active: c.Active,
+		LastUpdate: moment(c.LastUpdate, zone), LastPush: moment(c.LastPush, zone), NextTry: moment(c.NextTry, zone), Expire: moment(c.Expire, zone),
+	}
+	if c.Expire == nil {
+		out.Expire = moment(c.ConsentUntil, zone)
+	}
+	if c.State != "" {
+		out.State, out.Error = &c.State, &c.State
+	}
+	if c.Message != "" {
+		out.ErrorMessage = &c.Message
+	}
+	if c.State == passerelle.WebauthRequired && c.URL != "" {
+		message := "Redirecting to " + c.URL
+		out.ErrorMessage = &message
+	}
+	if c.Fields != "" {
+		out.Fields = json.RawMessage(c.Fields)
+	}
+	if reader, known := a.Connectors.DataReader(c.Connector); known {
+		p := reader.Profile()
+		out.IDConnector = &p.ID
+		for _, twin := range []struct {
+			ability string
+			id      **int64
+		}{{"bank", &out.IDBank}, {"document", &out.IDProvider}} {
+			if slices.Contains(p.Data.Capabilities, twin.ability) {
+				*twin.id = &p.ID
+			}
+		}
+	}
+	return out
+}
+
+func moment(t *time.Time, zone *time.Location) *string {
+	if t == nil {
+		return nil
+	}
+	text := passerelle.FormatDateTime(*t, zone)
+	return &text
+}
+
+// ShowSources renders the sources of a connection.
+func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.ConnectionSource {
+	shown := make([]wire.ConnectionSource, len(sources))
+	for i, s := range sources {
+		shown[i] = wire.ConnectionSource{
+			ID: int64(s.ID), IDConnection: int64(s.Connection), IDConnectorSource: s.ConnectorSource, Name: s.Name,
+			Created: passerelle.FormatDateTime(s.Created, zone), LastUpdate: moment(s.LastUpdate, zone), Disabled: moment(s.Disabled, zone),
+			AccessExpire: moment(s.AccessExpire, zone), Expire: moment(s.Expire, zone), NextTry: moment(s.NextTry, zone),
+		}
+		if s.State != "" {
+			shown[i].State = &sources[i].State
+		}
+	}
+	return &shown
+}
+
+// connector renders the connector of a visit.
+func (v *visit) connector() *wire.Connector {
+	p := v.profile
+	b := wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments}
+	shown := wire.NewConnector(b, wire.ConnectorView{})
+	return &shown
+}
+
+// ShowDocument renders a document with links below the base URL of its domain.
+func (a *Aggregation) ShowDocument(d passerelle.Domain, document passerelle.Document, zone *time.Location) wire.Document {
+	base := fmt.Sprintf("%s/users/%d/documents/%d", d.BaseURL, document.User, document.ID)
+	return wire.NewDocument(document, passerelle.DocumentTypeNumber(document.Type), base, zone)
+}

@@ -1,0 +1,255 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted`
+
+func scanDocument(row scanner) (passerelle.Document, error) {
+	var (
+		d             passerelle.Document
+		key, details  string
+		file, deleted *int64
+		found, update int64
+	)
+	err := row.Scan(&d.ID, &d.User, &d.Subscription, &key, &details, &file, &found, &update, &deleted)
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal([]byte(details), &d.DocumentDetails); err != nil {
+		return d, fmt.Errorf("read the details of document %d: %w", d.ID, err)
+	}
+	d.Key, d.File = key, owner[passerelle.FileID](file)
+	d.Found, d.LastUpdate, d.Deleted = instant(found), instant(update), optionalInstant(deleted)
+	return d, nil
+}
+
+// KnownDocument is what a sync needs to know of a stored document.
+type KnownDocument struct {
+	ID      passerelle.DocumentID
+	Key     string
+	Digest  int64
+	Deleted bool
+	File    passerelle.FileID
+}
+
+func scanKnownDocument(row scanner) (KnownDocument, error) {
+	var k KnownDocument
+	var file *int64
+	err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted, &file)
+	k.File = owner[passerelle.FileID](file)
+	return k, err
+}
+
+// DocumentsByKey finds those of a subscription that have one of the keys.
+func (r *Reader) DocumentsByKey(ctx context.Context, s StoredSubscription, keys []string) (map[string]KnownDocument, error) {
+	var c conditions
+	c.and("subscription_id = %s AND epoch = %s", int64(s.ID), s.Epoch)
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = c.bind(key)
+	}
+	all, err := collect(ctx, r, scanKnownDocument, `SELECT id, key, digest, deleted IS NOT NULL, file_id FROM document WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	found := map[string]KnownDocument{}
+	for _, k := range all {
+		found[k.Key] = k
+	}
+	return found, err
+}
+
+// DocumentKeys lists the documents of a subscription that are there, in the
+// order of their keys and after one of them.
+func (r *Reader) DocumentKeys(ctx context.Context, s StoredSubscription, after string, limit int) ([]KnownDocument, error) {
+	return collect(ctx, r, scanKnownDocument, `SELECT id, key, digest, FALSE, file_id FROM document
+		WHERE subscription_id = $1 AND epoch = $2 AND key > $3 AND deleted IS NULL ORDER BY key LIMIT $4`, int64(s.ID), s.Epoch, after, limit)
+}
+
+// DocumentDigest is the digest by which a change of details is seen.
+func DocumentDigest(d passerelle.DocumentDetails) (int64, error) {
+	_, digest, err := encodeDetails(d)
+	return digest, err
+}
+
+// documentTotal is a total as it is stored.
+func documentTotal(d passerelle.DocumentDetails) (total, scale any, err error) {
+	if d.Total == nil {
+		return nil, nil, nil
+	}
+	value, err := coefficient(*d.Total)
+	return value, d.Total.Scale(), err
+}
+
+// documentDay is the one a document is listed at: its own, or that of its discovery.
+func documentDay(d passerelle.DocumentDetails, found time.Time) string {
+	if d.Date.IsZero() {
+		return passerelle.DateOf(found, time.UTC).String()
+	}
+	return d.Date.String()
+}
+
+// CreateDocument stores a document that was found and gives it its id.
+func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, sync int64) error {
+	id, err := tx.newID("document")
+	if err != nil {
+		return err
+	}
+	d.ID, d.Subscription, d.User = passerelle.DocumentID(id), s.ID, s.User
+	details, digest, err := encodeDetails(d.DocumentDetails)
+	if err != nil {
+		return err
+	}
+	total, scale, err := documentTotal(d.DocumentDetails)
+	if err != nil {
+		return fmt.Errorf("store the total of a document: %w", err)
+	}
+	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, found, last_update, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, d.Type, documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
+		micros(d.Found), micros(d.LastUpdate), sync)
+	return nil
+}
+
+// UpdateDocument stores what a provider now says of a document. A deleted one
+// is back.
+func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, sync int64) error {
+	details, digest, err := encodeDetails(d)
+	if err != nil {
+		return err
+	}
+	total, scale, err := documentTotal(d)
+	if err != nil {
+		return fmt.Errorf("store the total of a document: %w", err)
+	}
+	tx.execOne(ErrConflict, `UPDATE document SET type = $1, date = $2, total = $3, total_scale = $4, details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
+		WHERE domain_id = $9 AND subscription_id = $10 AND epoch = $11 AND id = $12`,
+		d.Type, documentDay(d, at), total, scale, details, digest, micros(at), sync, int64(domain), int64(s.ID), s.Epoch, int64(id))
+	return nil
+}
+
+// LoseDocument marks one that the provider no longer shows.
+func (tx *Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, sync int64) {
+	tx.execOne(ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+		micros(at), sync, int64(domain), int64(s.ID), s.Epoch, int64(id))
+}
+
+// CountDocuments moves the counter of a subscription. ErrConflict when it was
+// emptied meanwhile.
+func (tx *Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
+	tx.execOne(ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
+}
+
+// DocumentFilter selects documents of a user, who is required.
+type DocumentFilter struct {
+	Domain       passerelle.DomainID
+	User         passerelle.UserID
+	Connection   passerelle.ConnectionID   // zero for all
+	Subscription passerelle.SubscriptionID // zero for all
+	ID           passerelle.DocumentID     // zero for all
+	Types        []string                  // nil for all
+	// From and Until are the first and the last day, both inclusive.
+	From, Until passerelle.Date
+	All         bool
+}
+
+func (f DocumentFilter) where(c *conditions) {
+	SubscriptionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, All: f.All}.where(c)
+	c.and("d.domain_id = %s AND d.user_id = %s AND d.epoch = s.epoch AND d.deleted IS NULL", int64(f.Domain), int64(f.User))
+	if f.Subscription != 0 {
+		c.and("d.subscription_id = %s", int64(f.Subscription))
+	}
+	if f.ID != 0 {
+		c.and("d.id = %s", int64(f.ID))
+	}
+	if !f.From.IsZero() {
+		c.and("d.date >= %s", f.From.String())
+	}
+	if !f.Until.IsZero() {
+		c.and("d.date <= %s", f.Until.String())
+	}
+	if f.Types != nil {
+		names := []string{"''"}
+		for _, name := range f.Types {
+			names = append(names, c.bind(name))
+		}
+		c.clauses = append(c.clauses, "d.type IN ("+strings.Join(names, ", ")+")")
+	}
+}
+
+const documentSource = `document d CROSS JOIN subscription s WHERE s.id = d.subscription_id AND `
+
+// Documents lists the newest first. A position is the day and the id.
+func (r *Reader) Documents(ctx context.Context, f DocumentFilter, w Window) ([]passerelle.Document, error) {
+	var c conditions
+	f.where(&c)
+	order, sign := "DESC", "<"
+	if w.Descending != w.Backward {
+		order, sign = "ASC", ">"
+	}
+	if len(w.From) == 2 {
+		c.and("(d.date, d.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
+	}
+	return collect(ctx, r, scanDocument, fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY d.date %s, d.id %[4]s LIMIT %[5]s OFFSET %[6]s`,
+		documentColumns, documentSource, c.String(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
+}
+
+// CountDocumentsOf is how many documents a filter selects.
+func (r *Reader) CountDocumentsOf(ctx context.Context, f DocumentFilter) (int64, error) {
+	var c conditions
+	f.where(&c)
+	return one(ctx, r, scanCount, `SELECT count(*) FROM `+documentSource+c.String(), c.args...)
+}
+
+// ChangedDocuments lists what a sync changed in a subscription, by id.
+func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, sync int64, after passerelle.DocumentID, limit int) ([]passerelle.Document, error) {
+	return collect(ctx, r, scanDocument, `SELECT `+documentColumns+` FROM document d
+		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
+		int64(s.ID), s.Epoch, sync, int64(after), limit)
+}
+
+// StoredFile is a file whose bytes are kept elsewhere, under its id.
+type StoredFile struct {
+	ID        passerelle.FileID
+	User      passerelle.UserID
+	MediaType string
+	Size      int64
+	Created   time.Time
+}
+
+// NewFileID is the id of a file to be stored.
+func (db *DB) NewFileID(ctx context.Context) (id passerelle.FileID, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		next, err := tx.newID("stored_file")
+		id = passerelle.FileID(next)
+		return err
+	})
+	return id, err
+}
+
+// AttachFile stores what is known of a file and makes it that of a document.
+// ErrConflict when the document was withdrawn meanwhile: the bytes are to be
+// removed again.
+func (tx *Tx) AttachFile(domain passerelle.DomainID, s StoredSubscription, document passerelle.DocumentID, f StoredFile) {
+	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		int64(f.ID), int64(domain), int64(f.User), f.MediaType, f.Size, micros(f.Created))
+	tx.execOne(ErrConflict, `UPDATE document SET file_id = $1 WHERE domain_id = $2 AND id = $3 AND subscription_id = $4 AND epoch = $5`,
+		int64(f.ID), int64(domain), int64(document), int64(s.ID), s.Epoch)
+	tx.execOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(s.ID), s.Epoch)
+}
+
+// File loads what is known of a user's file, or ErrNotFound.
+func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
+	return one(ctx, r, func(row scanner) (StoredFile, error) {
+		var f StoredFile
+		var created int64
+		err := row.Scan(&f.ID, &f.User, &f.MediaType, &f.Size, &created)
+		f.Created = instant(created)
+		return f, err
+	}, `SELECT id, user_id, media_type, size, created FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
+}

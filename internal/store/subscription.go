@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// StoredSubscription is a subscription with its bookkeeping.
+type StoredSubscription struct {
+	passerelle.Subscription
+	Digest    int64
+	Documents int64
+	Changed   int64
+}
+
+const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.documents, s.changed`
+
+func scanSubscription(row scanner) (StoredSubscription, error) {
+	var (
+		s                         StoredSubscription
+		key, details              string
+		source                    *int64
+		disabled, deleted, update *int64
+		state                     *string
+	)
+	err := row.Scan(&s.ID, &s.User, &s.Connection, &source, &key, &details, &s.Digest, &disabled, &deleted, &update, &state, &s.Epoch, &s.Documents, &s.Changed)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal([]byte(details), &s.SubscriptionDetails); err != nil {
+		return s, fmt.Errorf("read the details of subscription %d: %w", s.ID, err)
+	}
+	s.Key, s.Source, s.Error = key, owner[passerelle.SourceID](source), text[passerelle.ConnectionState](state)
+	s.Disabled, s.Deleted, s.LastUpdate = optionalInstant(disabled), optionalInstant(deleted), optionalInstant(update)
+	return s, nil
+}
+
+// SubscriptionFilter selects subscriptions of a user, who is required.
+type SubscriptionFilter struct {
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID     // zero for all
+	IDs        []passerelle.SubscriptionID // nil for all
+	All        bool
+}
+
+func (f SubscriptionFilter) where(c *conditions) {
+	c.and("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
+	c.and("EXISTS (SELECT 1 FROM connection c WHERE c.id = s.connection_id AND c.deleted IS NULL)")
+	if !f.All {
+		c.and("s.disabled IS NULL AND s.deleted IS NULL")
+	}
+	if f.Connection != 0 {
+		c.and("s.connection_id = %s", int64(f.Connection))
+	}
+	if f.IDs != nil {
+		names := []string{"-1"}
+		for _, id := range f.IDs {
+			names = append(names, c.bind(int64(id)))
+		}
+		c.clauses = append(c.clauses, "s.id IN ("+strings.Join(names, ", ")+")")
+	}
+}
+
+// Subscriptions lists subscriptions by id.
+func (r *Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w Window) ([]StoredSubscription, error) {
+	var c conditions
+	f.where(&c)
+	p := idPlace(w)
+	c.and("s.id "+p.sign+" %s", p.from)
+	return collect(ctx, r, scanSubscription, fmt.Sprintf(`SELECT %s FROM subscription s WHERE %s ORDER BY s.id %s LIMIT %s OFFSET %s`,
+		subscriptionColumns, c.String(), p.order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
+}
+
+// CountSubscriptions is how many a filter selects.
+func (r *Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (int64, error) {
+	var c conditions
+	f.where(&c)
+	return one(ctx, r, scanCount, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.args...)
+}
+
+// SubscriptionsOf lists all subscriptions of a connection for the one who
+// synchronises it.
+func (r *Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
+	return collect(ctx, r, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
+		int64(domain), int64(connection))
+}
+
+// SubscriptionDigest is the digest by which a change of details is seen.
+func SubscriptionDigest(d passerelle.SubscriptionDetails) (int64, error) {
+	_, digest, err := encodeDetails(d)
+	return digest, err
+}
+
+// NewSubscriptionID is the id of a subscription to be stored.
+func (db *DB) NewSubscriptionID(ctx context.Context) (id passerelle.SubscriptionID, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		next, err := tx.newID("subscription")
+		id = passerelle.SubscriptionID(next)
+		return err
+	})
+	return id, err
+}
+
+// CreateSubscription stores a subscription that was found under its new id.
+func (tx *Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
+	details, digest, err := encodeDetails(s.SubscriptionDetails)
+	if err != nil {
+		return err
+	}
+	s.Digest = digest
+	tx.execOne(ErrConflict, `INSERT INTO subscription (id, domain_id, user_id, connection_id, source_id, key, details, digest, disabled, last_update, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		int64(s.ID), int64(domain), int64(s.User), int64(s.Connection), optionalID(s.Source), s.Key, details, digest, optionalMicros(s.Disabled), optionalMicros(s.LastUpdate), s.Changed)
+	return nil
+}
+
+// UpdateSubscription stores what a provider now says of a subscription.
+func (tx *Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
+	details, digest, err := encodeDetails(s.SubscriptionDetails)
+	if err != nil {
+		return err
+	}
+	s.Digest = digest
+	tx.execOne(ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE domain_id = $6 AND id = $7`,
+		details, digest, optionalMicros(s.Deleted), optionalMicros(s.LastUpdate), s.Changed, int64(domain), int64(s.ID))
+	return nil
+}
+
+// TouchSubscription notes that a subscription was read.
+func (tx *Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
+	tx.execOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL WHERE domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
+}
+
+// EnableSubscription records that the person shares a subscription. ErrConflict
+// when it was enabled already.
+func (tx *Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.UserID, id passerelle.SubscriptionID) {
+	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = NULL WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+		int64(domain), int64(user), int64(id))
+}
+
+// DisableSubscription withdraws a subscription: its documents are out of sight
+// at once and erased in small steps, with their files. ErrConflict when it was
+// disabled already.
+func (tx *Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
+	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = $1, epoch = epoch + 1, documents = 0 WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND disabled IS NULL`,
+		micros(now), int64(domain), int64(user), int64(s.ID))
+	tx.exec(`INSERT INTO withdrawal (domain_id, kind, subject_id, epoch, created) VALUES ($1, 'subscription', $2, $3, $4)`, int64(domain), int64(s.ID), s.Epoch, micros(now))
+	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(s.ID))
+}

@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// Connection is a user's connection to an institution. The members after
+// NextTry are expansions, and absent unless they are asked for.
+type Connection struct {
+	ID            int64                       `json:"id"`
+	IDUser        int64                       `json:"id_user"`
+	IDConnector   *int64                      `json:"id_connector" doc:"deprecated, see connector_uuid"`
+	IDBank        *int64                      `json:"id_bank" doc:"deprecated, see connector_uuid"`
+	IDProvider    *int64                      `json:"id_provider" doc:"deprecated, see connector_uuid; set for a provider of documents"`
+	ConnectorUUID string                      `json:"connector_uuid"`
+	State         *passerelle.ConnectionState `json:"state"`
+	Error         *passerelle.ConnectionState `json:"error" doc:"deprecated twin of state"`
+	ErrorMessage  *string                     `json:"error_message" doc:"what the institution says"`
+	Fields        json.RawMessage             `json:"fields,omitempty" doc:"values to give, when there are any"`
+	Created       string                      `json:"created"`
+	LastUpdate    *string                     `json:"last_update"`
+	LastPush      *string                     `json:"last_push"`
+	Expire        *string                     `json:"expire" doc:"when it is removed unless it is established, or when the consent ends"`
+	Active        bool                        `json:"active" doc:"whether it is synchronised in the background"`
+	NextTry       *string                     `json:"next_try"`
+
+	Connector        *Connector          `json:"connector,omitempty"`
+	Accounts         *[]BankAccount      `json:"accounts,omitempty"`
+	AllAccounts      *[]BankAccount      `json:"all_accounts,omitempty"`
+	Subscriptions    *[]Subscription     `json:"subscriptions,omitempty"`
+	AllSubscriptions *[]Subscription     `json:"all_subscriptions,omitempty"`
+	Sources          *[]ConnectionSource `json:"sources,omitempty"`
+}
+
+// ConnectionSource is one access channel of a connection.
+type ConnectionSource struct {
+	ID                int64                       `json:"id"`
+	IDConnection      int64                       `json:"id_connection"`
+	IDConnectorSource int64                       `json:"id_connector_source"`
+	Name              string                      `json:"name"`
+	State             *passerelle.ConnectionState `json:"state"`
+	Created           string                      `json:"created"`
+	LastUpdate        *string                     `json:"last_update"`
+	Disabled          *string                     `json:"disabled"`
+	AccessExpire      *string                     `json:"access_expire" doc:"when the consent at the institution ends"`
+	Expire            *string                     `json:"expire"`
+	NextTry           *string                     `json:"next_try"`
+}
+
+// BankAccount is an account of a user.
+type BankAccount struct {
+	ID               int64                       `json:"id"`
+	IDConnection     int64                       `json:"id_connection"`
+	IDUser           int64                       `json:"id_user"`
+	IDSource         *int64                      `json:"id_source"`
+	IDParent         *int64                      `json:"id_parent" doc:"the account a card is settled on"`
+	Number           string                      `json:"number"`
+	IBAN             string                      `json:"iban" doc:"empty when there is none"`
+	BIC              string                      `json:"bic" doc:"empty when it is not known"`
+	WebID            string                      `json:"webid" doc:"the institution's own name for it"`
+	Name             string                      `json:"name"`
+	OriginalName     string                      `json:"original_name"`
+	CompanyName      *string                     `json:"company_name"`
+	Balance          *json.Number                `json:"balance"`
+	Coming           *json.Number                `json:"coming"`
+	ComingBalance    *json.Number                `json:"coming_balance"`
+	FormattedBalance *string                     `json:"formatted_balance"`
+	Currency         *Currency                   `json:"currency"`
+	Type             passerelle.AccountType      `json:"type"`
+	IDType           int64                       `json:"id_type"`
+	Usage            *passerelle.Usage           `json:"usage"`
+	Ownership        *string                     `json:"ownership"`
+	Display          bool                        `json:"display"`
+	Bookmarked       int                         `json:"bookmarked" doc:"0 or 1"`
+	Disabled         *string                     `json:"disabled"`
+	Deleted          *string                     `json:"deleted"`
+	LastUpdate       *string                     `json:"last_update"`
+	OpeningDate      *string                     `json:"opening_date"`
+	Error            *passerelle.ConnectionState `json:"error"`
+	Information      map[string]string           `json:"information"`
+	Loan             *Loan                       `json:"loan"`
+	CoveredFrom      *string                     `json:"covered_from" doc:"the first day of which all transactions are here"`
+}
+
+// Loan is what is known of a credit.
+type Loan struct {
+	TotalAmount        *json.Number `json:"total_amount"`
+	AvailableAmount    *json.Number `json:"available_amount"`
+	UsedAmount         *json.Number `json:"used_amount"`
+	SubscriptionDate   *string      `json:"subscription_date"`
+	MaturityDate       *string      `json:"maturity_date"`
+	StartRepaymentDate *string      `json:"start_repayment_date"`
+	Deferred           *bool        `json:"deferred"`
+	NextPaymentAmount  *json.Number `json:"next_payment_amount"`
+	NextPaymentDate    *string      `json:"next_payment_date"`
+	Rate               *json.Number `json:"rate"`
+	NbPaymentsLeft     *int         `json:"nb_payments_left"`
+	NbPaymentsDone     *int         `json:"nb_payments_done"`
+	NbPaymentsTotal    *int         `json:"nb_payments_total"`
+	LastPaymentAmount  *json.Number `json:"last_payment_amount"`
+	LastPaymentDate    *string      `json:"last_payment_date"`
+	AccountLabel       *string      `json:"account_label"`
+	InsuranceLabel     *string      `json:"insurance_label"`
+	InsuranceAmount    *json.Number `json:"insurance_amount"`
+	InsuranceRate      *json.Number `json:"insurance_rate"`
+	Duration           *int         `json:"duration" doc:"in months"`
+	Type               string       `json:"type"`
+}
+
+// NewBankAccount renders an account with times in the zone.
+func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
+	details := a.Type.Details()
+	out := BankAccount{
+		ID: int64(a.ID), IDConnection: int64(a.Connection), IDUser: int64(a.User), IDSource: optional(int64(a.Source)), IDParent: optional(int64(a.ParentID)),
+		Number: a.Number, IBAN: a.IBAN, BIC: a.BIC, WebID: a.Key, Name: a.AccountDetails.Name, OriginalName: a.AccountDetails.Name, CompanyName: optional(a.CompanyName),
+		Balance: number(a.Balance), Coming: number(a.Coming), ComingBalance: number(comingBalance(a)), FormattedBalance: formatted(a.Balance, a.Currency),
+		Type: details.Type, IDType: details.Number, Usage: optional(a.Usage), Ownership: optional(a.Ownership), Display: a.Display, Bookmarked: bit(a.Bookmarked),
+		Disabled: moment(a.Disabled, zone), Deleted: moment(a.Deleted, zone), LastUpdate: moment(a.LastUpdate, zone), OpeningDate: date(a.OpeningDate),
+		Error: optional(a.Error), Information: map[string]string{}, Loan: loan(a.Loan), CoveredFrom: date(a.CoveredFrom),
+	}
+	if a.CustomName != "" {
+		out.Name = a.CustomName
+	}
+	if a.Currency != "" {
+		currency := NewCurrency(a.Currency)
+		out.Currency = &currency
+	}
+	return out
+}
+
+// comingBalance is the balance once what is coming has come.
+func comingBalance(a passerelle.BankAccount) *decimal.Decimal {
+	if a.Balance == nil || a.Coming == nil {
+		return a.Balance
+	}
+	sum, err := a.Balance.Add(*a.Coming)
+	if err != nil {
+		return nil
+	}
+	return &sum
+}
+
+func loan(l *passerelle.Loan) *Loan {
+	if l == nil {
+		return nil
+	}
+	return &Loan{
+		TotalAmount: number(l.Total), AvailableAmount: number(l.Available), UsedAmount: number(l.Used), SubscriptionDate: date(l.Subscribed),
+		MaturityDate: date(l.Matures), StartRepaymentDate: date(l.RepaymentStarts), Deferred: l.Deferred, NextPaymentAmount: number(l.NextAmount),
+		NextPaymentDate: date(l.NextDate), Rate: number(l.Rate), NbPaymentsLeft: l.PaymentsLeft, NbPaymentsDone: l.PaymentsDone, NbPaymentsTotal: l.PaymentsAll,
+		LastPaymentAmount: number(l.LastAmount), LastPaymentDate: date(l.LastDate), AccountLabel: optional(l.AccountLabel), InsuranceLabel: optional(l.InsuranceLabel),
+		InsuranceAmount: number(l.InsuranceAmount), InsuranceRate: number(l.InsuranceRate), Duration: l.Months, Type: l.Type,
+	}
+}
+
+func bit(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// number writes a decimal with the digits it has.
+func number(d *decimal.Decimal) *json.Number {
+	if d == nil {
+		return nil
+	}
+	text := json.Number(d.String())
+	return &text
+}
+
+func moment(t *time.Time, zone *time.Location) *string {
+	if t == nil {
+		return nil
+	}
+	text := passerelle.FormatDateTime(*t, zone)
+	return &text
+}
+
+// formatted writes an amount as it is written in French, with the symbol of
+// its currency: 7 481,01 €.
+func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
+	if d == nil {
+		return nil
+	}
+	details := c.Details()
+	text := d.Rescale(details.Precision).Abs().String()
+	whole, fraction, pointed := strings.Cut(text, ".")
+	if pointed {
+		fraction = "," + fraction
+	}
+	text = grouped(whole) + fraction
+	if d.IsNeg() {
+		text = "-" + text
+	}
+	if details.Symbol != "" {
+		text += "\u00a0" + details.Symbol
+	}
+	return &text
+}
+
+// grouped separates thousands.
+func grouped(digits string) string {
+	var b strings.Builder
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(digit)
+	}
+	return b.String()
+}

@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
+	"golang.org/x/text/unicode/norm"
+
+	"passerelle"
+)
+
+// uncategorized is the id of the category of transactions that have none.
+const uncategorized = 9998
+
+// Transaction is a transaction of an account. Instants are in UTC.
+type Transaction struct {
+	ID                 int64                      `json:"id"`
+	IDAccount          int64                      `json:"id_account"`
+	ApplicationDate    *string                    `json:"application_date" doc:"the day the person counts it for"`
+	Date               *string                    `json:"date"`
+	Datetime           *string                    `json:"datetime" doc:"in UTC"`
+	VDate              *string                    `json:"vdate" doc:"value day"`
+	VDatetime          *string                    `json:"vdatetime" doc:"in UTC"`
+	RDate              *string                    `json:"rdate" doc:"the day it was made"`
+	RDatetime          *string                    `json:"rdatetime" doc:"in UTC"`
+	BDate              *string                    `json:"bdate" doc:"booking day"`
+	BDatetime          *string                    `json:"bdatetime" doc:"in UTC"`
+	Value              *json.Number               `json:"value"`
+	GrossValue         *json.Number               `json:"gross_value"`
+	FormattedValue     *string                    `json:"formatted_value"`
+	Type               passerelle.TransactionType `json:"type"`
+	Nature             passerelle.TransactionType `json:"nature" doc:"deprecated twin of type"`
+	OriginalWording    string                     `json:"original_wording"`
+	SimplifiedWording  string                     `json:"simplified_wording"`
+	StemmedWording     string                     `json:"stemmed_wording" doc:"capitals without accents"`
+	Wording            string                     `json:"wording"`
+	Categories         []Category                 `json:"categories"`
+	IDCategory         int64                      `json:"id_category" doc:"deprecated, see categories"`
+	DateScraped        string                     `json:"date_scraped"`
+	Coming             bool                       `json:"coming"`
+	Active             bool                       `json:"active"`
+	State              string                     `json:"state" doc:"always parsed"`
+	IDCluster          *int64                     `json:"id_cluster"`
+	Comment            *string                    `json:"comment"`
+	LastUpdate         string                     `json:"last_update"`
+	Deleted            *string                    `json:"deleted"`
+	OriginalValue      *json.Number               `json:"original_value"`
+	OriginalGrossValue *json.Number               `json:"original_gross_value"`
+	OriginalCurrency   *Currency                  `json:"original_currency"`
+	Commission         *json.Number               `json:"commission"`
+	CommissionCurrency *Currency                  `json:"commission_currency"`
+	Country            *string                    `json:"country"`
+	Card               string                     `json:"card"`
+	WebID              string                     `json:"webid"`
+	DocumentsCount     int                        `json:"documents_count"`
+	Information        map[string]string          `json:"informations"`
+	Counterparty       *Counterparty              `json:"counterparty"`
+}
+
+// Category is a category of a transaction.
+type Category struct {
+	Code       string  `json:"code"`
+	ParentCode *string `json:"parent_code"`
+}
+
+// Counterparty is the other side of a transaction.
+type Counterparty struct {
+	Label                 *string `json:"label"`
+	AccountSchemeName     *string `json:"account_scheme_name"`
+	AccountIdentification *string `json:"account_identification"`
+	Type                  *string `json:"type" doc:"creditor or debtor"`
+}
+
+// NewTransaction renders a transaction of an account in a currency. A category
+// is written as parent.code where it has a parent.
+func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
+	value := t.Value
+	out := Transaction{
+		ID: int64(t.ID), IDAccount: int64(t.Account), ApplicationDate: date(t.ApplicationDate), Date: date(t.Date), Datetime: moment(t.DateTime, time.UTC),
+		VDate: date(t.VDate), VDatetime: moment(t.VDateTime, time.UTC), RDate: date(t.RDate), RDatetime: moment(t.RDateTime, time.UTC),
+		BDate: date(t.BDate), BDatetime: moment(t.BDateTime, time.UTC), Value: number(&value), GrossValue: number(t.GrossValue), FormattedValue: formatted(&value, c),
+		Type: t.Type, Nature: t.Type, OriginalWording: t.TransactionDetails.Wording, SimplifiedWording: t.SimplifiedWording, Wording: t.SimplifiedWording,
+		StemmedWording: stemmed(t.TransactionDetails.Wording), Categories: categories(t.Categories), IDCategory: uncategorized,
+		DateScraped: passerelle.FormatDateTime(t.Scraped, zone), Coming: t.Coming, Active: t.Active, State: "parsed", IDCluster: optional(t.Cluster), Comment: optional(t.Comment),
+		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: moment(t.Deleted, zone), OriginalValue: number(t.OriginalValue),
+		OriginalGrossValue: number(t.OriginalGrossValue), OriginalCurrency: currency(t.OriginalCurrency), Commission: number(t.Commission),
+		CommissionCurrency: currency(t.CommissionCurrency), Country: optional(t.Country), Card: t.Card, WebID: t.Key, Information: map[string]string{},
+		Counterparty: counterparty(t.Counterparty),
+	}
+	if t.CustomWording != "" {
+		out.Wording = t.CustomWording
+	}
+	return out
+}
+
+func categories(codes []string) []Category {
+	out := []Category{}
+	for _, code := range codes {
+		parent, own, nested := strings.Cut(code, ".")
+		if !nested {
+			parent, own = "", code
+		}
+		out = append(out, Category{Code: own, ParentCode: optional(parent)})
+	}
+	return out
+}
+
+func counterparty(p *passerelle.Counterparty) *Counterparty {
+	if p == nil {
+		return nil
+	}
+	return &Counterparty{
+		Label: optional(p.Label), AccountSchemeName: optional(p.Scheme), AccountIdentification: optional(p.Identification), Type: optional(p.Type),
+	}
+}
+
+func currency(c passerelle.Currency) *Currency {
+	if c == "" {
+		return nil
+	}
+	out := NewCurrency(c)
+	return &out
+}
+
+// stemmed is a label in capitals without accents, by which labels are compared.
+func stemmed(label string) string {
+	plain, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC), label)
+	if err != nil {
+		plain = label
+	}
+	return strings.ToUpper(plain)
+}
