@@ -51,9 +51,9 @@ const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.ve
 		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
 	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0 AND d.id > $3
-	AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
+	AND (SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
-		AND (p.version < d.version OR p.id < d.id))`
+		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 
 // NewDeliveries lists what a webhook is to be sent for the first time and at
 // once, from after the given delivery on, oldest first, at most limit.

@@ -36,6 +36,11 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	case !strings.Contains(url, "pool_max_conns"):
 		config.MaxConns = postgresConns
 	}
+	// Statements here touch few rows: compiling one takes longer than it saves,
+	// and the costs of those with a LIMIT are guessed far too high.
+	if config.ConnConfig.RuntimeParams["jit"] == "" {
+		config.ConnConfig.RuntimeParams["jit"] = "off"
+	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "passerelle"
 	}

@@ -83,10 +83,12 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // A delivery waits when an earlier one of the same webhook and subject is held
-// back.
-const waits = `EXISTS (SELECT 1 FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
+// back. This and other questions about one row at a time are scalar subqueries
+// that want the first row: PostgreSQL makes a join of EXISTS, and before it has
+// statistics one that reads the whole backlog.
+const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
-	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0)`
+	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
 // WebhooksWithNews lists the webhooks of a domain that have deliveries to be
 // tried for the first time, at most limit; those with which nothing is wrong
@@ -95,8 +97,9 @@ const waits = `EXISTS (SELECT 1 FROM delivery p WHERE p.domain_id = d.domain_id 
 func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped
-		AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND d.attempts = 0
-			AND d.not_before = 0 AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END AND NOT `+waits+`)
+		AND (SELECT d.id FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND d.attempts = 0
+			AND d.not_before = 0 AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END AND NOT (`+waits+`)
+			ORDER BY d.id LIMIT 1) IS NOT NULL
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
