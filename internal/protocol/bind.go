@@ -213,7 +213,13 @@ func (r rules) span() string {
 // decimal number as the service writes it; anything else names a resource
 // that cannot exist, and is answered like every other resource that does not
 // exist rather than with a description of identifiers.
+//
+// A list of identifiers is what an update of several things at once names,
+// separated by commas.
 func pathSetter(t reflect.Type, set setter) setter {
+	if t.Kind() == reflect.Slice {
+		return setIdentifiers(t, pathSetter(t.Elem(), nil))
+	}
 	if t.Kind() != reflect.Int64 {
 		return set
 	}
@@ -227,6 +233,25 @@ func pathSetter(t reflect.Type, set setter) setter {
 			return passerelle.Missing()
 		}
 		v.SetInt(id)
+		return nil
+	}
+}
+
+// maxIdentifiers is how many things a path may name.
+const maxIdentifiers = 1000
+
+func setIdentifiers(t reflect.Type, set setter) setter {
+	return func(b *binding, v reflect.Value, n *node) error {
+		words := strings.Split(n.text, ",")
+		if len(words) > maxIdentifiers {
+			return b.path.invalid("names more than %d things", maxIdentifiers)
+		}
+		v.Set(reflect.MakeSlice(t, len(words), len(words)))
+		for i, word := range words {
+			if err := set(b, v.Index(i), &node{shape: loose, text: word}); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 }

@@ -73,6 +73,10 @@ type updateItem struct {
 	Name *string `body:"name"`
 }
 
+type someItems struct {
+	IDs []itemID `path:"itemIds"`
+}
+
 type ofUser struct {
 	User passerelle.UserID `path:"userId"`
 }
@@ -162,6 +166,10 @@ func (s *sample) read(_ context.Context, _ *protocol.Caller, in oneItem) (item, 
 	return item{ID: int64(in.ID)}, nil
 }
 
+func (s *sample) several(_ context.Context, _ *protocol.Caller, in someItems) (echo, error) {
+	return echo{Got: in.IDs}, nil
+}
+
 func (s *sample) update(_ context.Context, _ *protocol.Caller, in updateItem) (item, error) {
 	return item{ID: int64(in.ID)}, nil
 }
@@ -248,6 +256,7 @@ func (s *sample) routes() []protocol.Route {
 		{Method: "GET", Pattern: "/items/{itemId}", Needs: reader, Summary: "Read an item", Endpoint: protocol.Handle(s.read)},
 		{Method: protocol.Update, Pattern: "/items/{itemId}", Needs: admin, Summary: "Change an item", Endpoint: protocol.Handle(s.update)},
 		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: protocol.Handle(mood)},
+		{Method: "GET", Pattern: "/several/{itemIds}", Needs: public, Summary: "Name items", Endpoint: protocol.Handle(s.several)},
 		{Method: "POST", Pattern: "/anything", Needs: admin, Summary: "Take any keys", Endpoint: protocol.Handle(anything)},
 		{Method: "POST", Pattern: "/pictures", Needs: public, Summary: "Keep a picture", Endpoint: protocol.Handle(keep)},
 		{Method: "POST", Pattern: "/passed", Needs: admin, Summary: "Pass an object on", MaxBody: 3 << 20, Endpoint: protocol.Handle(passed)},
