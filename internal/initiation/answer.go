@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/secrecy"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -72,7 +73,7 @@ func (i *Initiation) checkAnswer(ctx context.Context, t conversation, a Answer) 
 	if a.Action != payment.FillFields {
 		return a, nil
 	}
-	values, err := i.decrypted(ctx, t.domain, a.Fields)
+	values, err := secrecy.Open(ctx, &i.DB.Reader, t.domain, fieldPrefix, a.Fields)
 	if err != nil {
 		return a, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/keys"
+	"passerelle/internal/secrecy"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -20,6 +21,9 @@ import (
 
 // maxFieldValue is the longest value of a payment field, in characters.
 const maxFieldValue = 1000
+
+// fieldPrefix stands before the name of a value in messages.
+const fieldPrefix = "fields."
 
 // given are the field values given now or, without any, those given before.
 // Encrypted ones are always taken; plain text is for sandboxes and for domains
@@ -35,14 +39,13 @@ func (i *Initiation) given(ctx context.Context, d passerelle.Domain, p *payment.
 	if err := i.checkSecrecy(ctx, d, now); err != nil {
 		return nil, err
 	}
-	return i.decrypted(ctx, d, now)
+	return secrecy.Open(ctx, &i.DB.Reader, d, fieldPrefix, now)
 }
 
 // checkSecrecy refuses plain text where it is not allowed.
 func (i *Initiation) checkSecrecy(ctx context.Context, d passerelle.Domain, fields map[string]string) error {
-	plain := func(name string) bool { _, encrypted := keys.Encrypted(fields[name]); return !encrypted }
-	names := sortedNames(fields)
-	if d.Kind == passerelle.Sandbox || !slices.ContainsFunc(names, plain) {
+	plain := func(value string) bool { _, encrypted := keys.Encrypted(value); return !encrypted }
+	if d.Kind == passerelle.Sandbox || !slices.ContainsFunc(slices.Collect(maps.Values(fields)), plain) {
 		return nil
 	}
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
@@ -50,46 +53,6 @@ func (i *Initiation) checkSecrecy(ctx context.Context, d passerelle.Domain, fiel
 		return err
 	}
 	return passerelle.InvalidField("fields", "this domain does not take field values in plain text; encrypt them with the key of /publickey")
-}
-
-// decrypted are field values with the encrypted ones in plain text.
-func (i *Initiation) decrypted(ctx context.Context, d passerelle.Domain, fields map[string]string) (map[string]string, error) {
-	plain := make(map[string]string, len(fields))
-	for _, name := range sortedNames(fields) {
-		kid, encrypted := keys.Encrypted(fields[name])
-		if !encrypted {
-			plain[name] = fields[name]
-			continue
-		}
-		value, err := i.decrypt(ctx, d, "fields."+name, kid, fields[name])
-		if err != nil {
-			return nil, err
-		}
-		plain[name] = value
-	}
-	return plain, nil
-}
-
-func (i *Initiation) decrypt(ctx context.Context, d passerelle.Domain, path, kid, value string) (string, error) {
-	if kid == "" {
-		return "", passerelle.InvalidField(path, "the header of the encrypted value must name its key as kid")
-	}
-	stored, err := i.DB.FieldKey(ctx, d.ID, kid)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", passerelle.InvalidField(path, "is encrypted for a key that is not of this domain; take the key from /publickey")
-	}
-	if err != nil {
-		return "", fmt.Errorf("load a key for fields: %w", err)
-	}
-	key, err := keys.ParseFieldKey(stored.Private)
-	if err != nil {
-		return "", err
-	}
-	plain, err := key.Decrypt(value)
-	if err != nil {
-		return "", passerelle.InvalidField(path, "%s", err)
-	}
-	return plain, nil
 }
 
 // PublicKey is the key with which clients of the domain encrypt field values.
@@ -127,8 +90,6 @@ func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.Fi
 	}
 	return made, err
 }
-
-func sortedNames(fields map[string]string) []string { return slices.Sorted(maps.Keys(fields)) }
 
 // takeFields checks the values of a connector's fields. Others are dropped:
 // what the bank has no use for is not kept either.

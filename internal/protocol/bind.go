@@ -283,6 +283,27 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
+// setOpen fills a struct of which one field takes the members that no other
+// takes.
+func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
+	named, rest := node{shape: object}, node{shape: object}
+	for _, member := range n.nodes {
+		if f.find(member.name) != nil && member.name != anyKey {
+			named.nodes = append(named.nodes, member)
+			continue
+		}
+		if err := b.misspelt(member.name, f.names); err != nil {
+			return err
+		}
+		rest.nodes = append(rest.nodes, member)
+	}
+	whole := f.find(anyKey)
+	if err := whole.set(b, v.FieldByIndex(whole.index), &rest); err != nil {
+		return err
+	}
+	return f.set(b, v, &named)
+}
+
 // complete deals with the fields that did not come.
 func (f *fields) complete(b *binding, v reflect.Value, came uint64) error {
 	for i := range f.list {
@@ -316,13 +337,18 @@ func (f *field) fill(b *binding, v reflect.Value, n *node) error {
 // some, so it is ignored; but one that differs from a known name only by case
 // is a mistake that would silently drop a value.
 func (b *binding) unknown(name string, known []string) error {
-	same := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
-	if same < 0 && !b.strict {
+	if err := b.misspelt(name, known); err != nil || !b.strict {
+		return err
+	}
+	b.path.enter(memberStep(name))
+	return b.path.invalid("unknown%s", hint(name, known))
+}
+
+func (b *binding) misspelt(name string, known []string) error {
+	same := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) && k != name })
+	if same < 0 {
 		return nil
 	}
 	b.path.enter(memberStep(name))
-	if same >= 0 {
-		return b.path.invalid("unknown; names are case-sensitive and this one is %q", known[same])
-	}
-	return b.path.invalid("unknown%s", hint(name, known))
+	return b.path.invalid("unknown; names are case-sensitive and this one is %q", known[same])
 }

@@ -255,7 +255,7 @@ func (e *endpoint) body(s *schemas) *content {
 
 // bodies describes what can come as JSON, and what of it can come in a form.
 func (s *schemas) bodies(e *endpoint) (whole, flat *schema) {
-	if field := e.plan.body.find(wholeBody); field != nil {
+	if field := e.plan.body.find(anyKey); field != nil && len(e.plan.body.list) == 1 {
 		whole = s.input(field)
 		return whole, whole
 	}
@@ -290,7 +290,9 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	if t != reflect.TypeFor[Nothing]() {
 		success.Content = map[string]mediaType{"application/json": {Schema: s.output(t)}}
 	}
-	out[strconv.Itoa(successStatus(reflect.Zero(t).Interface()))] = success
+	for _, status := range append(e.route.Statuses, successStatus(reflect.Zero(t).Interface())) {
+		out[strconv.Itoa(status)] = success
+	}
 	return out
 }
 

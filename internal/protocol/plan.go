@@ -24,7 +24,8 @@ import (
 // An embedded struct lends its fields; when it has a settle method (Page,
 // DateRange, Expand, Sensitive) that runs after everything is bound.
 //
-// A body whose keys are not known beforehand has the one field "*", a map.
+// A body whose keys are not all known beforehand has a field "*", a map of those
+// that no other field takes; with ",query" also of such parameters of the query.
 //
 // A body that is one of several has a field for each, which is a pointer to a
 // struct of body fields with the tag variant and a name for the document; see
@@ -48,6 +49,8 @@ type field struct {
 	name     string
 	index    []int
 	required bool
+	// queried fields of any key take parameters of the query as well.
+	queried  bool
 	standard *node // the value when none came
 	rules    rules
 	set      setter
@@ -97,14 +100,15 @@ func newPlan(in reflect.Type) *plan {
 	if len(p.variants) > 0 && len(p.body.list) > 0 {
 		panic(fmt.Sprintf("protocol: input %s has a body besides its variants", in))
 	}
-	if p.body.find(wholeBody) != nil && (len(p.body.list) > 1 || p.body.list[0].typ.Kind() != reflect.Map) {
-		panic(fmt.Sprintf("protocol: input %s has a field %q that is not the whole body", in, wholeBody))
+	if rest := p.body.find(anyKey); rest != nil && rest.typ.Kind() != reflect.Map {
+		panic(fmt.Sprintf("protocol: the field %q of input %s is not a map", anyKey, in))
 	}
 	return p
 }
 
-// wholeBody is the name of a field that takes every key of a body.
-const wholeBody = "*"
+// anyKey is the name of a field that takes the keys of a body that no other
+// field takes.
+const anyKey = "*"
 
 func (p *plan) collect(in reflect.Type, at []int) {
 	for i := range in.NumField() {
@@ -142,7 +146,7 @@ func (p *plan) declare(in reflect.Type, f reflect.StructField, index []int) {
 
 func newField(f reflect.StructField, source string, index []int) field {
 	name, option, _ := strings.Cut(f.Tag.Get(source), ",")
-	out := field{name: name, index: index, required: option == "required", rules: newRules(f), typ: f.Type}
+	out := field{name: name, index: index, required: option == "required", queried: option == "query", rules: newRules(f), typ: f.Type}
 	if value, ok := f.Tag.Lookup("default"); ok {
 		out.standard = &node{shape: loose, text: value}
 	}

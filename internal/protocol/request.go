@@ -113,7 +113,7 @@ func (x *exchange) foreign(b *binding, name string) error {
 	for _, body := range p.bodies() {
 		known = append(known, body.names...)
 	}
-	if !b.strict || slices.Contains(known, name) {
+	if rest := p.body.find(anyKey); !b.strict || slices.Contains(known, name) || rest != nil && rest.queried {
 		return nil
 	}
 	return passerelle.InvalidField(shown(name), "unknown%s", hint(name, known))
@@ -130,25 +130,33 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if err := refuseFiles(&body, x.endpoint.plan); err != nil {
 		return err
 	}
-	for _, fields := range x.endpoint.plan.bodies() {
-		if err := merge(&body, x.query, fields); err != nil {
-			return err
-		}
+	if err := merge(&body, x.query, x.endpoint.plan.fromQuery(x.query)); err != nil {
+		return err
 	}
 	return x.endpoint.plan.bindBody(b, in, &body)
+}
+
+// fromQuery are the parameters of a query that belong to the body: its scalar
+// fields and, where the body takes any key, all that are of nothing else.
+func (p *plan) fromQuery(query url.Values) []string {
+	var names []string
+	for _, name := range sorted(query) {
+		scalar := func(f *fields) bool { at := f.find(name); return at != nil && at.scalar }
+		rest := p.body.find(anyKey)
+		foreign := rest != nil && rest.queried && p.query.find(name) == nil && p.body.find(name) == nil
+		if foreign || slices.ContainsFunc(p.bodies(), scalar) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // merge adds the scalar fields that came in the query to the body. The body's
 // value wins; that is, its JSON type does, since two different values for one
 // field are a mistake nobody can resolve.
-func merge(body *node, query url.Values, p *fields) error {
-	for i := range p.list {
-		name := p.list[i].name
-		values, ok := query[name]
-		if !ok || !p.list[i].scalar {
-			continue
-		}
-		extra, err := single(name, values)
+func merge(body *node, query url.Values, names []string) error {
+	for _, name := range names {
+		extra, err := single(name, query[name])
 		if err != nil {
 			return err
 		}

@@ -28,6 +28,8 @@ type Route struct {
 	Summary, Doc string
 	// MaxBody is how many bytes a body may have, in whole MiB; zero is one MiB.
 	MaxBody int64
+	// Statuses are those of success besides the usual one, for the document.
+	Statuses []int
 	// Errors are codes the endpoint can answer besides those that follow from
 	// the declaration (400, 401, 403, 404, 500).
 	Errors []string

@@ -232,6 +232,10 @@ func (s *schemas) inputType(f *field, t reflect.Type) *schema {
 func (s *schemas) inputs(f *fields) *schema {
 	out := &schema{Type: "object", Properties: map[string]*schema{}}
 	for i := range f.list {
+		if f.list[i].name == anyKey {
+			out.AdditionalProperties = s.input(&f.list[i]).AdditionalProperties
+			continue
+		}
 		out.Properties[f.list[i].name] = s.input(&f.list[i])
 		if f.list[i].required {
 			out.Required = append(out.Required, f.list[i].name)
@@ -249,7 +253,7 @@ func (s *schemas) variant(v variant) *schema {
 // flat reports whether every field can come in a form.
 func (f *fields) flat() bool {
 	for i := range f.list {
-		if !f.list[i].scalar {
+		if !f.list[i].scalar && f.list[i].name != anyKey {
 			return false
 		}
 	}

@@ -45,8 +45,8 @@ func (p *plan) takesBody() bool { return len(p.body.list)+len(p.variants) > 0 }
 // bindBody fills the input from a body: the whole input, or the variant that
 // the body is, the others staying nil.
 func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
-	if whole := p.body.find(wholeBody); whole != nil {
-		return whole.set(b, in.FieldByIndex(whole.index), body)
+	if p.body.find(anyKey) != nil {
+		return p.body.setOpen(b, in, body)
 	}
 	if len(p.variants) == 0 {
 		return p.body.set(b, in, body)

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +22,22 @@ func anything(_ context.Context, _ *protocol.Caller, in anyKeys) (map[string]str
 		}
 	}
 	return out, nil
+}
+
+type otherKeys struct {
+	Flag   bool              `query:"flag"`
+	Number *int64            `body:"number"`
+	Values map[string]string `body:"*,query"`
+}
+
+func others(_ context.Context, _ *protocol.Caller, in otherKeys) (map[string]string, error) {
+	if in.Values == nil {
+		in.Values = map[string]string{}
+	}
+	if in.Number != nil {
+		in.Values["the number"] = strconv.FormatInt(*in.Number, 10)
+	}
+	return in.Values, nil
 }
 
 type passedOn struct {
@@ -53,6 +70,33 @@ func TestBodiesOfAnyKeys(t *testing.T) {
 		"an object":    {to(`{"a":{}}`), invalid("a: must be a string, not an object")},
 		"an array":     {to(`[]`), invalid("body: must be an object, not an array")},
 		"a key, twice": {to(`{"a":"1","a":"1"}`), invalid("a: given twice")},
+	} {
+		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
+	}
+}
+
+// A body may have keys that are declared besides those that are not, and both
+// may come in the query.
+func TestBodiesOfOtherKeys(t *testing.T) {
+	s := newService(t)
+	to := func(body string) call {
+		return call{method: "POST", url: "/2.0/others", token: "second", body: body, contentType: "application/json"}
+	}
+	for name, test := range map[string]struct {
+		call call
+		want outcome
+	}{
+		"none":              {to(""), outcome{status: 200, body: `{}`}},
+		"both":              {to(`{"number":1,"a":"b"}`), outcome{status: 200, body: `{"a":"b","the number":"1"}`}},
+		"a declared null":   {to(`{"number":null,"a":"b"}`), outcome{status: 200, body: `{"a":"b"}`}},
+		"strict":            {to(`{"a":"b"}`).strict(), outcome{status: 200, body: `{"a":"b"}`}},
+		"a form":            {to("number=1&a=b").as(formType), outcome{status: 200, body: `{"a":"b","the number":"1"}`}},
+		"a query":           {to("").with("number=1&a=b&flag"), outcome{status: 200, body: `{"a":"b","the number":"1"}`}},
+		"a strict query":    {to("").with("a=b").strict(), outcome{status: 200, body: `{"a":"b"}`}},
+		"two places":        {to(`{"a":"b"}`).with("a=c"), invalid("a: has one value in the body and another")},
+		"another type":      {to(`{"number":"x"}`), invalid("number: must be an integer")},
+		"another's type":    {to(`{"a":1}`), invalid("a: must be a string, not a number")},
+		"a key in capitals": {to(`{"Number":"1"}`), invalid("Number: unknown; names are case-sensitive")},
 	} {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
 	}
