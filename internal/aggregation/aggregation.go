@@ -15,6 +15,7 @@ package aggregation
 
 import (
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,9 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	visits atomic.Int64
+	// passes has a channel for each domain, with room for the one call of
+	// SyncDue that is under way.
+	passes sync.Map
 }
 
 // now is the present instant of a domain, as exact as it can be stored.
