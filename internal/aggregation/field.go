@@ -13,10 +13,10 @@ import (
 const maxValue = 4096
 
 // chooseSource finds the source a connection goes through: the one named, or
-// the first of the connector's.
+// the first of the connector's by their priority.
 func chooseSource(p connector.Profile, name string) (connector.Source, passerelle.AuthMechanism, error) {
 	var names []string
-	for _, s := range p.Sources {
+	for _, s := range slices.SortedStableFunc(slices.Values(p.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority }) {
 		if !s.Data() {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -72,11 +73,21 @@ func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.
 	return &shown
 }
 
+// Bank is what the public may know of a connector.
+func Bank(p connector.Profile) wire.Bank {
+	b := wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}
+	for _, s := range p.Sources {
+		b.Sources = append(b.Sources, wire.Source{ID: s.ID, Name: s.Name, Mechanisms: s.Mechanisms, Priority: s.Priority})
+	}
+	if p.Data != nil {
+		b.Capabilities, b.AccountTypes, b.Usages, b.MonthsToFetch = p.Data.Capabilities, p.Data.AccountTypes, p.Data.Usages, p.Data.MonthsToFetch
+	}
+	return b
+}
+
 // connector renders the connector of a visit.
 func (v *visit) connector() *wire.Connector {
-	p := v.profile
-	b := wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments}
-	shown := wire.NewConnector(b, wire.ConnectorView{})
+	shown := wire.NewConnector(Bank(v.profile), wire.ConnectorView{})
 	return &shown
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 	"passerelle/payment"
@@ -18,10 +19,7 @@ func (s *Service) banks(c *protocol.Caller) []wire.Bank {
 	profiles := s.Initiation.Initiators(c.Domain)
 	all := make([]wire.Bank, len(profiles))
 	for i, p := range profiles {
-		all[i] = wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}
-		for _, source := range p.Sources {
-			all[i].Sources = append(all[i].Sources, wire.Source{ID: source.ID, Name: source.Name})
-		}
+		all[i] = aggregation.Bank(p)
 	}
 	return all
 }

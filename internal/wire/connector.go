@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -11,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// Bank is what the public may know of a connector that initiates payments.
+// Bank is what the public may know of a connector.
 type Bank struct {
 	UUID string
 	// ID is the deprecated numeric name.
@@ -20,46 +21,57 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
-	Payments  *payment.Settings
-	Fields    []payment.Field
+	// Payments is nil for a connector that initiates none, and Fields are those
+	// of payments.
+	Payments *payment.Settings
+	Fields   []payment.Field
+	// Capabilities are what can be read, none for a connector that reads nothing.
+	Capabilities []string
+	AccountTypes []passerelle.AccountType
+	Usages       []passerelle.Usage
+	// MonthsToFetch is zero when all there is is read.
+	MonthsToFetch int
 }
 
-// Source is a channel by which a bank is reached.
+// Source is a channel by which a bank is reached. Mechanisms are those by which
+// a person lets it be read, none for a source of payments alone.
 type Source struct {
-	ID   int64
-	Name string
+	ID         int64
+	Name       string
+	Mechanisms []passerelle.AuthMechanism
+	Priority   int
 }
 
 // ConnectorView says which linked resources are shown inside a connector.
 type ConnectorView struct{ PaymentFields, Countries, Sources bool }
 
-// Connector is a bank as clients see it. Members that concern reading accounts
-// are empty for a connector that initiates payments and nothing else.
+// Connector is a bank as clients see it. Members that concern reading are empty
+// for a connector that initiates payments and nothing else.
 type Connector struct {
-	ID                          int64           `json:"id" doc:"deprecated, see uuid"`
-	UUID                        string          `json:"uuid" doc:"the same in all domains"`
-	Name                        string          `json:"name"`
-	Slug                        *string         `json:"slug"`
-	Code                        *string         `json:"code" doc:"code of the bank"`
-	Color                       *string         `json:"color" doc:"hexadecimal, without #"`
-	Siret                       *string         `json:"siret"`
-	Hidden                      bool            `json:"hidden" doc:"whether it is kept from end users"`
-	Charged                     bool            `json:"charged"`
-	Beta                        bool            `json:"beta"`
-	Restricted                  bool            `json:"restricted" doc:"whether new connections are refused"`
-	AuthMechanism               string          `json:"auth_mechanism"`
-	AvailableAuthMechanisms     []string        `json:"available_auth_mechanisms"`
-	Capabilities                []string        `json:"capabilities"`
-	Products                    []string        `json:"products" doc:"pay for one that initiates payments"`
-	AccountTypes                []string        `json:"account_types"`
-	AccountUsages               []string        `json:"account_usages"`
-	Categories                  []string        `json:"categories"`
-	MonthsToFetch               *int            `json:"months_to_fetch"`
-	Stability                   Stability       `json:"stability"`
-	AvailableTransferMechanisms []string        `json:"available_transfer_mechanisms" doc:"of a product that is not offered"`
-	TransferBeneficiaryTypes    []string        `json:"transfer_beneficiary_types" doc:"of a product that is not offered"`
-	TransferExecutionDateTypes  []string        `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
-	PaymentSettings             PaymentSettings `json:"payment_settings"`
+	ID                          int64                      `json:"id" doc:"deprecated, see uuid"`
+	UUID                        string                     `json:"uuid" doc:"the same in all domains"`
+	Name                        string                     `json:"name"`
+	Slug                        *string                    `json:"slug"`
+	Code                        *string                    `json:"code" doc:"code of the bank"`
+	Color                       *string                    `json:"color" doc:"hexadecimal, without #"`
+	Siret                       *string                    `json:"siret"`
+	Hidden                      bool                       `json:"hidden" doc:"whether it is kept from end users"`
+	Charged                     bool                       `json:"charged"`
+	Beta                        bool                       `json:"beta"`
+	Restricted                  bool                       `json:"restricted" doc:"whether new connections are refused"`
+	AuthMechanism               passerelle.AuthMechanism   `json:"auth_mechanism" doc:"that of the source that is used first"`
+	AvailableAuthMechanisms     []passerelle.AuthMechanism `json:"available_auth_mechanisms"`
+	Capabilities                []string                   `json:"capabilities" doc:"bank, bankwealth, document, profile, contact"`
+	Products                    []string                   `json:"products" doc:"pay for one that initiates payments, bank, wealth and bill for one that reads"`
+	AccountTypes                []passerelle.AccountType   `json:"account_types"`
+	AccountUsages               []passerelle.Usage         `json:"account_usages"`
+	Categories                  []string                   `json:"categories"`
+	MonthsToFetch               *int                       `json:"months_to_fetch"`
+	Stability                   Stability                  `json:"stability"`
+	AvailableTransferMechanisms []string                   `json:"available_transfer_mechanisms" doc:"of a product that is not offered"`
+	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"of a product that is not offered"`
+	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
+	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"of one that initiates payments"`
 	// The expansions; absent unless they are asked for.
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" doc:"with expand=countries"`
@@ -67,18 +79,18 @@ type Connector struct {
 }
 
 // ConnectorSource is a channel by which a bank is reached. Members that concern
-// reading accounts are empty for one that initiates payments and nothing else.
+// reading are empty for one that initiates payments and nothing else.
 type ConnectorSource struct {
-	ID                      int64    `json:"id"`
-	IDConnector             int64    `json:"id_connector" doc:"deprecated number of the connector"`
-	Name                    string   `json:"name" doc:"openapi, directaccess or fallback"`
-	AuthMechanism           string   `json:"auth_mechanism"`
-	AvailableAuthMechanisms []string `json:"available_auth_mechanisms"`
-	Disabled                *string  `json:"disabled" doc:"since when it is out of use; null while it is in use"`
-	Priority                int      `json:"priority" doc:"the lowest is used first"`
-	Capabilities            []string `json:"capabilities"`
-	AccountTypes            []string `json:"account_types"`
-	AccountUsages           []string `json:"account_usages"`
+	ID                      int64                      `json:"id"`
+	IDConnector             int64                      `json:"id_connector" doc:"deprecated number of the connector"`
+	Name                    string                     `json:"name" doc:"openapi, directaccess or fallback"`
+	AuthMechanism           passerelle.AuthMechanism   `json:"auth_mechanism"`
+	AvailableAuthMechanisms []passerelle.AuthMechanism `json:"available_auth_mechanisms"`
+	Disabled                *string                    `json:"disabled" doc:"since when it is out of use; null while it is in use"`
+	Priority                int                        `json:"priority" doc:"the lowest is used first"`
+	Capabilities            []string                   `json:"capabilities"`
+	AccountTypes            []passerelle.AccountType   `json:"account_types"`
+	AccountUsages           []passerelle.Usage         `json:"account_usages"`
 }
 
 // Stability says how well a connector works.
@@ -136,15 +148,19 @@ type Bounds struct {
 	Periodic     *json.Number `json:"periodic"`
 }
 
-// NewConnector renders a connector that initiates payments.
+// NewConnector renders a connector.
 func NewConnector(b Bank, v ConnectorView) Connector {
+	mechanisms := b.mechanisms()
 	out := Connector{
-		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, AuthMechanism: webauth, AvailableAuthMechanisms: []string{webauth},
-		Capabilities: []string{}, Products: []string{"pay"}, AccountTypes: []string{}, AccountUsages: []string{}, Categories: []string{},
-		Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{}, TransferBeneficiaryTypes: []string{},
-		TransferExecutionDateTypes: []string{}, PaymentSettings: paymentSettings(b.Payments),
+		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, AuthMechanism: mechanisms[0], AvailableAuthMechanisms: mechanisms,
+		Capabilities: listed(b.Capabilities), Products: b.products(), AccountTypes: listed(b.AccountTypes), AccountUsages: listed(b.Usages), Categories: []string{},
+		MonthsToFetch: optional(b.MonthsToFetch), Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{},
+		TransferBeneficiaryTypes: []string{}, TransferExecutionDateTypes: []string{},
 	}
-	if v.PaymentFields {
+	if b.Payments != nil {
+		out.PaymentSettings = paymentSettings(b.Payments)
+	}
+	if v.PaymentFields && b.Payments != nil {
 		out.PaymentFields = connectorFields(b)
 	}
 	if v.Countries {
@@ -157,24 +173,63 @@ func NewConnector(b Bank, v ConnectorView) Connector {
 	return out
 }
 
-// webauth is the mechanism of banks that payments are validated with: on a page
-// of the bank's own.
-const webauth = "webauth"
+// products are what a connector is good for, by what it can read.
+func (b Bank) products() []string {
+	products := []string{}
+	if b.Payments != nil {
+		products = append(products, "pay")
+	}
+	for _, offer := range []struct{ capability, product string }{{"bank", "bank"}, {"bankwealth", "wealth"}, {"document", "bill"}} {
+		if slices.Contains(b.Capabilities, offer.capability) {
+			products = append(products, offer.product)
+		}
+	}
+	return products
+}
 
-// NewConnectorSources renders the sources of a connector that initiates payments.
+// mechanisms are those of the sources, in the order in which these are used.
+func (b Bank) mechanisms() []passerelle.AuthMechanism {
+	var all []passerelle.AuthMechanism
+	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b Source) int { return a.Priority - b.Priority })
+	for _, s := range sources {
+		for _, m := range s.mechanisms() {
+			if !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	if all == nil {
+		return []passerelle.AuthMechanism{passerelle.ByWebauth}
+	}
+	return all
+}
+
+// mechanisms are those of a source. Payments are validated on a page of the
+// bank's own.
+func (s Source) mechanisms() []passerelle.AuthMechanism {
+	if len(s.Mechanisms) == 0 {
+		return []passerelle.AuthMechanism{passerelle.ByWebauth}
+	}
+	return s.Mechanisms
+}
+
+// NewConnectorSources renders the sources of a connector.
 func NewConnectorSources(b Bank) []ConnectorSource {
 	out := make([]ConnectorSource, len(b.Sources))
 	for i, s := range b.Sources {
 		out[i] = ConnectorSource{
-			ID: s.ID, IDConnector: b.ID, Name: s.Name, AuthMechanism: webauth, AvailableAuthMechanisms: []string{webauth}, Priority: i + 1,
-			Capabilities: []string{}, AccountTypes: []string{}, AccountUsages: []string{},
+			ID: s.ID, IDConnector: b.ID, Name: s.Name, AuthMechanism: s.mechanisms()[0], AvailableAuthMechanisms: s.mechanisms(), Priority: s.Priority,
+			Capabilities: []string{}, AccountTypes: []passerelle.AccountType{}, AccountUsages: []passerelle.Usage{},
+		}
+		if len(s.Mechanisms) > 0 {
+			out[i].Capabilities, out[i].AccountTypes, out[i].AccountUsages = listed(b.Capabilities), listed(b.AccountTypes), listed(b.Usages)
 		}
 	}
 	return out
 }
 
-func paymentSettings(s *payment.Settings) PaymentSettings {
-	return PaymentSettings{
+func paymentSettings(s *payment.Settings) *PaymentSettings {
+	return &PaymentSettings{
 		Mechanisms: listed(s.Mechanisms), BeneficiaryTypes: listed(s.Schemes), ExecutionDateTypes: listed(s.DateTypes),
 		ExecutionFrequencies: listed(s.Frequencies), Currencies: listed(s.Currencies), PayerAccount: string(s.PayerAccount),
 		MaximumInstructions: cmp.Or(s.MaxInstructions, payment.MaxInstructions), PartialTracking: listed(s.PartialTracking),

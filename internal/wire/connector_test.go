@@ -93,3 +93,37 @@ func TestIncompatibility(t *testing.T) {
 		t.Errorf("the reason (-want +got):\n%s", diff)
 	}
 }
+
+// A connector says of itself what it can read, and through which source first.
+func TestConnectorsThatRead(t *testing.T) {
+	b := wire.Bank{
+		Capabilities: []string{"bank", "document"}, AccountTypes: []passerelle.AccountType{"checking"}, Usages: []passerelle.Usage{passerelle.Private}, MonthsToFetch: 3,
+		Sources: []wire.Source{
+			{ID: 1, Name: "openapi", Mechanisms: []passerelle.AuthMechanism{passerelle.ByWebauth}, Priority: 1},
+			{ID: 2, Name: "directaccess", Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}},
+			{ID: 3, Name: "fallback", Priority: 2},
+		},
+	}
+	got := members(t, wire.NewConnector(b, wire.ConnectorView{Sources: true, PaymentFields: true}))
+	for name, want := range map[string]any{
+		"auth_mechanism": "credentials", "available_auth_mechanisms": []any{"credentials", "webauth"}, "capabilities": []any{"bank", "document"},
+		"products": []any{"bank", "bill"}, "account_types": []any{"checking"}, "account_usages": []any{"PRIV"}, "months_to_fetch": 3.0,
+		"payment_settings": nil, "payment_fields": nil,
+	} {
+		if diff := cmp.Diff(want, got[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for i, want := range []map[string]any{
+		{"auth_mechanism": "webauth", "priority": 1.0, "capabilities": []any{"bank", "document"}},
+		{"auth_mechanism": "credentials", "priority": 0.0, "capabilities": []any{"bank", "document"}},
+		{"auth_mechanism": "webauth", "priority": 2.0, "capabilities": []any{}},
+	} {
+		source := got["sources"].([]any)[i].(map[string]any)
+		for name, value := range want {
+			if diff := cmp.Diff(value, source[name]); diff != "" {
+				t.Errorf("%s of source %d (-want +got):\n%s", name, i, diff)
+			}
+		}
+	}
+}
