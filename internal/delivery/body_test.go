@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/delivery"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/webhook"
@@ -294,6 +295,27 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 			if got := r.body(w, id+1); got != "erased: {}, the body was erased" {
 				t.Errorf("delivery %d: %s", id+1, got)
 			}
+		}
+	})
+}
+
+// TestADeletedWebhookThatComesBackGetsWhatItMissed deletes one of two webhooks of
+// an event of a user: that the other one got it does not take the body away.
+func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in, other := newInbox(t), newInbox(t)
+		w := r.webhook(in.url, "")
+		r.webhook(other.url, "")
+		r.emitEvent(store.Event{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
+		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
+		r.run(1, 0)
+		other.want(t, "7.1")
+		_, err := r.Update(t.Context(), r.domain, w.ID, delivery.Change{Deleted: new(false)})
+		must(t, err)
+		r.run(1, 0)
+		in.want(t, "7.1")
+		if got := r.body(w, 1); got != "erased: {}, <nil>" {
+			t.Errorf("the body is %s", got)
 		}
 	})
 }

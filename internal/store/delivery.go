@@ -229,8 +229,10 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 }
 
 // eraseBodies erases the bodies of events of users, but for those that somebody
-// is still to get. Two senders that have the last two deliveries of an event
-// wait for each other, so that one of them sees that it is the last.
+// is still to get: also a webhook that is deleted, which may be made live again
+// until PurgeUndeliverable gives up what was for it. Two senders that have the
+// last two deliveries of an event wait for each other, so that one of them sees
+// that it is the last.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return
@@ -240,7 +242,6 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 		`SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND user_id IS NOT NULL ORDER BY id {for update}`, args...)
 	tx.exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), erased = $%d
 		WHERE domain_id = $1 AND id IN (%s) AND user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
-			JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL
 			WHERE d.event_id = event.id AND d.delivered IS NULL AND d.dropped IS NULL)`, len(args)+1, list),
 		append(args, micros(now))...)
 	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
