@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// maxInline is the largest body that is stored in one piece.
-	maxInline = 256 << 10
+	// maxInline is the largest body that is stored in one piece, of which every
+	// request under way holds one.
+	maxInline = 64 << 10
 	// maxTold is how many deliveries of a triggered event are told of.
 	maxTold = 1000
 )
@@ -51,9 +52,6 @@ func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t Trigge
 		return Triggered{}, err
 	}
 	e := store.Event{Domain: d.ID, Name: entry.Event, Subject: string(entry.Subject), User: t.User, Created: a.now(d)}
-	if e.Held, err = a.temporary(ctx, d, t.User); err != nil {
-		return Triggered{}, err
-	}
 	user, connection := about(t)
 	e.SubjectID = connection
 	if entry.Subject == webhook.SubjectUser {
@@ -65,7 +63,7 @@ func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t Trigge
 	if err := a.state(ctx, &e); err != nil {
 		return Triggered{}, err
 	}
-	if err := a.emitTriggered(ctx, &e); err != nil {
+	if err := a.emitTriggered(ctx, d, &e); err != nil {
 		return Triggered{}, err
 	}
 	out := Triggered{Event: entry, SubjectID: e.SubjectID, Held: e.Held}
@@ -115,18 +113,6 @@ func about(t Trigger) (user, connection int64) {
 	return user, connection
 }
 
-// temporary reports whether a user may still vanish; nobody is not.
-func (a *Aggregation) temporary(ctx context.Context, d passerelle.Domain, id passerelle.UserID) (bool, error) {
-	if id == 0 {
-		return false, nil
-	}
-	u, err := a.User(ctx, d, id)
-	if errors.Is(err, passerelle.NotFound) {
-		return false, noSuchUser()
-	}
-	return u.Permanent == nil, err
-}
-
 func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
 
 // stated are the events that can be sent as statements.
@@ -144,7 +130,7 @@ func (a *Aggregation) state(ctx context.Context, e *store.Event) error {
 }
 
 // emitTriggered stores an event under a version of its own.
-func (a *Aggregation) emitTriggered(ctx context.Context, e *store.Event) (err error) {
+func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.Event) (err error) {
 	if e.Version, err = a.DB.TriggeredVersion(ctx, e.Domain); err != nil {
 		return err
 	}
@@ -154,20 +140,40 @@ func (a *Aggregation) emitTriggered(ctx context.Context, e *store.Event) (err er
 			return err
 		}
 	}
-	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		if e.User != 0 {
-			tx.HoldUser(e.Domain, e.User)
-		}
-		tx.AfterCommit(a.Wake)
-		return tx.Emit(stored)
-	})
-	if errors.Is(err, store.ErrConflict) {
-		return noSuchUser()
+	err = store.ErrConflict
+	for try := 0; try < attempts && errors.Is(err, store.ErrConflict); try++ {
+		err = a.emitAbout(ctx, d, &stored)
 	}
-	if err != nil {
+	switch e.Held = stored.Held; {
+	case errors.Is(err, store.ErrConflict):
+		return changing(e.User)
+	case errors.Is(err, passerelle.NotFound):
+		return noSuchUser()
+	case err != nil:
 		return fmt.Errorf("emit %s: %w", e.Name, err)
 	}
 	return nil
+}
+
+// emitAbout stores an event, held if its user may still vanish. A user who
+// became permanent since it was read is store.ErrConflict: nobody would release
+// the event any more.
+func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.Event) error {
+	var user passerelle.User
+	if e.User != 0 {
+		var err error
+		if user, err = a.User(ctx, d, e.User); err != nil {
+			return err
+		}
+		e.Held = user.Permanent == nil
+	}
+	return a.DB.Write(ctx, func(tx *store.Tx) error {
+		if e.User != 0 {
+			tx.HoldUserAs(user)
+		}
+		tx.AfterCommit(a.Wake)
+		return tx.Emit(*e)
+	})
 }
 
 func (a *Aggregation) inParts(ctx context.Context, e *store.Event) error {

@@ -170,6 +170,26 @@ func TestTriggerOfAUser(t *testing.T) {
 	})
 }
 
+// A user who becomes permanent while an event is triggered has released what was
+// held for it: the event must not be held after that.
+func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
+	onBench(t, func(t *testing.T, b *bench) {
+		temporary, looks := b.user(false), 0
+		b.Now = func() time.Time {
+			if looks++; looks == 2 { // the user has just been read, and whether its time is over
+				_, err := b.KeepUser(t.Context(), b.domain, temporary.ID, func(*store.Tx, passerelle.User) error { return nil })
+				must(t, err)
+			}
+			return noon
+		}
+		out, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "ACCOUNT_ENABLED", User: temporary.ID})
+		must(t, err)
+		if all, _ := b.news("ACCOUNT_ENABLED"); out.Held || len(out.Deliveries) != 1 || len(all) != 1 || looks < 3 {
+			t.Errorf("%+v, %d deliveries to send", out, len(all))
+		}
+	})
+}
+
 func TestLargeDataArrives(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		data := []byte(`{"text":"` + strings.Repeat("é", 1<<20) + `"}`)
