@@ -34,27 +34,46 @@ func Payload(d store.WebhookData) string {
 
 // Resend sends a delivery once more, now, whatever came of it before, and
 // returns when the request is on record. It is passerelle.Missing when the
-// webhook has no such delivery, and a Conflict when its body was erased, when
-// the webhook is deleted or disabled, or while somebody else sends to it.
+// webhook has no such delivery, and a Conflict when its body was erased, when it
+// was not accepted yet and its turn has not come, when the webhook is deleted or
+// disabled, or while somebody else sends to it.
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) error {
 	if err := inUse(w); err != nil {
 		return err
 	}
+	if _, err := d.resendable(ctx, w, id); err != nil {
+		return err // nothing is leased for it
+	}
+	return d.sendOne(ctx, domain, w, func() (store.Delivery, error) { return d.resendable(ctx, w, id) })
+}
+
+// resendable loads a delivery that may be sent now.
+func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerelle.DeliveryID) (store.Delivery, error) {
 	found, err := d.DB.OneDelivery(ctx, w, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return passerelle.Missing()
+		return found, passerelle.Missing()
 	case err != nil:
-		return fmt.Errorf("load delivery %d: %w", id, err)
+		return found, fmt.Errorf("load delivery %d: %w", id, err)
 	case found.Erased:
-		return passerelle.Conflicting("The body of delivery %d was erased; it cannot be sent any more.", id)
+		return found, passerelle.Conflicting("The body of delivery %d was erased; it cannot be sent any more.", id)
 	}
-	return d.sendOne(ctx, domain, w, found)
+	first, err := d.DB.BeforeDelivery(ctx, w, id)
+	switch {
+	case err != nil:
+		return found, fmt.Errorf("look for what comes before delivery %d: %w", id, err)
+	case first == id:
+		return found, passerelle.Conflicting("What has the id_webhook_data %d is held back; it goes out when its time has come.", id)
+	case first != 0:
+		return found, passerelle.Conflicting("What has the id_webhook_data %d comes before it, is about the same thing and was not accepted yet; send that first.", first)
+	}
+	return found, nil
 }
 
 // Test sends a payload of the webhook's event that is only a test: the data, or
 // a sample when it is nil. It is sent once, as every other payload is, and kept
-// with the others; its id is returned. Conflicts are those of Resend.
+// with the others; its id is returned. It is a Conflict, and leaves nothing,
+// when the webhook is deleted or disabled, or while somebody else sends to it.
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte) (id passerelle.DeliveryID, err error) {
 	if err := inUse(w); err != nil {
 		return 0, err
@@ -65,15 +84,17 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	if data == nil {
 		data = webhook.Sample(w.Event)
 	}
-	err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateTest(w, data, d.now(domain), &id) })
-	if err != nil {
-		return 0, fmt.Errorf("store a test of webhook %d: %w", w.ID, err)
-	}
-	test, err := d.DB.OneDelivery(ctx, w, id)
-	if err != nil {
-		return 0, fmt.Errorf("load the test %d: %w", id, err)
-	}
-	return id, d.sendOne(ctx, domain, w, test)
+	err = d.sendOne(ctx, domain, w, func() (test store.Delivery, err error) {
+		err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateTest(w, data, d.now(domain), &id) })
+		if err != nil {
+			return test, fmt.Errorf("store a test of webhook %d: %w", w.ID, err)
+		}
+		if test, err = d.DB.OneDelivery(ctx, w, id); err != nil {
+			return test, fmt.Errorf("load the test %d: %w", id, err)
+		}
+		return test, nil
+	})
+	return id, err
 }
 
 // Recover makes due now what is undelivered of events since an instant, in the
@@ -107,9 +128,9 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne makes one request under the lease of the webhook, and puts it on
-// record although the caller may have left.
-func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, one store.Delivery) (err error) {
+// sendOne makes one request under the lease of the webhook, for what load finds
+// once it is held, and puts it on record although the caller may have left.
+func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func() (store.Delivery, error)) (err error) {
 	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}, holder: fmt.Sprintf("%s/%d", d.Name, d.turns.Add(1))}
 	waiting, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
@@ -122,7 +143,11 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 		busy.RetryAfter = 1
 		return busy
 	}
-	return errors.Join(t.once(ctx, one), t.release(ctx))
+	one, err := load()
+	if err == nil {
+		err = t.once(ctx, one)
+	}
+	return errors.Join(err, t.release(ctx))
 }
 
 func (t *turn) once(ctx context.Context, one store.Delivery) error {

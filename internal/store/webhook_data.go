@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -239,6 +240,22 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
+// BeforeDelivery is what an undelivered delivery of a webhook has to wait for: an
+// earlier one of its subject, or itself while it is held back. It is zero when
+// there is nothing, and of what was accepted already.
+func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
+	first, err := one(ctx, r, scanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
+			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
+			AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1),
+			CASE WHEN d.not_before > 0 AND d.dropped IS NULL THEN d.id ELSE 0 END)
+		FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id = $3 AND d.delivered IS NULL`,
+		int64(w.Domain), int64(w.ID), int64(id))
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	return passerelle.DeliveryID(first), err
+}
+
 // CountAgain counts a request for a delivery that is delivered already, which
 // RecordBatch leaves as it is.
 func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
@@ -273,7 +290,9 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 // by the flusher, which goes on at the first event since an instant.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
-	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = `+s.bind(micros(now))+`, flush_after = due.id - 1
+	at := s.bind(micros(now))
+	// Not the instant that a run under way is of: it would take this one for its own.
+	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush = `+at+` THEN `+at+` - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
 }
