@@ -14,6 +14,7 @@
 package aggregation
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,9 @@ type Aggregation struct {
 	Wake, Erase func()
 	// Sync tells the loop that reads in the background that something is due.
 	Sync func()
+	// Background runs what nobody waits for, and is false when there is too much
+	// of it.
+	Background func(work func(context.Context)) bool
 	// Name tells this process from all that share the database.
 	Name string
 	Log  *slog.Logger

@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/secrecy"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -32,17 +33,28 @@ type Request struct {
 	Back string
 	// Absent says that the person takes no part.
 	Absent bool
+	// Active says whether the connection is read in the background from now on;
+	// nil leaves it as it is.
+	Active *bool
+	// Background asks for an answer before anything is read.
+	Background bool
+	// Execution is the idempotency key the request came with, if any.
+	Execution store.Execution
 }
 
 // Connect makes a connection and reads what there is. Credentials that the
 // institution refuses leave nothing behind and are Invalid, code wrongpass;
 // every other outcome is a state of the connection.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (store.Connection, error) {
+	var err error
+	if r.Values, err = secrecy.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
+		return store.Connection{}, err
+	}
 	v, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
 		return store.Connection{}, err
 	}
-	if err := v.create(ctx, r.Values); err != nil {
+	if err := v.create(ctx, own(v.profile.Data.Fields, r.Values), r.Execution); err != nil {
 		return v.c, err
 	}
 	if err := v.read(ctx, reader, asked{attended: true, back: r.Back, callback: r.Callback}); err != nil {
@@ -103,17 +115,18 @@ func (a *Aggregation) visit(d passerelle.Domain, user passerelle.User, profile c
 
 // create stores the connection, locked, before the institution is asked: what
 // it does is on record however the visit ends.
-func (v *visit) create(ctx context.Context, values map[string]string) error {
+func (v *visit) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := v.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.HoldUserAs(v.user)
 		if err := tx.CreateConnection(&v.c, values, v.holder, visitLease); err != nil {
 			return err
 		}
 		v.source.Connection = v.c.ID
+		tx.Executed(e, int64(v.c.ID))
 		return tx.CreateSource(v.domain.ID, &v.source)
 	})
 	if errors.Is(err, store.ErrConflict) && v.kept(ctx) {
-		return v.create(ctx, values)
+		return v.create(ctx, values, e)
 	}
 	if err != nil {
 		return fmt.Errorf("store a connection: %w", err)
@@ -122,22 +135,75 @@ func (v *visit) create(ctx context.Context, values map[string]string) error {
 }
 
 // Resume goes on with a connection: it gives new or further values, says that
-// something was done elsewhere, or just reads.
+// something was done elsewhere, or just reads. Without the person an institution
+// is not read more often than it allows: the connection is then left as it is.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (store.Connection, error) {
 	v, reader, err := a.again(ctx, d, user, id)
 	if err != nil {
 		return store.Connection{}, err
 	}
 	v.attended = !r.Absent
-	answers, err := v.sort(ctx, r.Values)
+	answers, err := v.prepare(ctx, r)
 	if err != nil {
 		return v.c, errors.Join(err, v.release(ctx))
 	}
-	err = v.read(ctx, reader, asked{attended: v.attended, answers: answers, resumed: r.Resume, callback: r.Callback, back: r.Back})
+	if r.Absent && !v.allowed() {
+		return v.c, v.postpone(ctx)
+	}
+	with := asked{attended: v.attended, answers: answers, resumed: r.Resume, callback: r.Callback, back: r.Back}
+	if r.Background {
+		return v.begin(ctx, reader, with)
+	}
+	err = v.read(ctx, reader, with)
 	if err == nil && v.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
 		err = wrongpass(v.c.Message)
 	}
 	return v.c, err
+}
+
+// prepare brings a request into the connection, and gives what in it answers the
+// institution.
+func (v *visit) prepare(ctx context.Context, r Request) (answers map[string]string, err error) {
+	if r.Source != "" && r.Source != v.source.Name {
+		return nil, passerelle.InvalidField("source", "the connection goes through %s", v.source.Name)
+	}
+	if r.Active != nil {
+		v.c.Active = *r.Active
+	}
+	values, err := secrecy.Open(ctx, &v.DB.Reader, v.domain, "", r.Values)
+	if err != nil {
+		return nil, err
+	}
+	return v.sort(ctx, values)
+}
+
+// begin reads in the background. Until that ends the connection is validating;
+// should it never end, the connection is read as one that is due.
+func (v *visit) begin(ctx context.Context, reader connector.DataReader, a asked) (store.Connection, error) {
+	former, overdue := v.c, v.started.Add(visitTime)
+	v.c.State, v.c.Message, v.c.Fields, v.c.URL, v.c.NextTry = passerelle.Validating, "", "", "", &overdue
+	if err := v.save(ctx); err != nil {
+		return v.c, err
+	}
+	shown := v.c
+	begun := v.Background(func(ctx context.Context) {
+		if err := v.read(ctx, reader, a); err != nil {
+			v.Log.Error("a visit in the background failed", "connection", shown.ID, "error", err)
+		}
+	})
+	if begun {
+		return shown, nil
+	}
+	v.c = former
+	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being read; try again later.", RetryAfter: 10}
+	return former, errors.Join(busy, v.save(ctx), v.release(ctx))
+}
+
+func (v *visit) save(ctx context.Context) error {
+	return v.write(ctx, func(tx *store.Tx) error {
+		tx.SaveConnection(v.c, v.c.Version)
+		return nil
+	})
 }
 
 // again takes the lease of a connection. One that is being read is locked.
@@ -207,35 +273,34 @@ func (v *visit) release(ctx context.Context) error {
 // sort tells values of the connector's own fields, which replace those that are
 // stored, from answers to what the institution asks for now.
 func (v *visit) sort(ctx context.Context, given map[string]string) (answers map[string]string, err error) {
-	own, answers := map[string]string{}, map[string]string{}
-	for name, value := range given {
-		if isOwn(v.profile.Data.Fields, name) {
-			own[name] = value
-		} else {
-			answers[name] = value
-		}
-	}
-	if len(own) == 0 {
+	fields := v.profile.Data.Fields
+	news := own(fields, given)
+	answers = maps.Clone(given)
+	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := news[name]; return isOwn })
+	if len(news) == 0 {
 		return answers, nil
 	}
 	stored, _, err := v.DB.ConnectionSecrets(ctx, v.domain.ID, v.c.ID)
 	if err != nil {
 		return nil, fmt.Errorf("load the secrets of connection %d: %w", v.c.ID, err)
 	}
-	maps.Copy(stored, own)
-	if err := checkValues(v.profile.Data.Fields, "", v.source.Name, stored); err != nil {
+	maps.Copy(stored, news)
+	if err := checkValues(fields, "", v.source.Name, stored); err != nil {
 		return nil, err
 	}
 	return answers, v.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(v.c, stored) })
 }
 
-func isOwn(fields []connector.Field, name string) bool {
+// own are the values that are of fields of the connector. What the institution
+// has no use for is not kept.
+func own(fields []connector.Field, given map[string]string) map[string]string {
+	kept := map[string]string{}
 	for _, f := range fields {
-		if f.Name == name {
-			return true
+		if value, there := given[f.Name]; there {
+			kept[f.Name] = value
 		}
 	}
-	return false
+	return kept
 }
 
 // Connection reads a connection of a user.
@@ -267,6 +332,24 @@ func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id pa
 		}
 	}
 	return changing(id)
+}
+
+// DisconnectAll deletes the connections of a user.
+func (a *Aggregation) DisconnectAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID) error {
+	for {
+		page, err := a.DB.Connections(ctx, d.ID, user, store.Window{Limit: maxDue})
+		if err != nil {
+			return fmt.Errorf("list the connections of user %d: %w", user, err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		for _, c := range page {
+			if err := a.Disconnect(ctx, d, user, c.ID); err != nil && !errors.Is(err, passerelle.NotFound) {
+				return err
+			}
+		}
+	}
 }
 
 func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c store.Connection) error {

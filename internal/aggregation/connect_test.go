@@ -1,6 +1,7 @@
 package aggregation_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -29,6 +30,8 @@ type home struct {
 	user   passerelle.User
 	now    time.Time
 	hooks  []store.Webhook
+	// waiting is work in the background that is still to be done.
+	waiting []func(context.Context)
 	// heard is the last delivery of each webhook that events has told of.
 	heard map[passerelle.WebhookID]passerelle.DeliveryID
 }
@@ -46,7 +49,7 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 		must(t, err)
 		h := &home{t: t, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
 		h.Aggregation = &aggregation.Aggregation{
-			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Name: "test", Log: log,
+			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Background: h.later, Name: "test", Log: log,
 		}
 		must(t, db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&h.domain, "d.example") }))
 		for _, entry := range webhook.Events() {
@@ -59,6 +62,15 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 		h.events()
 		run(t, h)
 	})
+}
+
+// later takes work for the background, two pieces at most.
+func (h *home) later(work func(context.Context)) bool {
+	if len(h.waiting) == 2 {
+		return false
+	}
+	h.waiting = append(h.waiting, work)
+	return true
 }
 
 // event is a delivery with its body.

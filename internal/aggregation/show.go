@@ -73,6 +73,36 @@ func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.
 	return &shown
 }
 
+// ShowLog renders the account of a visit to the institution of a connection.
+func (a *Aggregation) ShowLog(c store.Connection, l store.ConnectionLog, zone *time.Location) wire.ConnectionLog {
+	out := wire.ConnectionLog{
+		ID: l.ID, IDUser: int64(l.User), IDConnection: int64(l.Connection), IDConnector: a.Show(c, zone).IDConnector, Timestamp: passerelle.FormatDateTime(l.At, zone),
+		Start: passerelle.FormatDateTime(l.Started, zone), NextTry: moment(l.NextTry, zone), Accounts: l.Accounts, PSURequested: l.Attended,
+	}
+	if l.Source != 0 {
+		source := int64(l.Source)
+		out.IDSource = &source
+	}
+	if l.State != "" {
+		out.Error = &l.State
+	}
+	if l.Message != "" {
+		out.ErrorMessage = &l.Message
+	}
+	return out
+}
+
+// Connector renders the connector of a connection, or nil for one that is no
+// longer offered.
+func (a *Aggregation) Connector(c store.Connection, view wire.ConnectorView) *wire.Connector {
+	reader, known := a.Connectors.DataReader(c.Connector)
+	if !known {
+		return nil
+	}
+	shown := wire.NewConnector(Bank(reader.Profile()), view)
+	return &shown
+}
+
 // Bank is what the public may know of a connector.
 func Bank(p connector.Profile) wire.Bank {
 	b := wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}

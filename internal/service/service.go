@@ -63,6 +63,10 @@ type Config struct {
 	Now func() time.Time
 }
 
+// maxVisits is how many connections are read in the background at once because
+// their persons asked.
+const maxVisits = 64
+
 // Service is the assembled program. It is used once: Open, Start, Stop.
 type Service struct {
 	DB          *store.DB
@@ -79,6 +83,8 @@ type Service struct {
 	ops     *httpd.Server
 	metrics *httpd.Metrics
 	loops   background.Group
+	// visits are those that no request waits for.
+	visits *background.Crew
 	sender  *delivery.Sender
 	// draining is true once the program has been told to stop.
 	draining atomic.Bool
@@ -153,8 +159,9 @@ func (s *Service) assemble() error {
 	}
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
+	s.visits = &background.Crew{Size: maxVisits, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
 	}
 	s.loops = background.Group{
 		send, erase, synchronise,

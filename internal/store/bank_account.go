@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -59,46 +58,43 @@ type AccountFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	IDs        []passerelle.AccountID  // nil for all
+	// Connections are several; nil for all.
+	Connections []passerelle.ConnectionID
+	IDs         []passerelle.AccountID // nil for all
 	// All includes those that are disabled or deleted.
 	All bool
 }
 
-func (f AccountFilter) where() (string, []any) {
-	clauses := []string{"a.domain_id = $1", "a.user_id = $2", "EXISTS (SELECT 1 FROM connection c WHERE c.id = a.connection_id AND c.deleted IS NULL)"}
-	args := []any{int64(f.Domain), int64(f.User)}
+func (f AccountFilter) selection() selection {
+	s := selection{from: "bank_account a"}
+	s = s.and("a.domain_id = $%d", int64(f.Domain)).and("a.user_id = $%d", int64(f.User))
+	s = s.and("EXISTS (SELECT 1 FROM connection c WHERE c.id = a.connection_id AND c.deleted IS NULL)")
 	if !f.All {
-		clauses = append(clauses, "a.disabled IS NULL", "a.deleted IS NULL")
+		s = s.and("a.disabled IS NULL").and("a.deleted IS NULL")
 	}
 	if f.Connection != 0 {
-		args = append(args, int64(f.Connection))
-		clauses = append(clauses, fmt.Sprintf("a.connection_id = $%d", len(args)))
+		s = s.and("a.connection_id = $%d", int64(f.Connection))
+	}
+	if f.Connections != nil {
+		s = among(s, "a.connection_id", f.Connections)
 	}
 	if f.IDs != nil {
-		names := []string{"-1"}
-		for _, id := range f.IDs {
-			args = append(args, int64(id))
-			names = append(names, fmt.Sprintf("$%d", len(args)))
-		}
-		clauses = append(clauses, "a.id IN ("+strings.Join(names, ", ")+")")
+		s = among(s, "a.id", f.IDs)
 	}
-	return strings.Join(clauses, " AND "), args
+	return s
 }
 
 // BankAccounts lists accounts by id.
 func (r *Reader) BankAccounts(ctx context.Context, f AccountFilter, w Window) ([]StoredAccount, error) {
-	where, args := f.where()
 	p := idPlace(w)
-	n := len(args)
-	args = append(args, p.from, w.Limit, w.Offset)
-	return collect(ctx, r, scanAccount, fmt.Sprintf(`SELECT %s FROM bank_account a WHERE %s AND a.id %s $%d ORDER BY a.id %s LIMIT $%d OFFSET $%d`,
-		accountColumns, where, p.sign, n+1, p.order, n+2, n+3), args...)
+	s := f.selection().and("a.id "+p.sign+" $%d", p.from)
+	sql := `SELECT ` + accountColumns + ` FROM bank_account a WHERE ` + s.conditions() + ` ORDER BY a.id ` + p.order + ` LIMIT ` + s.bind(w.Limit) + ` OFFSET ` + s.bind(w.Offset)
+	return collect(ctx, r, scanAccount, sql, s.args...)
 }
 
 // CountBankAccounts is how many accounts a filter selects.
 func (r *Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, error) {
-	where, args := f.where()
-	return one(ctx, r, scanCount, `SELECT count(*) FROM bank_account a WHERE `+where, args...)
+	return r.countOf(ctx, f.selection())
 }
 
 // AccountsOf lists all accounts of a connection, whoever sees them, for the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -295,6 +296,54 @@ func (tx *Tx) LogVisit(domain passerelle.DomainID, l ConnectionLog) error {
 	return nil
 }
 
+// ConnectionLogFilter selects visits of one connection of a user.
+type ConnectionLogFilter struct {
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID
+	// Source is zero for all.
+	Source passerelle.SourceID
+	// From is inclusive, Until exclusive; zero is no bound.
+	From, Until time.Time
+}
+
+func (f ConnectionLogFilter) selection() selection {
+	s := selection{from: "connection_log"}
+	s = s.and("connection_id = $%d", int64(f.Connection)).and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
+	if f.Source != 0 {
+		s = s.and("source_id = $%d", int64(f.Source))
+	}
+	return s.during("at", f.From, f.Until)
+}
+
+// ConnectionLogs reads a window of the visits of a connection, the newest first.
+// Positions are the instant and the id.
+func (r *Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w Window) ([]ConnectionLog, error) {
+	sql, args := f.selection().newest(`id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`, "at", "id", w)
+	return collect(ctx, r, scanConnectionLog, sql, args...)
+}
+
+// CountConnectionLogs is the exact number of visits that a filter selects.
+func (r *Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) (int64, error) {
+	return r.countOf(ctx, f.selection())
+}
+
+// Place is the position of a visit in the list.
+func (l ConnectionLog) Place() []any { return []any{micros(l.At), l.ID} }
+
+func scanConnectionLog(row scanner) (ConnectionLog, error) {
+	var (
+		l              ConnectionLog
+		source, next   *int64
+		started, at    int64
+		state, message *string
+	)
+	err := row.Scan(&l.ID, &l.User, &l.Connection, &source, &started, &at, &next, &state, &message, &l.Accounts, &l.Attended)
+	l.Source, l.Started, l.At, l.NextTry = owner[passerelle.SourceID](source), instant(started), instant(at), optionalInstant(next)
+	l.State, l.Message = text[passerelle.ConnectionState](state), text[string](message)
+	return l, err
+}
+
 // ConnectionSource is one access channel of a connection.
 type ConnectionSource struct {
 	ID                                                  passerelle.SourceID
@@ -322,9 +371,23 @@ func scanSource(row scanner) (ConnectionSource, error) {
 	return s, err
 }
 
-// SourcesOf lists the sources of a connection, oldest first.
-func (r *Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]ConnectionSource, error) {
-	return collect(ctx, r, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(connection))
+// SourcesOf lists the sources of connections, oldest first.
+func (r *Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connections ...passerelle.ConnectionID) ([]ConnectionSource, error) {
+	s := selection{from: "connection_source", where: []string{"domain_id = $1"}, args: []any{int64(domain)}}
+	s = among(s, "connection_id", connections)
+	return collect(ctx, r, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.conditions()+` ORDER BY id`, s.args...)
+}
+
+// among narrows a selection to rows of which a column is one of some ids.
+func among[T ~int64](s selection, column string, ids []T) selection {
+	if len(ids) == 0 {
+		return s.and("1 = 0")
+	}
+	values := make([]any, len(ids))
+	for i, id := range ids {
+		values[i] = int64(id)
+	}
+	return s.and(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(ids)), ", ")+")", values...)
 }
 
 // CreateSource stores a source of a connection and gives it its id.

@@ -53,6 +53,22 @@ type ConnectionSource struct {
 	NextTry           *string                     `json:"next_try"`
 }
 
+// ConnectionLog is the account of one visit to an institution.
+type ConnectionLog struct {
+	ID           int64                       `json:"id"`
+	IDUser       int64                       `json:"id_user"`
+	IDConnection int64                       `json:"id_connection"`
+	IDConnector  *int64                      `json:"id_connector"`
+	IDSource     *int64                      `json:"id_source"`
+	Timestamp    string                      `json:"timestamp" doc:"when it ended"`
+	Start        string                      `json:"start"`
+	NextTry      *string                     `json:"next_try"`
+	Error        *passerelle.ConnectionState `json:"error" doc:"the state it ended in; null when everything was read"`
+	ErrorMessage *string                     `json:"error_message"`
+	Accounts     int64                       `json:"nb_accounts"`
+	PSURequested bool                        `json:"psu_requested" doc:"whether the end user took part"`
+}
+
 // BankAccount is an account of a user.
 type BankAccount struct {
 	ID               int64                       `json:"id"`
