@@ -85,7 +85,7 @@ type Service struct {
 	loops   background.Group
 	// visits are those that no request waits for.
 	visits *background.Crew
-	sender  *delivery.Sender
+	sender *delivery.Sender
 	// draining is true once the program has been told to stop.
 	draining atomic.Bool
 }
