@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ type authority struct {
 	domain   passerelle.Domain
 	webhook  store.Webhook
 	provider *store.AuthProvider // nil for none
+	// client trusts the authorities of the domain.
+	client      *http.Client
+	authorities string
 	// limit is how long getting an access token may take.
 	limit time.Duration
 
@@ -54,7 +58,9 @@ func (t *turn) authority(ctx context.Context, w store.Webhook) (*authority, erro
 		return nil, err
 	}
 	a.provider, a.limit = &provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
-	return a, nil
+	a.authorities = values.Text(settings.Authorities)
+	a.client, err = t.trusts.client(t.Client, a.authorities)
+	return a, err
 }
 
 // credential is for a request about an event of a user, who is zero when the
@@ -85,7 +91,9 @@ func (a *authority) renew(ctx context.Context, refused credential) (credential, 
 	return credential{bearer: token}, token != refused.bearer && err == nil, err
 }
 
-func (a *authority) endpoint() endpoint { return endpoint{*a.provider, a.Client, a.Now, a.limit} }
+func (a *authority) endpoint() endpoint {
+	return endpoint{*a.provider, a.client, a.authorities, a.Now, a.limit}
+}
 
 // errUserToken is a failure of a request that says nothing of its cause, which
 // is ours and none of the receiver's.

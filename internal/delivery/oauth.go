@@ -40,8 +40,11 @@ const (
 // endpoint is a token endpoint and the way to it.
 type endpoint struct {
 	store.AuthProvider
-	client *http.Client
-	now    func() time.Time
+	// client trusts these authorities.
+	client      *http.Client
+	authorities string
+
+	now func() time.Time
 	// limit is how long it may take.
 	limit time.Duration
 }
@@ -127,10 +130,10 @@ func (t *tokens) look(ctx context.Context, e endpoint, refused string) (string, 
 	return "", g.asking, nil
 }
 
-// grant is the one of a provider; what was got with another configuration is
-// forgotten.
+// grant is the one of a provider; what was got with another configuration, or
+// while other authorities were trusted, is forgotten.
 func (t *tokens) grant(e endpoint) *grant {
-	if g := t.grants[e.ID]; g != nil && g.of.Secret == e.Secret && *g.of.Endpoint == *e.Endpoint {
+	if g := t.grants[e.ID]; g != nil && g.of.authorities == e.authorities && g.of.Secret == e.Secret && *g.of.Endpoint == *e.Endpoint {
 		return g
 	}
 	t.forget(e.ID)

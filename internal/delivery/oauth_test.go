@@ -10,7 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -458,7 +458,7 @@ var trusted issuer
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "issuer")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	trusted = newIssuer()
 	file := filepath.Join(folder, "issuer.pem")
@@ -467,7 +467,7 @@ func TestMain(m *testing.M) {
 		err = os.Setenv("SSL_CERT_FILE", file)
 	}
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	status := m.Run()
 	os.RemoveAll(folder)
@@ -481,7 +481,7 @@ func newIssuer() issuer {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	i := issuer{template, key}
 	i.certificate = i.issue(template, key)
@@ -491,11 +491,11 @@ func newIssuer() issuer {
 func (i issuer) issue(template *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	der, err := x509.CreateCertificate(rand.Reader, template, i.certificate, key.Public(), i.key)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	issued, err := x509.ParseCertificate(der)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return issued
 }
@@ -531,7 +531,7 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 		clients := x509.NewCertPool()
 		clients.AddCert(trusted.certificate)
 		server := httptest.NewUnstartedServer(http.HandlerFunc(tokens.serve))
-		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 		// Before TLS 1.3 a refusal belongs to the handshake.
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MaxVersion: tls.VersionTLS12}
 		server.StartTLS()
@@ -569,5 +569,33 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 		}
 		in.want(t, bearer(1)...)
 		tokens.want(t, 1)
+	})
+}
+
+// What a domain trusts counts for token endpoints as it does for receivers: a
+// token got while an authority was trusted is not used once it is not.
+func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		tokens, in := newTokenServer(t), newGuarded(t)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(tokens.serve))
+		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		authority := string(block("CERTIFICATE", server.Certificate().Raw))
+		r.oauth("p", endpointAt(server.URL))
+		r.webhook(in.url, "p")
+		for i, authorities := range []string{"", authority, authority, ""} {
+			must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Authorities: authorities}, r.clock.Now()))
+			r.emit(int64(i), 1)
+			r.clock.advance(time.Minute)
+			_, err := r.RunDue(t.Context(), r.domain)
+			must(t, err)
+		}
+		in.want(t, bearer(1, 1, 1)...)
+		tokens.want(t, 1)
+		refused := "token endpoint: certificate refused"
+		if diff := cmp.Diff([]string{refused, "", "", "", refused}, r.failures()); diff != "" {
+			t.Errorf("failures (-want +got):\n%s", diff)
+		}
 	})
 }

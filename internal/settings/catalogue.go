@@ -79,7 +79,7 @@ var catalogue = append([]Key{
 	{Name: DeliveryTimeout, Default: "10", Help: "Seconds a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},
 	{Name: SignatureAliases, Default: "BI", Help: "Further prefixes, separated by commas, under which signature headers are repeated.", check: prefixes},
 	{Name: Compression, Aliases: []string{"webhooks.compressions.enabled"}, Default: "0", Help: "Whether bodies of webhooks are sent compressed with gzip.", check: boolean},
-	{Name: Authorities, Default: "", Help: "Certificates, in PEM, of authorities that receivers of webhooks may have theirs from, besides those the system trusts.", max: maxCertificates, check: certificates},
+	{Name: Authorities, Default: "", Help: "Certificates, in PEM, of authorities that receivers of webhooks and token endpoints may have theirs from, besides those the system trusts.", max: maxCertificates, check: certificates},
 	{Name: CFONB, Default: "0", Help: "Whether ACCOUNT_FOUND, CONNECTION_SYNCED and USER_SYNCED carry CFONB 120 statements instead of JSON.", check: boolean},
 	{Name: AlertsFrequency, Default: "1", Help: "Days at least between two mails of alarm about one webhook; 0.5 is twice a day.", check: days},
 	{Name: RetentionDays, Default: "90", Help: "Days for which events and the record of their deliveries are kept, from 1 to 3650; what is undelivered is kept longer.", check: whole(1, 3650)},
