@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,6 +32,22 @@ GET    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 |
 POST   /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
 PUT    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
 DELETE /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
+GET    /users/{userId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
@@ -109,13 +126,21 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
-	"POST /auth/init":                             `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/token/access":                     `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
-	"POST /auth/renew":                            `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/jwt":                              `{{signer},"expire":true}`,
-	"POST /auth/token/code":                       `{}`,
-	"POST /users/{userId}/config":                 `{"language":"fr"}`,
-	"PUT /users/{userId}/config":                  `{"language":"fr"}`,
+	"POST /auth/init":                                   `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/token/access":                           `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
+	"POST /auth/renew":                                  `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/jwt":                                    `{{signer},"expire":true}`,
+	"POST /auth/token/code":                             `{}`,
+	"POST /users/{userId}/config":                       `{"language":"fr"}`,
+	"PUT /users/{userId}/config":                        `{"language":"fr"}`,
+	"POST /users/{userId}/transactions/{transactionId}": `{"comment":"n"}`,
+	"PUT /users/{userId}/transactions/{transactionId}":  `{"comment":"n"}`,
+	"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                            `{"comment":"n"}`,
+	"PUT /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                             `{"comment":"n"}`,
+	"POST /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                      `{"comment":"n"}`,
+	"PUT /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                       `{"comment":"n"}`,
+	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{"comment":"n"}`,
+	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
 	"POST /clients":                               `{"name":"new"}`,
 	"POST /clients/{clientId}":                    `{"description":"new"}`,
 	"PUT /clients/{clientId}":                     `{"description":"new"}`,
@@ -256,6 +281,9 @@ func (s *stage) people(call, path string) string {
 		application = "{client}"
 	}
 	path = strings.NewReplacer("{userId}", "{user}", "{clientId}", application).Replace(path)
+	if strings.Contains(call, "/transactions") {
+		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}").Replace(path)
+	}
 	if call == "DELETE /users/{userId}/config" {
 		path += "?keys=language"
 	}
@@ -274,7 +302,7 @@ func (s *stage) outlive(t *testing.T, call, token string) {
 		}
 	case "DELETE /users/{userId}":
 		delete(home.tokens, "user")
-		if err := s.Aggregation.EraseUsers(t.Context(), home.domain); err != nil {
+		if err := errors.Join(s.Aggregation.EraseUsers(t.Context(), home.domain), s.Aggregation.EraseWithdrawn(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -64,6 +64,7 @@ type tenant struct {
 	secret   string
 	operator map[access.TokenKind]string
 	user     passerelle.UserID // whose token is "user"
+	holdings *holdings
 	signer   string
 	tokens   map[string]string
 }

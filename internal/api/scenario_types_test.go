@@ -140,13 +140,21 @@ func complete(t *testing.T, call string) any {
 		"POST /auth/renew":                                  `{}`,
 		"POST /auth/jwt":                                    `{}`,
 		"POST /users/{userId}/config":                       `{}`,
-		"POST /clients":                                     `{"name":"n"}`,
-		"POST /clients/{clientId}":                          `{}`,
-		"POST /clients/{clientId}/logo":                     `{"logo":"AA=="}`,
-		"POST /auth/token":                                  `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
-		"POST /payments":                                    strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
-		"POST /payments/{paymentId} PaymentValidateRequest": `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
-		"POST /payments/{paymentId} PaymentResumeRequest":   `{"resume":true}`,
+		"POST /users/{userId}/transactions/{transactionId}": `{}`,
+		"POST /transactions/{transactionId}":                `{}`,
+		"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                            `{}`,
+		"POST /accounts/{accountId}/transactions/{transactionId}":                                           `{}`,
+		"POST /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                      `{}`,
+		"POST /connections/{connectionId}/transactions/{transactionId}":                                     `{}`,
+		"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{}`,
+		"POST /connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":                `{}`,
+		"POST /clients":                 `{"name":"n"}`,
+		"POST /clients/{clientId}":      `{}`,
+		"POST /clients/{clientId}/logo": `{"logo":"AA=="}`,
+		"POST /auth/token":              `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
+		"POST /payments":                strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
+		"POST /payments/{paymentId} PaymentValidateRequest":            `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
+		"POST /payments/{paymentId} PaymentResumeRequest":              `{"resume":true}`,
 		"POST /payments/{paymentId} PaymentSubmitFieldValuesRequest":   `{"fields":{"a":"b"}}`,
 		"POST /payments/{paymentId} PaymentSubmitPSUValidationRequest": `{"psu_validate":true}`,
 		"POST /payments/{paymentId} PaymentConfirmRequest":             `{"confirm":true}`,
@@ -307,6 +315,12 @@ func (s *stage) refuser(t *testing.T) *refuser {
 		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
 	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{clientId}": s.thing(t, "home", "client")}
+	for spelling, what := range map[string]string{"{connectionId}": "holder", "{accountId}": "holding", "{transactionId}": "transaction"} {
+		r.paths[spelling] = s.thing(t, "home", what)
+	}
+	for _, prefix := range []string{"/transactions", "/accounts", "/connections"} {
+		r.credential[prefix] = s.token(t, "", "user", 0)
+	}
 	r.before = s.record()
 	r.digest = s.eyes.Digest()
 	return r

@@ -149,12 +149,18 @@ func (tx *Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, pre
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// TransactionEdit is what a person may change; nil leaves a thing as it is.
+// TransactionEdit is what a person may change; nil leaves a thing as it is, and
+// an empty text or list removes it.
 type TransactionEdit struct {
 	Wording, Comment *string
 	ApplicationDate  *passerelle.Date
 	Active           *bool
 	Categories       []string
+}
+
+// None reports whether nothing is to be changed.
+func (e TransactionEdit) None() bool {
+	return e.Wording == nil && e.Comment == nil && e.ApplicationDate == nil && e.Active == nil && e.Categories == nil
 }
 
 // EditTransaction stores what the person set. ErrNotFound when the transaction
@@ -169,9 +175,9 @@ func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID
 		joined := strings.Join(e.Categories, " ")
 		categories = &joined
 	}
-	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = COALESCE($1, custom_wording), comment = COALESCE($2, comment),
+	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
 			application_date = COALESCE($3, application_date), moved = CASE WHEN $3 IS NULL THEN moved ELSE TRUE END, active = COALESCE($4, active),
-			categories = COALESCE($5, categories), last_update = $6
+			categories = NULLIF(COALESCE($5, categories), ''), last_update = $6
 		WHERE domain_id = $7 AND user_id = $8 AND id = $9 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
 		e.Wording, e.Comment, day, e.Active, categories, micros(at), int64(domain), int64(user), int64(id))
 }

@@ -46,6 +46,14 @@ func (f TransactionFilter) day() string {
 	return "t.application_date"
 }
 
+// DayOf is the day by which the filter orders and bounds.
+func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
+	if f.ByDate {
+		return t.Date
+	}
+	return t.ApplicationDate
+}
+
 // plain reports whether counters know how many the filter selects.
 func (f TransactionFilter) plain() bool {
 	return f.ID == 0 && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
@@ -131,15 +139,28 @@ func (f TransactionFilter) bounds(c *conditions) {
 	}
 }
 
+// label holds a text in any case; letters with marks in their own case, since
+// SQLite folds none of them.
+const label = `(LOWER(COALESCE(t.custom_wording, t.wording)) LIKE %s ESCAPE '!' OR COALESCE(t.custom_wording, t.wording) LIKE %s ESCAPE '!')`
+
+// search is the condition that a text is part of a label, of a day or of a
+// category, or is the value.
+func (f TransactionFilter) search(c *conditions) {
+	folded, exact := c.bind(contains(strings.ToLower(f.Search))), c.bind(contains(f.Search))
+	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", folded, exact)
+	if value, err := decimal.Parse(f.Search); err == nil && value.Scale() <= ValueDigits {
+		clause += " OR ABS(" + valueAt + ") = CAST(" + c.bind(tenDigits(value.Abs())) + " AS NUMERIC)"
+	}
+	c.clauses = append(c.clauses, "("+clause+")")
+}
+
 // words are the conditions on text and on exact values.
 func (f TransactionFilter) words(c *conditions) {
-	const label = "LOWER(COALESCE(t.custom_wording, t.wording))"
 	if f.Wording != "" {
-		c.and(label+" LIKE %s ESCAPE '!'", contains(f.Wording))
+		c.and(label, contains(strings.ToLower(f.Wording)), contains(f.Wording))
 	}
 	if f.Search != "" {
-		pattern := c.bind(contains(f.Search))
-		c.clauses = append(c.clauses, fmt.Sprintf("(%s LIKE %s ESCAPE '!' OR t.date LIKE %[2]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[2]s ESCAPE '!')", label, pattern))
+		f.search(c)
 	}
 	for _, bound := range []struct {
 		value *decimal.Decimal
@@ -158,14 +179,18 @@ func (f TransactionFilter) words(c *conditions) {
 	}
 }
 
-// tenDigits is a decimal as a whole number of ten-billionths, in text.
+// ValueDigits is how many digits after the point values are compared with.
+const ValueDigits = 10
+
+// tenDigits is a decimal of at most ValueDigits as a whole number of
+// ten-billionths, in text: it may have more digits than a decimal has.
 func tenDigits(d decimal.Decimal) string {
-	return strings.Replace(d.Rescale(10).String(), ".", "", 1)
+	return strings.Replace(d.String(), ".", "", 1) + strings.Repeat("0", ValueDigits-d.Scale())
 }
 
-// contains is the pattern of texts that hold another one, in any case.
+// contains is the pattern of texts that hold another one.
 func contains(part string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(part)) + "%"
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
 // transactionSource has both databases walk the index of transactions, which
@@ -210,8 +235,12 @@ func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (in
 func (r *Reader) TransactionDays(ctx context.Context, f TransactionFilter) (first, last passerelle.Date, err error) {
 	var c conditions
 	f.accounts(&c)
+	there := " AND t.deleted IS NULL"
+	if f.Deleted {
+		there = ""
+	}
 	end := func(order string) string {
-		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch ORDER BY %[1]s %s, t.id %[2]s LIMIT 1)`, f.day(), order)
+		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
 	ends, err := one(ctx, r, func(row scanner) ([2]*string, error) {
 		var ends [2]*string

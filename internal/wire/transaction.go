@@ -59,6 +59,8 @@ type Transaction struct {
 	DocumentsCount     int                        `json:"documents_count"`
 	Information        map[string]string          `json:"informations"`
 	Counterparty       *Counterparty              `json:"counterparty"`
+	Account            *BankAccount               `json:"account,omitempty" doc:"with expand"`
+	Documents          *[]Document                `json:"documents,omitempty" doc:"with expand"`
 }
 
 // Category is a category of a transaction.

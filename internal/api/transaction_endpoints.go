@@ -1,0 +1,518 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// transactionRoutes are the same three calls below a user, one of their
+// accounts, one of their connections, and an account of a connection.
+func (s *Service) transactionRoutes() []protocol.Route {
+	return slices.Concat(
+		transactionsBelow("", protocol.Handle(listTransactions[transactionsOfUser](s)), protocol.Handle(oneTransaction[transactionOfUser](s)), protocol.Handle(editTransaction[editOfUser](s))),
+		transactionsBelow("/accounts/{accountId}", protocol.Handle(listTransactions[transactionsOfAccount](s)),
+			protocol.Handle(oneTransaction[transactionOfAccount](s)), protocol.Handle(editTransaction[editOfAccount](s))),
+		transactionsBelow("/connections/{connectionId}", protocol.Handle(listTransactions[transactionsOfConnection](s)),
+			protocol.Handle(oneTransaction[transactionOfConnection](s)), protocol.Handle(editTransaction[editOfConnection](s))),
+		transactionsBelow("/connections/{connectionId}/accounts/{accountId}", protocol.Handle(listTransactions[transactionsOfBoth](s)),
+			protocol.Handle(oneTransaction[transactionOfBoth](s)), protocol.Handle(editTransaction[editOfBoth](s))),
+	)
+}
+
+func transactionsBelow(place string, list, one, edit protocol.Endpoint) []protocol.Route {
+	short := place + "/transactions"
+	long := "/users/{userId}" + short
+	const item = "/{transactionId}"
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: long, Aliases: []string{short}, Needs: ofUser, Endpoint: list, Errors: []string{"noAccount"},
+			Summary: "List transactions", Doc: "The newest first. A conflict, code noAccount, when no account is enabled.",
+		},
+		{
+			Method: http.MethodGet, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: one,
+			Summary: "Read a transaction", Doc: "One that is gone at the institution is still there, marked as deleted.",
+		},
+		{
+			Method: protocol.Update, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: edit,
+			Summary: "Change what is the person's of a transaction", Doc: "What is left out stays as it is. A synchronisation overwrites none of it.",
+		},
+	}
+}
+
+// transactionPlace is where transactions are looked for.
+type transactionPlace struct {
+	user       passerelle.UserID
+	connection passerelle.ConnectionID // zero for all
+	account    passerelle.AccountID    // zero for all
+}
+
+type (
+	inAccount struct {
+		oneUserInput
+		Account passerelle.AccountID `path:"accountId"`
+	}
+	inConnection struct {
+		oneUserInput
+		Connection passerelle.ConnectionID `path:"connectionId"`
+	}
+	inBoth struct {
+		inConnection
+		Account passerelle.AccountID `path:"accountId"`
+	}
+	whichTransaction struct {
+		Transaction passerelle.TransactionID `path:"transactionId"`
+	}
+)
+
+func (in oneUserInput) place() transactionPlace { return transactionPlace{user: in.ID} }
+
+func (in inAccount) place() transactionPlace {
+	return transactionPlace{user: in.ID, account: in.Account}
+}
+
+func (in inConnection) place() transactionPlace {
+	return transactionPlace{user: in.ID, connection: in.Connection}
+}
+
+func (in inBoth) place() transactionPlace {
+	return transactionPlace{user: in.ID, connection: in.Connection, account: in.Account}
+}
+
+// The inputs of the calls: a place, and what the call takes.
+type (
+	transactionsOfUser struct {
+		oneUserInput
+		transactionQuery
+	}
+	transactionsOfAccount struct {
+		inAccount
+		transactionQuery
+	}
+	transactionsOfConnection struct {
+		inConnection
+		transactionQuery
+	}
+	transactionsOfBoth struct {
+		inBoth
+		transactionQuery
+	}
+	transactionOfUser struct {
+		oneUserInput
+		whichTransaction
+		protocol.Expand `names:"account,categories,category,documents,informations"`
+	}
+	transactionOfAccount struct {
+		inAccount
+		whichTransaction
+		protocol.Expand `names:"account,categories,category,documents,informations"`
+	}
+	transactionOfConnection struct {
+		inConnection
+		whichTransaction
+		protocol.Expand `names:"account,categories,category,documents,informations"`
+	}
+	transactionOfBoth struct {
+		inBoth
+		whichTransaction
+		protocol.Expand `names:"account,categories,category,documents,informations"`
+	}
+	editOfUser struct {
+		oneUserInput
+		whichTransaction
+		transactionEdit
+	}
+	editOfAccount struct {
+		inAccount
+		whichTransaction
+		transactionEdit
+	}
+	editOfConnection struct {
+		inConnection
+		whichTransaction
+		transactionEdit
+	}
+	editOfBoth struct {
+		inBoth
+		whichTransaction
+		transactionEdit
+	}
+)
+
+// settled is a place that is there, with the account it names.
+type settled struct {
+	transactionPlace
+	named *store.StoredAccount
+}
+
+// settle makes sure that a connection and an account that are named are the
+// user's, and the account the connection's.
+func (s *Service) settle(ctx context.Context, c *protocol.Caller, at transactionPlace) (settled, error) {
+	out := settled{transactionPlace: at}
+	if _, err := (oneUserInput{at.user}).theirs(c); err != nil {
+		return out, err
+	}
+	if at.connection != 0 {
+		if _, err := s.Aggregation.Connection(ctx, c.Domain, at.user, at.connection); err != nil {
+			return out, err
+		}
+	}
+	if at.account == 0 {
+		return out, nil
+	}
+	account, err := s.Aggregation.Account(ctx, c.Domain, at.user, at.account)
+	if err != nil {
+		return out, err
+	}
+	if at.connection != 0 && account.Connection != at.connection {
+		return out, passerelle.Missing()
+	}
+	out.named = &account
+	return out, nil
+}
+
+// filter selects all transactions of the place.
+func (at settled) filter(c *protocol.Caller) store.TransactionFilter {
+	f := store.TransactionFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
+	if at.named != nil {
+		f.Epoch = at.named.Epoch
+	}
+	return f
+}
+
+// accounts selects the accounts of the place.
+func (at settled) accounts(c *protocol.Caller, all bool) store.AccountFilter {
+	f := store.AccountFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, All: all}
+	if at.account != 0 {
+		f.IDs = []passerelle.AccountID{at.account}
+	}
+	return f
+}
+
+type transactionQuery struct {
+	protocol.Page
+	protocol.DateRange
+	protocol.All
+	protocol.Expand `names:"account,categories,category,documents,informations"`
+	Filter          string          `query:"filter" enum:"application_date,date" default:"application_date" doc:"the date that min_date and max_date bound, and that orders"`
+	LastUpdate      string          `query:"last_update" doc:"only what changed after this DateTime"`
+	Deleted         bool            `query:"deleted" doc:"include what is gone at the institution"`
+	Income          *bool           `query:"income" doc:"only what comes in, or only what goes out"`
+	Wording         string          `query:"wording" max:"200" doc:"part of the label"`
+	Search          string          `query:"search" max:"200" doc:"part of the label, of the date or of a category, or the value"`
+	MinValue        protocol.Number `query:"min_value" doc:"least value, signed"`
+	MaxValue        protocol.Number `query:"max_value" doc:"greatest value, signed"`
+	Value           string          `query:"value" max:"50" doc:"one value; with either sign as 12.50|-12.50 or ±12.50" example:"-12.50"`
+}
+
+type listTransactionsOutput struct {
+	Transactions  []wire.Transaction `json:"transactions"`
+	FirstDate     string             `json:"first_date" doc:"of all transactions that are there"`
+	LastDate      string             `json:"last_date" doc:"of all transactions that are there"`
+	ResultMinDate string             `json:"result_min_date" doc:"of this page"`
+	ResultMaxDate string             `json:"result_max_date" doc:"of this page"`
+	protocol.Listing
+}
+
+// listOfTransactions is one of the four inputs of the list.
+type listOfTransactions interface {
+	place() transactionPlace
+	query() transactionQuery
+}
+
+func (q transactionQuery) query() transactionQuery { return q }
+
+func listTransactions[In listOfTransactions](s *Service) func(context.Context, *protocol.Caller, In) (listTransactionsOutput, error) {
+	return func(ctx context.Context, c *protocol.Caller, in In) (listTransactionsOutput, error) {
+		q := in.query()
+		if c.Strict && !q.LimitGiven() {
+			return listTransactionsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
+		}
+		at, err := s.settle(ctx, c, in.place())
+		if err != nil {
+			return listTransactionsOutput{}, err
+		}
+		filter, err := q.filter(c, at.filter(c))
+		if err != nil {
+			return listTransactionsOutput{}, err
+		}
+		n, err := s.DB.CountBankAccounts(ctx, at.accounts(c, q.WithDisabled))
+		if err != nil {
+			return listTransactionsOutput{}, fmt.Errorf("count the accounts of user %d: %w", at.user, err)
+		}
+		if n == 0 {
+			return listTransactionsOutput{}, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "No account is enabled; enable one before listing its transactions."}
+		}
+		return s.transactionPage(ctx, c, q, filter)
+	}
+}
+
+// filter narrows to what all parameters select.
+func (q transactionQuery) filter(c *protocol.Caller, f store.TransactionFilter) (store.TransactionFilter, error) {
+	f.All, f.Deleted, f.ByDate, f.Income, f.Wording, f.Search = q.WithDisabled, q.Deleted, q.Filter == "date", q.Income, q.Wording, q.Search
+	if !q.From().IsZero() {
+		f.From = passerelle.DateOf(q.From(), c.Location)
+	}
+	if !q.Until().IsZero() {
+		f.Until = passerelle.DateOf(q.Until(), c.Location).AddDays(-1)
+	}
+	if q.LastUpdate != "" {
+		since, err := instant(c, "last_update", q.LastUpdate)
+		if err != nil {
+			return f, err
+		}
+		f.Since = &since
+	}
+	var err error
+	if f.Least, err = bound("min_value", string(q.MinValue)); err != nil {
+		return f, err
+	}
+	if f.Most, err = bound("max_value", string(q.MaxValue)); err != nil {
+		return f, err
+	}
+	f.Values, err = valuesNamed(q.Value)
+	return f, err
+}
+
+// bound is a value that came, or nil.
+func bound(field, text string) (*decimal.Decimal, error) {
+	if text == "" {
+		return nil, nil
+	}
+	d, err := decimal.Parse(text)
+	if err != nil || d.Prec() > 18 || d.Scale() > store.ValueDigits {
+		return nil, passerelle.InvalidField(field, "must be a number of at most 18 digits, such as -12.50")
+	}
+	return &d, nil
+}
+
+// valuesNamed reads 12.50, -12.50, 12.50|-12.50 and ±12.50; nil when none came.
+func valuesNamed(text string) ([]decimal.Decimal, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if size, either := strings.CutPrefix(text, "±"); either {
+		text = size + "|-" + size
+	}
+	var values []decimal.Decimal
+	for word := range strings.SplitSeq(text, "|") {
+		d, err := bound("value", word)
+		if err != nil || d == nil || len(values) == 2 {
+			return nil, passerelle.InvalidField("value", "must be a number such as -12.50, two as in 12.50|-12.50, or one with either sign as in ±12.50")
+		}
+		values = append(values, *d)
+	}
+	return values, nil
+}
+
+func (s *Service) transactionPage(ctx context.Context, c *protocol.Caller, q transactionQuery, f store.TransactionFilter) (listTransactionsOutput, error) {
+	fetch := func(ctx context.Context, w protocol.Window) ([]passerelle.Transaction, error) {
+		return s.DB.Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+	}
+	position := func(t passerelle.Transaction) protocol.Position {
+		return protocol.Position{f.DayOf(t).String(), int64(t.ID)}
+	}
+	count := func(ctx context.Context) (int64, error) { return s.DB.CountTransactions(ctx, f) }
+	rows, listing, err := protocol.Turn(ctx, q.Page, fetch, position, count)
+	if err != nil {
+		return listTransactionsOutput{}, fmt.Errorf("list transactions of user %d: %w", f.User, err)
+	}
+	out := listTransactionsOutput{Listing: listing}
+	if err := s.datesOf(ctx, c, f, rows, &out); err != nil {
+		return out, err
+	}
+	out.Transactions, err = s.showTransactions(ctx, c, f.User, rows, q.Expansion())
+	return out, err
+}
+
+// datesOf writes the four dates. Where there is nothing they are what was asked
+// for, or today.
+func (s *Service) datesOf(ctx context.Context, c *protocol.Caller, f store.TransactionFilter, page []passerelle.Transaction, out *listTransactionsOutput) error {
+	first, last, err := s.DB.TransactionDays(ctx, f)
+	if err != nil {
+		return fmt.Errorf("find the first and the last transaction of user %d: %w", f.User, err)
+	}
+	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
+	low, high := or(f.From, today), or(f.Until, today)
+	out.FirstDate, out.LastDate = or(first, low).String(), or(last, high).String()
+	out.ResultMinDate, out.ResultMaxDate = low.String(), high.String()
+	if len(page) > 0 {
+		out.ResultMinDate, out.ResultMaxDate = f.DayOf(page[len(page)-1]).String(), f.DayOf(page[0]).String()
+	}
+	return nil
+}
+
+func or(d, otherwise passerelle.Date) passerelle.Date {
+	if d.IsZero() {
+		return otherwise
+	}
+	return d
+}
+
+// showTransactions renders transactions with the currencies of their accounts,
+// which one query reads.
+func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, asked protocol.Expansion) ([]wire.Transaction, error) {
+	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
+	ids := []passerelle.AccountID{}
+	for _, t := range rows {
+		if _, known := accounts[t.Account]; !known {
+			accounts[t.Account], ids = passerelle.BankAccount{}, append(ids, t.Account)
+		}
+	}
+	found, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	if err != nil {
+		return nil, fmt.Errorf("load the accounts of %d transactions: %w", len(rows), err)
+	}
+	for _, a := range found {
+		accounts[a.ID] = a.BankAccount
+	}
+	shown := make([]wire.Transaction, len(rows))
+	for i, t := range rows {
+		shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, c.Location)
+		expandTransaction(&shown[i], accounts[t.Account], c.Location, asked)
+	}
+	return shown, nil
+}
+
+// expandTransaction embeds what was asked for. Categories, their deprecated
+// number and informations are always there; no document is attached to a
+// transaction.
+func expandTransaction(t *wire.Transaction, a passerelle.BankAccount, zone *time.Location, asked protocol.Expansion) {
+	if asked.Has("account") {
+		account := wire.NewBankAccount(a, zone)
+		t.Account = &account
+	}
+	if asked.Has("documents") {
+		t.Documents = &[]wire.Document{}
+	}
+}
+
+// namedTransaction is the transaction that a path names.
+type namedTransaction interface {
+	place() transactionPlace
+	which() passerelle.TransactionID
+}
+
+func (in whichTransaction) which() passerelle.TransactionID { return in.Transaction }
+
+// readOfTransaction is one of the four inputs of reading a transaction.
+type readOfTransaction interface {
+	namedTransaction
+	Expansion() protocol.Expansion
+}
+
+func oneTransaction[In readOfTransaction](s *Service) func(context.Context, *protocol.Caller, In) (wire.Transaction, error) {
+	return func(ctx context.Context, c *protocol.Caller, in In) (wire.Transaction, error) {
+		return s.readTransaction(ctx, c, in, in.Expansion())
+	}
+}
+
+func (s *Service) readTransaction(ctx context.Context, c *protocol.Caller, in namedTransaction, asked protocol.Expansion) (wire.Transaction, error) {
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return wire.Transaction{}, err
+	}
+	f := at.filter(c)
+	f.ID, f.All, f.Deleted = in.which(), true, true
+	found, err := s.DB.Transactions(ctx, f, store.Window{Limit: 1})
+	if err != nil {
+		return wire.Transaction{}, fmt.Errorf("load transaction %d: %w", f.ID, err)
+	}
+	if len(found) == 0 {
+		return wire.Transaction{}, passerelle.Missing()
+	}
+	shown, err := s.showTransactions(ctx, c, at.user, found, asked)
+	if err != nil {
+		return wire.Transaction{}, err
+	}
+	return shown[0], nil
+}
+
+type transactionEdit struct {
+	Wording         *string          `body:"wording" max:"2048" doc:"the person's own label; empty for the institution's"`
+	ApplicationDate *string          `body:"application_date" doc:"the day the person counts it for, YYYY-MM-DD"`
+	Categories      *[]categoryInput `body:"categories" doc:"at most 10, the most specific first; an empty array for none"`
+	Comment         *string          `body:"comment" max:"2048" doc:"empty for none"`
+	Active          *bool            `body:"active" doc:"false leaves it out of sums"`
+}
+
+type categoryInput struct {
+	Code       string `body:"code,required" max:"60" doc:"letters, digits, - and _" example:"groceries"`
+	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _" example:"food"`
+}
+
+// editOfTransaction is one of the four inputs of changing a transaction.
+type editOfTransaction interface {
+	namedTransaction
+	edit() (store.TransactionEdit, error)
+}
+
+func editTransaction[In editOfTransaction](s *Service) func(context.Context, *protocol.Caller, In) (wire.Transaction, error) {
+	return func(ctx context.Context, c *protocol.Caller, in In) (wire.Transaction, error) {
+		edit, err := in.edit()
+		if err != nil {
+			return wire.Transaction{}, err
+		}
+		before, err := s.readTransaction(ctx, c, in, nil)
+		if err != nil {
+			return before, err
+		}
+		if err := s.Aggregation.EditTransaction(ctx, c.Domain, in.place().user, in.which(), edit); err != nil {
+			return before, err
+		}
+		return s.readTransaction(ctx, c, in, nil)
+	}
+}
+
+func (in transactionEdit) edit() (store.TransactionEdit, error) {
+	e := store.TransactionEdit{Wording: in.Wording, Comment: in.Comment, Active: in.Active}
+	if in.ApplicationDate != nil {
+		day, err := passerelle.ParseDate("application_date", *in.ApplicationDate)
+		if err != nil {
+			return e, err
+		}
+		e.ApplicationDate = &day
+	}
+	if in.Categories == nil {
+		return e, nil
+	}
+	if len(*in.Categories) > aggregation.MaxCategories {
+		return e, passerelle.InvalidField("categories", "must have at most %d items", aggregation.MaxCategories)
+	}
+	e.Categories = []string{}
+	for i, category := range *in.Categories {
+		code, err := category.code(fmt.Sprintf("categories[%d]", i))
+		if err != nil {
+			return e, err
+		}
+		e.Categories = append(e.Categories, code)
+	}
+	return e, nil
+}
+
+// code joins a category to one word, with its parent before it.
+func (in categoryInput) code(field string) (string, error) {
+	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
+		if strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+			return "", passerelle.InvalidField(field+name, "must be letters, digits, - and _")
+		}
+	}
+	if in.Code == "" {
+		return "", passerelle.MissingField(field+".code", "is required")
+	}
+	if in.ParentCode == "" {
+		return in.Code, nil
+	}
+	return in.ParentCode + "." + in.Code, nil
+}
