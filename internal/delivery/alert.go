@@ -142,15 +142,25 @@ func (l letter) write(text string) string {
 	if l.outage.Since != nil {
 		since = *l.outage.Since
 	}
+	oldest := since
+	if l.outage.Oldest != nil {
+		oldest = *l.outage.Oldest
+	}
 	return strings.NewReplacer(
 		"{domain}", l.name(), "{kind}", string(l.domain.Kind), "{base}", l.domain.BaseURL,
 		"{id}", strconv.FormatInt(int64(l.webhook.ID), 10), "{event}", string(l.webhook.Event), "{receiver}", l.receiver(),
 		"{since}", passerelle.FormatDateTime(since, l.values.Location()), "{zone}", l.values.Location().String(),
+		"{oldest}", passerelle.FormatDateTime(oldest, l.values.Location()), "{argument}", quoted(l.name()),
 		"{success}", l.moment(l.webhook.LastSuccess), "{failed}", l.moment(l.webhook.LastFailure),
 		"{failures}", strconv.FormatInt(l.webhook.ConsecutiveFailures, 10), "{failure}", l.outage.Failure, "{waiting}", l.waiting(),
 		"{interval}", seconds(settings.FlushInterval), "{timeout}", seconds(settings.DeliveryTimeout),
 		"{days}", l.values.Text(settings.AlertsFrequency), "{key}", settings.AlertsFrequency,
 	).Replace(text)
+}
+
+// quoted is one argument of a command, whatever is in it.
+func quoted(argument string) string {
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
 func (l letter) moment(t *time.Time) string {
@@ -195,11 +205,11 @@ answers with a status of 2xx within {timeout} seconds. What it has answered:
 Once the receiver is well again, what waits can be sent at once:
 
   POST {base}/webhooks/{id}/recover
-  {"since": "{since}"}
+  {"since": "{oldest}"}
 
 or with the command
 
-  passerelle webhook recover {id} --since '{since}'
+  passerelle webhook recover {id} --domain {argument} --since '{oldest}'
 
 A mail follows when everything has arrived. Until then there is at most one every
 {days} days; the configuration key {key} changes that.

@@ -231,7 +231,7 @@ Once the receiver is well again, what waits can be sent at once:
 
 or with the command
 
-  passerelle webhook recover %[1]d --since '2027-01-01 02:00:00'
+  passerelle webhook recover %[1]d --domain 'test' --since '2027-01-01 02:00:00'
 
 A mail follows when everything has arrived. Until then there is at most one every
 1 days; the configuration key webhooks.alerts_frequency changes that.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"passerelle"
@@ -137,6 +138,9 @@ type Outage struct {
 	// Waiting deliveries were not accepted yet, without those that are held
 	// back; MaxWaiting + 1 stands for more.
 	Waiting int64
+	// Oldest is when the first event happened that was not accepted yet, also
+	// one that is held back; nil when there is none.
+	Oldest *time.Time
 }
 
 // Outage looks at the requests that failed since the last success of a webhook,
@@ -168,5 +172,18 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 	o.Waiting, err = one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM delivery
 		WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL AND not_before = 0 LIMIT $3) AS waiting`,
 		int64(w.Domain), int64(w.ID), MaxWaiting+1)
+	if err != nil {
+		return o, err
+	}
+	o.Oldest, err = r.oldestUndelivered(ctx, w)
 	return o, err
+}
+
+func (r *Reader) oldestUndelivered(ctx context.Context, w Webhook) (*time.Time, error) {
+	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending}.selection()
+	created, err := one(ctx, r, scanInt, `SELECT d.created FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.args...)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return optionalInstant(&created), err
 }

@@ -193,6 +193,7 @@ func TestMailsComeInPages(t *testing.T) {
 
 func TestOutage(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
+		hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
 		w, other := s.hook(s.domain), s.hook(s.domain)
 		got, err := s.db.Outage(t.Context(), w)
 		wantSame(t, Outage{}, got, err)
@@ -205,10 +206,9 @@ func TestOutage(t *testing.T) {
 		}
 		s.write(func(tx *Tx) error {
 			return tx.Emit(Event{
-				Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: 1, Version: 1, Body: []byte("{}"), Created: now,
+				Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: 1, Version: 1, Body: []byte("{}"), Created: hour(-5),
 			})
 		})
-		hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
 		attempt(w, 1, hour(0), "status 500")
 		attempt(w, 2, hour(1), "")
 		attempt(w, 3, hour(2), "timeout")
@@ -216,13 +216,13 @@ func TestOutage(t *testing.T) {
 		attempt(w, 5, hour(3), "status 502")
 		attempt(other, 6, hour(4), "name not found")
 		got, err = s.db.Outage(t.Context(), w)
-		wantSame(t, Outage{Since: new(hour(0)), Failure: "status 502", Waiting: 1}, got, err)
+		wantSame(t, Outage{Since: new(hour(0)), Failure: "status 502", Waiting: 1, Oldest: new(hour(-5))}, got, err)
 		w.LastSuccess = new(hour(1))
 		got, err = s.db.Outage(t.Context(), w)
-		wantSame(t, Outage{Since: new(hour(2)), Failure: "status 502", Waiting: 1}, got, err)
+		wantSame(t, Outage{Since: new(hour(2)), Failure: "status 502", Waiting: 1, Oldest: new(hour(-5))}, got, err)
 		w.LastSuccess = new(hour(4))
 		got, err = s.db.Outage(t.Context(), w)
-		wantSame(t, Outage{Waiting: 1}, got, err)
+		wantSame(t, Outage{Waiting: 1, Oldest: new(hour(-5))}, got, err)
 		w.Domain = s.other
 		got, err = s.db.Outage(t.Context(), w)
 		if diff := cmp.Diff(Outage{}, got); diff != "" || err != nil {
