@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -76,6 +77,7 @@ type desk struct {
 	db     *store.DB
 	domain passerelle.Domain
 	zone   *time.Location
+	log    *slog.Logger
 }
 
 // at runs a command on the domain and shows what it returned.
@@ -97,7 +99,7 @@ func (t tenant) sealed(c *console, ring *keys.Ring, command func(desk) (any, err
 		if err != nil {
 			return nil, err
 		}
-		return command(desk{db, domain, zone})
+		return command(desk{db, domain, zone, c.log})
 	})
 }
 

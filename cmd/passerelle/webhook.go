@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"passerelle"
@@ -45,9 +44,9 @@ func (g *webhookCommand) withKeys(c *console, command func(desk) (any, error)) e
 }
 
 // registry is the use cases of registration, without the way out: nothing is
-// sent from here.
+// sent from here. Who changed what goes to the log on standard error.
 func (d desk) registry() *delivery.Delivery {
-	return &delivery.Delivery{DB: d.db, Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
+	return &delivery.Delivery{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log}
 }
 
 // webhookView is a webhook as it is printed.
@@ -91,7 +90,7 @@ func (n *webhookCreate) Run(c *console, g *webhookCommand) error {
 		if err := n.checkClient(c, d); err != nil {
 			return nil, err
 		}
-		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth})
+		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth, By: settings.ByCommand})
 		if err != nil {
 			return nil, err
 		}

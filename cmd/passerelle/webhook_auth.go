@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -117,13 +118,13 @@ func (n *authCreate) Run(c *console, g *webhookCommand) error {
 		if n.Type == delivery.OAuth {
 			grant := delivery.ClientCredentials
 			change.GrantType = &grant
-			a, err := d.registry().RegisterOAuth(c.ctx, d.domain, n.Name, change)
+			a, err := d.registry().RegisterOAuth(c.ctx, d.domain, n.Name, change, settings.ByCommand)
 			return d.viewAuth(a), err
 		}
 		if change != (delivery.EndpointChange{}) {
 			return nil, passerelle.InvalidField("--type", "must be %s for a token endpoint", delivery.OAuth)
 		}
-		a, err := d.registry().RegisterProvider(c.ctx, d.domain, n.Name)
+		a, err := d.registry().RegisterProvider(c.ctx, d.domain, n.Name, settings.ByCommand)
 		view := d.viewAuth(a)
 		view.SecretKey = a.Secret
 		return view, err
@@ -173,6 +174,7 @@ func (u *authUpdate) Run(c *console, g *webhookCommand) error {
 	if change == (delivery.ProviderChange{}) {
 		return passerelle.MissingField("--name, --url, --client-id, --client-secret-file, --public-cert-file, --private-cert-file", "give at least one of them")
 	}
+	change.By = settings.ByCommand
 	return g.withKeys(c, func(d desk) (any, error) {
 		a, err := d.registry().UpdateProvider(c.ctx, d.domain, u.ID, change)
 		return d.viewAuth(a), known(err, "id", u.ID)
@@ -192,9 +194,9 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d desk) (any, error) {
 		now := d.domain.Clock.Now(time.Now())
 		if r.All {
-			return endedView{d.moment(&now)}, d.registry().DeleteProviders(c.ctx, d.domain)
+			return endedView{d.moment(&now)}, d.registry().DeleteProviders(c.ctx, d.domain, settings.ByCommand)
 		}
-		return removedView{*r.ID, d.moment(&now)}, known(d.registry().DeleteProvider(c.ctx, d.domain, *r.ID), "id", *r.ID)
+		return removedView{*r.ID, d.moment(&now)}, known(d.registry().DeleteProvider(c.ctx, d.domain, *r.ID, settings.ByCommand), "id", *r.ID)
 	})
 }
 
@@ -215,7 +217,7 @@ func (r *authRotate) Run(c *console, g *webhookCommand) error {
 		return err
 	}
 	return g.withKeys(c, func(d desk) (any, error) {
-		a, secret, err := d.registry().Rotate(c.ctx, d.domain, r.ID, overlap)
+		a, secret, err := d.registry().Rotate(c.ctx, d.domain, r.ID, overlap, settings.ByCommand)
 		view := d.viewAuth(a)
 		view.SecretKey = secret
 		return view, known(err, "id", r.ID)

@@ -215,7 +215,7 @@ func TestLiveDomainsSendNothingInside(t *testing.T) {
 				url, word, grant := "https://"+list[0]+"/token", "w", delivery.ClientCredentials
 				provider, err := r.RegisterOAuth(t.Context(), r.domain, fmt.Sprint("p", len(want)), delivery.EndpointChange{
 					URL: &url, ClientID: &word, ClientSecret: &word, GrantType: &grant,
-				})
+				}, "")
 				must(t, err)
 				register("https://192.0.2.1/hook", fmt.Sprint(provider.ID), "token endpoint: address refused")
 			}

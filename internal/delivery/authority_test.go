@@ -180,7 +180,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
 			got = append(got, signers(t, r, req, readAll(t, req), secrets))
 		})
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		secrets["first"] = provider.Secret
 		r.webhook(url, "p")
@@ -191,7 +191,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 		})
 		r.domain.Clock = passerelle.Clock{Frozen: &still}
 		rotate := func(name string, overlap time.Duration) {
-			a, secret, err := r.Rotate(t.Context(), r.domain, provider.ID, overlap)
+			a, secret, err := r.Rotate(t.Context(), r.domain, provider.ID, overlap, "")
 			must(t, err)
 			secrets[name] = secret
 			stored, err := r.Provider(t.Context(), r.domain, provider.ID)
@@ -238,7 +238,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 
 func TestRotationsAreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		endpoint := r.oauth("o", endpointAt("https://login.example/"))
 		for name, test := range map[string]struct {
@@ -255,11 +255,11 @@ func TestRotationsAreChecked(t *testing.T) {
 			"of a token server": {endpoint.ID, time.Hour, passerelle.Invalid, "type"},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, _, err := r.Rotate(t.Context(), r.domain, test.id, test.overlap)
+				_, _, err := r.Rotate(t.Context(), r.domain, test.id, test.overlap, "")
 				wantFault(t, err, test.kind, test.field)
 			})
 		}
-		_, _, err = r.Rotate(t.Context(), r.newDomain("other", passerelle.Sandbox), provider.ID, 0)
+		_, _, err = r.Rotate(t.Context(), r.newDomain("other", passerelle.Sandbox), provider.ID, 0, "")
 		wantFault(t, err, passerelle.NotFound, "")
 	})
 }
@@ -267,10 +267,10 @@ func TestRotationsAreChecked(t *testing.T) {
 // The built-in receiver knows both secrets of a rotation.
 func TestReceiverJudgesBothSignatures(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		r.oauth("o", endpointAt("https://login.example/"))
-		_, next, err := r.Rotate(t.Context(), r.domain, provider.ID, time.Hour)
+		_, next, err := r.Rotate(t.Context(), r.domain, provider.ID, time.Hour, "")
 		must(t, err)
 		judge := func(secret string) string {
 			header := http.Header{}

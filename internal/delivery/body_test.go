@@ -89,7 +89,7 @@ func TestBodies(t *testing.T) {
 			t.Run(name+"/"+compress, func(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
 					must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Compression: compress}, r.clock.Now()))
-					provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+					provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 					must(t, err)
 					url, got := r.desk(provider.Secret)
 					r.webhook(url, "p")
@@ -154,7 +154,7 @@ func TestALargeBodyIsNeverInMemory(t *testing.T) {
 		var before runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		_, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		_, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		got := &peak{Hash: sha256.New()}
 		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {

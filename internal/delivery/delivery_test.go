@@ -205,7 +205,7 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 		}
 		var got []request
 		var verdicts []error
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop", "")
 		must(t, err)
 		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
 			payload, err := webhook.Verifier{Secret: provider.Secret}.Read(req, r.clock.Now())
@@ -246,7 +246,7 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 
 func TestEmptyPathIsASlash(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
 			if _, err := (webhook.Verifier{Secret: provider.Secret}).Read(req, r.clock.Now()); err != nil {

@@ -143,7 +143,7 @@ func endpointAt(address string) delivery.EndpointChange {
 // oauth makes a provider of a token endpoint.
 func (r *rig) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
 	r.t.Helper()
-	a, err := r.RegisterOAuth(r.t.Context(), r.domain, name, e)
+	a, err := r.RegisterOAuth(r.t.Context(), r.domain, name, e, "")
 	must(r.t, err)
 	return a
 }
@@ -321,7 +321,7 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		in.answers(always(http.StatusUnauthorized))
-		_, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		_, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		r.webhook(in.url, "p")
 		r.emit(1, 1)

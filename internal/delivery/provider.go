@@ -41,18 +41,18 @@ const (
 // secret as it is. The name has 1 to 64 letters, digits, spaces, hyphens and
 // underscores; one in use is a Conflict, and so is a provider more than
 // store.MaxAuthProviders.
-func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name string) (store.AuthProvider, error) {
+func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
 		return store.AuthProvider{}, err
 	}
-	return d.keepProvider(ctx, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)})
+	return d.keepProvider(ctx, domain, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)}, by)
 }
 
 // RegisterOAuth makes a provider that gets access tokens at a token endpoint,
 // of which all is to be given but the pair of certificate and key. Names are
 // those of RegisterProvider.
-func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange) (store.AuthProvider, error) {
+func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string) (store.AuthProvider, error) {
 	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
 	if err := checkProviderName(name); err != nil {
 		return a, err
@@ -60,7 +60,7 @@ func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, 
 	if err := c.apply(domain, &a, d.Now()); err != nil {
 		return a, err
 	}
-	return d.keepProvider(ctx, a)
+	return d.keepProvider(ctx, domain, a, by)
 }
 
 func (d *Delivery) newSecret() (string, error) {
@@ -71,7 +71,7 @@ func (d *Delivery) newSecret() (string, error) {
 	return hex.EncodeToString(raw), nil
 }
 
-func (d *Delivery) keepProvider(ctx context.Context, a store.AuthProvider) (store.AuthProvider, error) {
+func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a store.AuthProvider, by string) (store.AuthProvider, error) {
 	if err := checkProviderName(a.Name); err != nil {
 		return store.AuthProvider{}, err
 	}
@@ -82,7 +82,14 @@ func (d *Delivery) keepProvider(ctx context.Context, a store.AuthProvider) (stor
 	if err != nil {
 		return store.AuthProvider{}, providerFault("store", a, err)
 	}
+	d.auditProvider(ctx, domain, "registered", a.ID, by)
 	return a, nil
+}
+
+// auditProvider puts into the log who did what to a provider. What it is
+// configured with may hold secrets, and is not in it.
+func (d *Delivery) auditProvider(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
+	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
 // ProviderChange says what to change of a provider; nil leaves a thing as it is.
@@ -90,6 +97,8 @@ type ProviderChange struct {
 	Name *string
 	// Endpoint is for oauth providers alone.
 	Endpoint EndpointChange
+	// By is who changes it, for the log.
+	By string
 }
 
 // UpdateProvider changes a provider. Access tokens that the former endpoint
@@ -112,7 +121,11 @@ func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain,
 		}
 		return tx.UpdateTokenEndpoint(a, now)
 	})
-	return a, providerFault("update", a, err)
+	if err != nil {
+		return a, providerFault("update", a, err)
+	}
+	d.auditProvider(ctx, domain, "changed", id, c.By)
+	return a, nil
 }
 
 func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
@@ -136,7 +149,7 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 
 // DeleteProvider ends a provider. One that is not there is passerelle.Missing,
 // and one that a webhook has a Conflict which names the webhook.
-func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64) error {
+func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string) error {
 	err := d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))
 		return nil
@@ -144,12 +157,16 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 	if errors.Is(err, store.ErrConflict) {
 		return d.inUse(ctx, domain, id)
 	}
-	return providerFault("delete", store.AuthProvider{ID: id}, err)
+	if err != nil {
+		return providerFault("delete", store.AuthProvider{ID: id}, err)
+	}
+	d.auditProvider(ctx, domain, "deleted", id, by)
+	return nil
 }
 
 // DeleteProviders ends all providers of a domain, or none: while a webhook has
 // one it is a Conflict which names the webhook.
-func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain) error {
+func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string) error {
 	err := d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteAuthProviders(domain.ID, d.now(domain))
 		return nil
@@ -160,6 +177,7 @@ func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain
 	if err != nil {
 		return fmt.Errorf("delete the providers of domain %d: %w", domain.ID, err)
 	}
+	d.Log.InfoContext(ctx, "all providers deleted", "domain", domain.ID, "by", by)
 	return nil
 }
 
@@ -186,7 +204,7 @@ func (d *Delivery) inUse(ctx context.Context, domain passerelle.Domain, provider
 // for the next signature; afterwards by the new one alone. Zero replaces it at
 // once, and during an overlap it is the next one that is replaced. The overlap
 // is from zero to MaxOverlap.
-func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration) (a store.AuthProvider, secret string, err error) {
+func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string) (a store.AuthProvider, secret string, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return a, "", passerelle.InvalidField("overlap", "must be from 0s to 30d")
 	}
@@ -204,7 +222,11 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	a.Updated = &now
 	rotation := store.Rotation{Domain: domain.ID, Provider: id, Secret: secret, From: a.NextFrom}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.RotateSecret(rotation, real, now) })
-	return a, secret, providerFault("rotate the secret of", a, err)
+	if err != nil {
+		return a, secret, providerFault("rotate the secret of", a, err)
+	}
+	d.auditProvider(ctx, domain, "given a new secret", id, by)
+	return a, secret, nil
 }
 
 // replace makes a secret the next one of a provider, or the present one when

@@ -30,9 +30,9 @@ func wantFault(t *testing.T, err error, kind passerelle.Kind, field string) {
 func TestRegistrationsAreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		live := r.newDomain("live", passerelle.Live)
-		_, err := r.RegisterProvider(t.Context(), r.domain, "here")
+		_, err := r.RegisterProvider(t.Context(), r.domain, "here", "")
 		must(t, err)
-		_, err = r.RegisterProvider(t.Context(), live, "there")
+		_, err = r.RegisterProvider(t.Context(), live, "there", "")
 		must(t, err)
 		const event = "PAYMENT_STATE_UPDATED"
 		for name, test := range map[string]struct {
@@ -77,15 +77,15 @@ func TestProvidersHaveNamesAndSecrets(t *testing.T) {
 			"blank":           {" ", passerelle.Invalid},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, err := r.RegisterProvider(t.Context(), r.domain, test.name)
+				_, err := r.RegisterProvider(t.Context(), r.domain, test.name, "")
 				wantFault(t, err, test.kind, "name")
 			})
 		}
-		a, err := r.RegisterProvider(t.Context(), r.domain, "one")
+		a, err := r.RegisterProvider(t.Context(), r.domain, "one", "")
 		must(t, err)
-		_, err = r.RegisterProvider(t.Context(), r.domain, "one")
+		_, err = r.RegisterProvider(t.Context(), r.domain, "one", "")
 		wantFault(t, err, passerelle.Conflict, "name")
-		b, err := r.RegisterProvider(t.Context(), r.newDomain("other", passerelle.Sandbox), "one")
+		b, err := r.RegisterProvider(t.Context(), r.newDomain("other", passerelle.Sandbox), "one", "")
 		must(t, err)
 		if len(a.Secret) != 64 || a.Secret == b.Secret || a.Type != "hmac_signature" {
 			t.Errorf("providers %+v and %+v", a, b)
@@ -95,7 +95,7 @@ func TestProvidersHaveNamesAndSecrets(t *testing.T) {
 
 func TestUpdateAndDelete(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "p")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		w := r.webhook("http://a.example/", "p")
 		other, none, bad := "http://b.example/", "", "no such event"
@@ -137,9 +137,9 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 			return verdict
 		}
 		unknown := receive(header("any", now))
-		_, err := r.RegisterProvider(t.Context(), r.domain, "another")
+		_, err := r.RegisterProvider(t.Context(), r.domain, "another", "")
 		must(t, err)
-		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop")
+		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop", "")
 		must(t, err)
 		half := header(provider.Secret, now)
 		half.Del("SVC-Signature-Date")

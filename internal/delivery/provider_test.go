@@ -1,0 +1,64 @@
+package delivery_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/delivery"
+)
+
+// Who changed a provider is in the log, and nothing of what it is configured
+// with; what was refused is not.
+func TestChangesOfProvidersAreAudited(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		var log strings.Builder
+		r.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		signer, err := r.RegisterProvider(t.Context(), r.domain, "signer", "a")
+		must(t, err)
+		oauth, err := r.RegisterOAuth(t.Context(), r.domain, "oauth", endpointAt("https://canary.example/token"), "b")
+		must(t, err)
+		_, err = r.UpdateProvider(t.Context(), r.domain, oauth.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{ClientSecret: new("other canary")}, By: "c"})
+		must(t, err)
+		_, secret, err := r.Rotate(t.Context(), r.domain, signer.ID, time.Hour, "d")
+		must(t, err)
+		must(t, r.DeleteProvider(t.Context(), r.domain, signer.ID, "e"))
+		must(t, r.DeleteProviders(t.Context(), r.domain, "f"))
+
+		_, refused := r.RegisterProvider(t.Context(), r.domain, "", "g")
+		_, absent := r.UpdateProvider(t.Context(), r.domain, signer.ID, delivery.ProviderChange{By: "g"})
+		_, _, gone := r.Rotate(t.Context(), r.domain, signer.ID, 0, "g")
+		for _, err := range []error{refused, absent, gone, r.DeleteProvider(t.Context(), r.domain, signer.ID, "g")} {
+			if err == nil {
+				t.Error("not refused")
+			}
+		}
+		var want strings.Builder
+		line := func(what string, provider int64, by string) {
+			fmt.Fprintf(&want, "msg=%q domain=%d provider=%d by=%s\n", "provider "+what, r.domain.ID, provider, by)
+		}
+		line("registered", signer.ID, "a")
+		line("registered", oauth.ID, "b")
+		line("changed", oauth.ID, "c")
+		line("given a new secret", signer.ID, "d")
+		line("deleted", signer.ID, "e")
+		fmt.Fprintf(&want, "msg=\"all providers deleted\" domain=%d by=f\n", r.domain.ID)
+		if diff := cmp.Diff(want.String(), log.String()); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
+		}
+		for _, hidden := range []string{"canary", signer.Secret, secret} {
+			if strings.Contains(log.String(), hidden) {
+				t.Errorf("the log has %q", hidden)
+			}
+		}
+	})
+}
