@@ -53,7 +53,6 @@ func TestRegistrationScenarios(t *testing.T) {
 		{name: "read none", status: 404, ask: config("GET", "/webhooks/"+noID, "")},
 		{name: "list with events", status: 200, ask: config("GET", "/webhooks?limit=1&expand=webhook_event", "")},
 		{name: "disable", status: 200, ask: config("PUT", "/webhooks/{webhook}", `{"disabled":true}`)},
-		{name: "take the application, user and provider away", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"id_service":null,"id_user":null,"id_auth":null}`)},
 		{name: "change the application to another domain's", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"id_service":{other:client}}`)},
 		{name: "delete by a date", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"2026-11-20"}`)},
 		{name: "delete by an instant", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"2026-11-20 10:00:00"}`)},
@@ -193,6 +192,31 @@ func TestHiddenWebhooks(t *testing.T) {
 		s.nothing(t, ask{method: "PUT", path: "/webhooks/" + id + "?all", token: "config", body: `{"event":"ACCOUNT_FOUND"}`})
 		for _, call := range []string{"test", "recover"} {
 			s.do(t, ask{method: "POST", path: "/webhooks/" + id + "/" + call, token: "config", body: `{"since":"2026"}`}).says(t, 409, "conflict", "deleted")
+		}
+	})
+}
+
+// What a webhook has besides its event and its URL is taken away by null, in a
+// form by the word.
+func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for contentType, body := range map[string]string{
+			"application/json":                  `{"id_service":null,"id_user":null,"id_auth":null}`,
+			"application/x-www-form-urlencoded": "id_service=null&id_user=null&id_auth=null",
+		} {
+			for _, method := range []string{"PUT", "POST"} {
+				create := `{"event":"ACCOUNT_SYNCED","url":"https://client.example/hook","id_user":{user},"id_service":{client},"id_auth":{provider}}`
+				var made, changed, left map[string]any
+				s.do(t, s.fill(t, ask{method: "POST", path: "/webhooks", token: "config", body: create})).decode(t, &made)
+				path := fmt.Sprint("/webhooks/", made["id"])
+				s.do(t, ask{method: method, path: path, token: "config", contentType: contentType, body: body}).decode(t, &changed)
+				s.do(t, ask{method: "GET", path: path, token: "config"}).decode(t, &left)
+				for _, key := range []string{"id_service", "id_user", "id_auth"} {
+					if made[key] == nil || changed[key] != nil || left[key] != nil {
+						t.Errorf("%s %s: %s was %v and is %v, %v", method, body, key, made[key], changed[key], left[key])
+					}
+				}
+			}
 		}
 	})
 }

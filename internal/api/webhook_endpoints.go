@@ -16,18 +16,21 @@ import (
 )
 
 type webhookInput struct {
-	IDUser    protocol.Nullable[int64] `body:"id_user" doc:"only events of this user; null for those of all and of none"`
-	IDService protocol.Nullable[int64] `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
-	IDAuth    *protocol.Reference      `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
-	URL       *string                  `body:"url" doc:"absolute http(s) URL; https only in live domains"`
-	Event     *string                  `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
-	Disabled  *bool                    `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
+	IDUser    protocol.Nullable[int64]              `body:"id_user" doc:"only events of this user; null for those of all and of none"`
+	IDService protocol.Nullable[int64]              `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
+	IDAuth    protocol.Nullable[protocol.Reference] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
+	URL       *string                               `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	Event     *string                               `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
+	Disabled  *bool                                 `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
 // change is what the input changes. An id that none can have is kept: it is not
 // found.
 func (in webhookInput) change(c *protocol.Caller) delivery.Change {
-	out := delivery.Change{Event: in.Event, URL: in.URL, Auth: (*string)(in.IDAuth), Disabled: in.Disabled, By: changedBy(c)}
+	out := delivery.Change{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: changedBy(c)}
+	if in.IDAuth.Given {
+		out.Auth = (*string)(&in.IDAuth.Value)
+	}
 	if in.IDService.Given {
 		out.Client = named[passerelle.ClientID](in.IDService)
 	}
@@ -249,7 +252,7 @@ func (s *Service) createWebhook(ctx context.Context, c *protocol.Caller, in webh
 	}
 	asked := in.change(c)
 	w, err := s.Delivery.Register(ctx, c.Domain, delivery.Registration{
-		Client: value(asked.Client), User: value(asked.User), Event: value(in.Event), URL: value(in.URL), Auth: string(value(in.IDAuth)),
+		Client: value(asked.Client), User: value(asked.User), Event: value(in.Event), URL: value(in.URL), Auth: value(asked.Auth),
 		Disabled: value(in.Disabled), By: asked.By, Execution: c.Execution,
 	})
 	if err != nil {

@@ -59,6 +59,9 @@ func (o *Nullable[T]) readNode(at *path, n *node) error {
 }
 
 func (o *Nullable[T]) read(at *path, n *node) error {
+	if reader, ok := any(&o.Value).(nodeReader); ok {
+		return reader.readNode(at, n)
+	}
 	var b binding
 	v := reflect.ValueOf(&o.Value).Elem()
 	set := setText(rules{})
@@ -198,6 +201,9 @@ func (*Words) schema() *schema {
 }
 
 func (o *Nullable[T]) schema() *schema {
+	if reader, ok := any(&o.Value).(nodeReader); ok {
+		return reader.schema() // which permits null
+	}
 	if reflect.TypeFor[T]().Kind() == reflect.Int64 {
 		return &schema{Type: []string{"integer", "null"}}
 	}
