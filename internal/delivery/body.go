@@ -24,7 +24,10 @@ type body struct {
 // delivery as its first member, and other bodies are as they are.
 func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
 	if d.Parted == 0 {
-		whole := d.Body
+		whole, err := io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
+		if err != nil {
+			return body{}, err
+		}
 		if d.MediaType == store.JSON {
 			whole = withID(whole, d.ID)
 		}

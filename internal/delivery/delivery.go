@@ -38,6 +38,7 @@ type Delivery struct {
 	Log  *slog.Logger
 
 	turns  atomic.Int64
+	gate   gate
 	tokens tokens
 	trusts trusts
 }

@@ -52,8 +52,13 @@ type page struct {
 
 // page reads from after a delivery on what was never tried, or else what the
 // flusher is to try.
-func (t *turn) page(ctx context.Context, news, first bool, after passerelle.DeliveryID) page {
-	to, err := t.target(ctx)
+func (t *turn) page(ctx context.Context, news, first bool, after passerelle.DeliveryID) (p page) {
+	t.calmly(func() { p = t.turnPage(ctx, news, first, after) })
+	return p
+}
+
+func (t *turn) turnPage(ctx context.Context, news, first bool, after passerelle.DeliveryID) page {
+	to, err := t.load(ctx)
 	if err != nil {
 		return page{err: err}
 	}

@@ -28,8 +28,6 @@ type account struct {
 // lease has lapsed, somebody else may have sent the same. A failure calls the
 // flusher.
 func (t *turn) enter(ctx context.Context, a account) account {
-	ctx, cancel := recording(ctx)
-	defer cancel()
 	now := t.now(t.domain)
 	b := store.Batch{
 		Holder: t.holder, Lease: a.to.lease(), Void: a.void, Stopped: a.ended,
@@ -41,11 +39,15 @@ func (t *turn) enter(ctx context.Context, a account) account {
 			b.Told = append(b.Told, x.EventID)
 		}
 	}
-	w := a.to.webhook
-	err := t.DB.Write(ctx, func(tx *store.Tx) error {
-		err := tx.RecordBatch(w, b)
-		tx.Unwanted(w, &a.unwanted)
-		return err
+	w, err := a.to.webhook, error(nil)
+	t.calmly(func() {
+		ctx, cancel := recording(ctx)
+		defer cancel()
+		err = t.DB.Write(ctx, func(tx *store.Tx) error {
+			err := tx.RecordBatch(w, b)
+			tx.Unwanted(w, &a.unwanted)
+			return err
+		})
 	})
 	if err != nil {
 		a.err = fmt.Errorf("record %d attempts: %w", len(a.exchanges), err)

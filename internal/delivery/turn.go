@@ -33,7 +33,10 @@ func (d *Delivery) serve(ctx context.Context, v visit, e errand) (Counts, error)
 		if err != nil || !held {
 			return total, err
 		}
-		if more, err := d.hasNews(ctx, v); err != nil || !more {
+		t := &turn{Delivery: d, visit: v}
+		var more bool
+		t.calmly(func() { more, err = t.hasNews(ctx, v) })
+		if err != nil || !more {
 			return total, err
 		}
 	}
@@ -130,9 +133,11 @@ func (t *turn) take(ctx context.Context, wait bool) (held bool, err error) {
 }
 
 func (t *turn) lease(ctx context.Context, to target) (held bool, err error) {
-	err = t.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.LeaseWebhook(to.webhook, t.holder, to.lease())
-		return nil
+	t.calmly(func() {
+		err = t.DB.Write(ctx, func(tx *store.Tx) error {
+			tx.LeaseWebhook(to.webhook, t.holder, to.lease())
+			return nil
+		})
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return false, nil
@@ -157,7 +162,12 @@ func pause(ctx context.Context, length time.Duration) bool {
 
 // conclude ends a run, which failures may have stopped: it has told what there
 // is to tell, and plans the next run of the flusher if this was one.
-func (t *turn) conclude(ctx context.Context, to target, due, stopped bool) error {
+func (t *turn) conclude(ctx context.Context, to target, due, stopped bool) (err error) {
+	t.calmly(func() { err = t.finish(ctx, to, due, stopped) })
+	return err
+}
+
+func (t *turn) finish(ctx context.Context, to target, due, stopped bool) error {
 	n, err := t.notice(ctx, to, stopped)
 	if err != nil || n == nil && !due {
 		return err
@@ -178,14 +188,17 @@ func (t *turn) conclude(ctx context.Context, to target, due, stopped bool) error
 // release ends the lease, also when the caller has left. One that lapsed
 // meanwhile is left alone.
 func (t *turn) release(ctx context.Context) error {
-	ctx, cancel := recording(ctx)
-	defer cancel()
-	err := t.DB.Write(ctx, func(tx *store.Tx) error {
-		if t.left > 0 {
-			tx.LeaveToFlusher(t.news, t.holder, t.left)
-		}
-		tx.ReleaseWebhook(store.Webhook{ID: t.visit.webhook, Domain: t.domain.ID}, t.holder)
-		return nil
+	var err error
+	t.calmly(func() {
+		ctx, cancel := recording(ctx)
+		defer cancel()
+		err = t.DB.Write(ctx, func(tx *store.Tx) error {
+			if t.left > 0 {
+				tx.LeaveToFlusher(t.news, t.holder, t.left)
+			}
+			tx.ReleaseWebhook(store.Webhook{ID: t.visit.webhook, Domain: t.domain.ID}, t.holder)
+			return nil
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("release webhook %d: %w", t.visit.webhook, err)
@@ -216,9 +229,14 @@ func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 // lease outlasts an exchange and the recording of it.
 func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + leaseReserve }
 
-// target is read anew for each page, so that a long run notices that the
+func (t *turn) target(ctx context.Context) (to target, err error) {
+	t.calmly(func() { to, err = t.load(ctx) })
+	return to, err
+}
+
+// load reads the target anew for each page, so that a long run notices that the
 // webhook was deleted or leads elsewhere.
-func (t *turn) target(ctx context.Context) (target, error) {
+func (t *turn) load(ctx context.Context) (target, error) {
 	w, err := t.DB.Webhook(ctx, t.domain.ID, t.visit.webhook)
 	if err != nil {
 		return target{}, fmt.Errorf("load webhook %d: %w", t.visit.webhook, err)

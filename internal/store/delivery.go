@@ -25,8 +25,9 @@ type Delivery struct {
 	// without id_webhook_data; Omitted accounts are not in it.
 	MediaType string
 	Omitted   int
-	// Body is the event's, without id_webhook_data. It is empty when the body
-	// is kept in parts, of Parted bytes together; see [Reader.Body].
+	// Body is the event's, without id_webhook_data, when it is short: whoever
+	// reads a page holds all of its bodies. [Reader.Body] reads every body, also one that
+	// is kept in parts, of Parted bytes together.
 	Body   []byte
 	Parted int64
 	// Erased tells that the body is gone: such a delivery cannot be sent.
@@ -47,7 +48,8 @@ func scanDelivery(row scanner) (Delivery, error) {
 // webhook and subject is undelivered; only heads may be sent, and only while
 // the webhook is neither deleted nor disabled. What is held back keeps its
 // successors behind it.
-const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
+const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
+		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
 		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
 	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0 AND d.id > $3

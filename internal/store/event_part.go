@@ -90,10 +90,10 @@ func (b *Body) flush(enough int) error {
 var ErrErased = errors.New("the body was erased")
 
 // Body reads the body of a delivery, as it was emitted. Of one that is kept in
-// parts no more than one part is in memory; when parts are missing, reading ends
-// with ErrErased.
+// parts no more than one part is in memory; when it is gone, or parts of it are
+// missing, reading ends with ErrErased.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {
-	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body}
+	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
 
 // parts reads a body part by part.
@@ -105,10 +105,15 @@ type parts struct {
 	number int64
 	left   int64 // bytes of further parts
 	page   []byte
+	// whole is a body in one piece that is still to be loaded.
+	whole bool
 }
 
 // Read reads from the part at hand, or the next.
 func (p *parts) Read(into []byte) (int, error) {
+	if err := p.load(); err != nil {
+		return 0, err
+	}
 	if len(p.page) == 0 && p.left <= 0 {
 		return 0, io.EOF
 	}
@@ -120,6 +125,22 @@ func (p *parts) Read(into []byte) (int, error) {
 	n := copy(into, p.page)
 	p.page = p.page[n:]
 	return n, nil
+}
+
+// load loads a body in one piece.
+func (p *parts) load() (err error) {
+	if !p.whole {
+		return nil
+	}
+	p.whole = false
+	p.page, err = one(p.ctx, p.from, func(row scanner) (body []byte, err error) {
+		err = row.Scan(&body)
+		return body, err
+	}, `SELECT body FROM event WHERE domain_id = $1 AND id = $2 AND erased IS NULL AND parted = 0`, int64(p.domain), p.event)
+	if errors.Is(err, ErrNotFound) {
+		return ErrErased
+	}
+	return err
 }
 
 // turn loads the next part.

@@ -138,13 +138,14 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush ends a run of the flusher: the next one is due at next. A run that
-// left nothing undelivered was the last, and the webhook is not stopped any
-// more.
+// PlanFlush ends a run of the flusher: the next one is due at next, unless
+// somebody asked for another one since the webhook was loaded, which is then
+// still to be done. A run that left nothing undelivered was the last, and the
+// webhook is not stopped any more.
 func (tx *Tx) PlanFlush(w Webhook, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
-		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(next), int64(w.Domain), int64(w.ID))
+		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), optionalMicros(w.NextFlush))
 }
 
 // LeaveToFlusher leaves the deliveries of a webhook up to last, tried or not,
