@@ -48,6 +48,12 @@ GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transacti
 GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
@@ -141,6 +147,8 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                       `{"comment":"n"}`,
 	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{"comment":"n"}`,
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
+	"POST /users/{userId}/subscriptions/{subscriptionId}":                                               `{"disabled":false}`,
+	"PUT /users/{userId}/subscriptions/{subscriptionId}":                                                `{}`,
 	"POST /clients":                               `{"name":"new"}`,
 	"POST /clients/{clientId}":                    `{"description":"new"}`,
 	"PUT /clients/{clientId}":                     `{"description":"new"}`,
@@ -283,6 +291,9 @@ func (s *stage) people(call, path string) string {
 	path = strings.NewReplacer("{userId}", "{user}", "{clientId}", application).Replace(path)
 	if strings.Contains(call, "/transactions") {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}").Replace(path)
+	}
+	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
+		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}").Replace(path)
 	}
 	if call == "DELETE /users/{userId}/config" {
 		path += "?keys=language"

@@ -66,7 +66,9 @@ type tenant struct {
 	user     passerelle.UserID // whose token is "user"
 	holdings *holdings
 	signer   string
-	tokens   map[string]string
+	// subscribed are the identifiers of what each user subscribed to.
+	subscribed map[passerelle.UserID]map[string]string
+	tokens     map[string]string
 }
 
 // onStages runs a test on a stage of each kind of database.

@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|holder|holding|transaction)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|holder|holding|transaction|subscribing|subscription|withheld|document)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -89,6 +89,8 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.held(t, tenant, what)
 	case "payment":
 		return strconv.FormatInt(s.created(t, tenant), 10)
+	case "subscribing", "subscription", "withheld", "document":
+		return s.subscriber(t, tenant)[what]
 	case "bulk":
 		return strings.TrimPrefix(s.pendingBulk(t), "/payments/")
 	case "listening":

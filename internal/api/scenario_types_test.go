@@ -141,12 +141,14 @@ func complete(t *testing.T, call string) any {
 		"POST /auth/jwt":                                    `{}`,
 		"POST /users/{userId}/config":                       `{}`,
 		"POST /users/{userId}/transactions/{transactionId}": `{}`,
-		"POST /transactions/{transactionId}":                `{}`,
 		"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                            `{}`,
-		"POST /accounts/{accountId}/transactions/{transactionId}":                                           `{}`,
 		"POST /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                      `{}`,
-		"POST /connections/{connectionId}/transactions/{transactionId}":                                     `{}`,
 		"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{}`,
+		"POST /users/{userId}/subscriptions/{subscriptionId}":                                               `{}`,
+		"POST /subscriptions/{subscriptionId}":                                                              `{}`,
+		"POST /transactions/{transactionId}":                                                                `{}`,
+		"POST /accounts/{accountId}/transactions/{transactionId}":                                           `{}`,
+		"POST /connections/{connectionId}/transactions/{transactionId}":                                     `{}`,
 		"POST /connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":                `{}`,
 		"POST /clients":                 `{"name":"n"}`,
 		"POST /clients/{clientId}":      `{}`,
@@ -312,9 +314,10 @@ func (s *stage) refuser(t *testing.T) *refuser {
 	r := &refuser{stage: s, credential: map[string]string{
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
 		"/config": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
-		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
+		"/subscriptions": s.token(t, "", "user", 0),
+		"/users":         s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
-	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{clientId}": s.thing(t, "home", "client")}
+	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription")}
 	for spelling, what := range map[string]string{"{connectionId}": "holder", "{accountId}": "holding", "{transactionId}": "transaction"} {
 		r.paths[spelling] = s.thing(t, "home", what)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,22 @@ func (r *Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w Wind
 	c.and("s.id "+p.sign+" %s", p.from)
 	return collect(ctx, r, scanSubscription, fmt.Sprintf(`SELECT %s FROM subscription s WHERE %s ORDER BY s.id %s LIMIT %s OFFSET %s`,
 		subscriptionColumns, c.String(), p.order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
+}
+
+// ConnectionsByID finds those of a user's connections that have one of the ids.
+func (r *Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
+	var c conditions
+	c.and("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
+	names := []string{"-1"}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		names = append(names, c.bind(int64(id)))
+	}
+	all, err := collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String()+` AND id IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	found := map[passerelle.ConnectionID]Connection{}
+	for _, one := range all {
+		found[one.ID] = one
+	}
+	return found, err
 }
 
 // CountSubscriptions is how many a filter selects.

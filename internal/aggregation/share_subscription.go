@@ -1,0 +1,114 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// SubscriptionChange is what a person may change of subscriptions; nil leaves a
+// thing as it is.
+type SubscriptionChange struct {
+	Disabled *bool
+	// Origin says where the person agreed: api or webview.
+	Origin string
+}
+
+// ChangeSubscriptions changes what a person may of subscriptions, disabled or
+// not: those of one connection together or not at all. Enabling records the
+// consent and has them read soon; disabling withdraws the consent, and the
+// documents are out of sight at once. A connection that is being read is locked.
+// No event tells of it: the interface has none.
+func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
+	all, err := a.subscriptions(ctx, d, user, ids)
+	if err != nil {
+		return err
+	}
+	var order []passerelle.ConnectionID
+	together := map[passerelle.ConnectionID][]passerelle.SubscriptionID{}
+	for _, s := range all {
+		if !change.turns(s) {
+			continue
+		}
+		if together[s.Connection] == nil {
+			order = append(order, s.Connection)
+		}
+		together[s.Connection] = append(together[s.Connection], s.ID)
+	}
+	for _, connection := range order {
+		if err := a.changeSubscriptions(ctx, d, user, connection, together[connection], change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turns reports whether a change has an effect.
+func (c SubscriptionChange) turns(s store.StoredSubscription) bool {
+	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
+}
+
+// subscriptions reads subscriptions of a user, of which none is missing.
+func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]store.StoredSubscription, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	filter := store.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}
+	found, err := a.DB.Subscriptions(ctx, filter, store.Window{Limit: len(ids)})
+	if err != nil {
+		return nil, fmt.Errorf("load subscriptions: %w", err)
+	}
+	if len(found) < len(ids) {
+		return nil, passerelle.Missing()
+	}
+	return found, nil
+}
+
+func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
+	v, _, err := a.again(ctx, d, user, connection)
+	if err != nil {
+		return err
+	}
+	all, err := a.subscriptions(ctx, d, user, ids) // as they stand under the lease
+	if err == nil {
+		err = v.turn(ctx, all, change)
+	}
+	if err != nil {
+		return errors.Join(err, v.release(ctx))
+	}
+	return nil
+}
+
+// turn shares subscriptions, or withholds them again.
+func (v *visit) turn(ctx context.Context, all []store.StoredSubscription, change SubscriptionChange) error {
+	now := v.instant()
+	return v.write(ctx, func(tx *store.Tx) error {
+		for _, s := range all {
+			if !change.turns(s) {
+				continue
+			}
+			if err := v.turnOne(tx, s, now, change); err != nil {
+				return err
+			}
+		}
+		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
+		return nil
+	})
+}
+
+func (v *visit) turnOne(tx *store.Tx, s store.StoredSubscription, now time.Time, change SubscriptionChange) error {
+	if *change.Disabled {
+		tx.DisableSubscription(v.domain.ID, v.user.ID, s, now)
+		tx.AfterCommit(v.Erase)
+		return nil
+	}
+	tx.EnableSubscription(v.domain.ID, v.user.ID, s.ID)
+	tx.ReadSoon(v.domain.ID, v.c.ID, now)
+	tx.AfterCommit(v.Sync)
+	return tx.RecordConsent(v.domain.ID, store.Consent{
+		User: v.user.ID, Connection: v.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
+	})
+}
