@@ -86,7 +86,7 @@ type webhookOutput struct {
 }
 
 type healthOutput struct {
-	Average     *int64       `json:"average_duration_ms" doc:"milliseconds a request takes on average; null when there was none"`
+	Average     *int64       `json:"average_duration_ms" doc:"milliseconds the receiver takes for a request on average; null when none has reached it"`
 	SuccessRate *json.Number `json:"success_rate" doc:"part of the requests that were accepted, from 0 to 1; null when there was none"`
 	Window      string       `json:"window" doc:"the time that both are about" example:"24h"`
 	Failures    int64        `json:"consecutive_failures" doc:"requests that failed since the last one that was accepted"`
@@ -99,9 +99,12 @@ func newHealth(c *protocol.Caller, w store.Webhook, h store.Health) healthOutput
 		Window: "24h", Failures: w.ConsecutiveFailures, LastSuccess: optionalTime(c, w.LastSuccess), LastFailure: optionalTime(c, w.LastFailure),
 	}
 	if h.Requests > 0 {
-		average := h.Duration.Milliseconds() / h.Requests
 		rate := json.Number(portion(h.Successes, h.Requests))
-		out.Average, out.SuccessRate = &average, &rate
+		out.SuccessRate = &rate
+	}
+	if h.Reached > 0 {
+		average := h.Average().Milliseconds()
+		out.Average = &average
 	}
 	return out
 }

@@ -80,6 +80,10 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
+// renewedToken is said of the second request of an exchange, which is the one on
+// record.
+const renewedToken = "A first request was refused with status 401; this one has a new access token."
+
 // renew answers a receiver that has refused a credential with status 401. It
 // reports whether another request, with the credential returned, should be
 // made.
@@ -88,7 +92,7 @@ func (a *authority) renew(ctx context.Context, refused credential) (credential, 
 		return refused, false, nil
 	}
 	token, err := a.tokens.replace(ctx, a.endpoint(), refused.bearer)
-	return credential{bearer: token}, token != refused.bearer && err == nil, err
+	return credential{bearer: token, detail: renewedToken}, token != refused.bearer && err == nil, err
 }
 
 func (a *authority) endpoint() endpoint {

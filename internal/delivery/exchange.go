@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -28,10 +30,11 @@ const (
 func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) store.DeliveryAttempt {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
-	a := store.DeliveryAttempt{Delivery: d.ID, At: t.now(t.domain)}
+	began := t.Now()
+	a := store.DeliveryAttempt{Delivery: d.ID, At: t.domain.Clock.Now(began)}
 	shown, err := to.authority.credential(ctx, d.User)
 	if err != nil {
-		a.Failure = err.Error()
+		a.Duration, a.Failure = t.Now().Sub(began), err.Error()
 		return a
 	}
 	t.post(ctx, to, d, shown, &a)
@@ -53,12 +56,14 @@ func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown cred
 	ctx, cancel := context.WithTimeout(ctx, to.timeout)
 	defer cancel()
 	sent := t.Now()
-	a.Detail = shown.detail
+	a.At, a.Detail = t.domain.Clock.Now(sent), shown.detail
+	var reached atomic.Bool // told of from another goroutine, even after the end
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { reached.Store(true) }})
 	request, err := t.request(ctx, to, d, shown, sent)
 	if err == nil {
 		a.Status, a.Answer, err = send(to.client, request)
 	}
-	a.Duration, a.Failure = t.Now().Sub(sent), failure(a.Status, err)
+	a.Duration, a.Failure, a.Reached = t.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
 // request is the one form in which events go out.

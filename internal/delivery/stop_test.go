@@ -359,8 +359,58 @@ func TestHealthAddsDurations(t *testing.T) {
 		r.run(3, 0)
 		health, err := r.DB.Health(t.Context(), r.domain.ID, r.clock.Now(), w.ID)
 		must(t, err)
-		want := map[passerelle.WebhookID]store.Health{w.ID: {Requests: 3, Successes: 3, Duration: 9 * time.Second}}
+		want := map[passerelle.WebhookID]store.Health{w.ID: {Requests: 3, Successes: 3, Reached: 3, Duration: 9 * time.Second}}
 		if diff := cmp.Diff(want, health); diff != "" {
+			t.Errorf("health (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// When something was accepted is when the answer came, and the request on
+// record begins when it was made. What never reached the receiver counts as a
+// failure and not in how long it takes.
+func TestRequestsTakeTheirTime(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in, tokens := newGuarded(t), newTokenServer(t)
+		begin := r.clock.Now().Truncate(time.Microsecond)
+		in.accepts = func(authorization string) bool {
+			r.clock.advance(3 * time.Second)
+			return authorization == bearer(3)[0]
+		}
+		tokens.answers(func(n int) (int, string) {
+			r.clock.advance(2 * time.Second)
+			if n == 1 {
+				return http.StatusServiceUnavailable, ""
+			}
+			return http.StatusOK, token(n, "")
+		})
+		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "30"}, begin))
+		r.oauth("p", endpointAt(tokens.url))
+		w := r.webhook(in.url, "p")
+		r.emit(1, 1)
+		r.run(0, 1)
+		r.clock.advance(time.Minute)
+		r.run(1, 0) // in 10 seconds: a token, a refusal, another token, success
+
+		at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second).UTC() }
+		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
+		must(t, err)
+		want := []store.DeliveryAttempt{
+			{Delivery: 1, At: at(0), Duration: 2 * time.Second, Failure: "token endpoint: status 503"},
+			{Delivery: 1, At: at(69), Duration: 3 * time.Second, Status: 200, Detail: "A first request was refused with status 401; this one has a new access token."},
+		}
+		if diff := cmp.Diff(want, attempts); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		w = r.now(w)
+		data, err := r.DB.OneWebhookData(t.Context(), r.domain.ID, w.ID, 1)
+		must(t, err)
+		if got := []*time.Time{w.LastFailure, w.LastSuccess, data.Delivered}; !cmp.Equal(got, []*time.Time{new(at(2)), new(at(72)), new(at(72))}) {
+			t.Errorf("failed, succeeded and was delivered at %v, begun at %v", got, begin)
+		}
+		health, err := r.DB.Health(t.Context(), r.domain.ID, r.clock.Now(), w.ID)
+		must(t, err)
+		if diff := cmp.Diff(store.Health{Requests: 2, Successes: 1, Reached: 1, Duration: 3 * time.Second}, health[w.ID]); diff != "" || health[w.ID].Average() != 3*time.Second {
 			t.Errorf("health (-want +got):\n%s", diff)
 		}
 	})

@@ -24,8 +24,8 @@ func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	if h.Successes*100 < h.Requests*fewSuccesses {
 		all = append(all, fmt.Sprintf("Of %d requests in the last 24 hours %d failed.", h.Requests, h.Requests-h.Successes))
 	}
-	if h.Requests > 0 && h.Duration > slowRequest*time.Duration(h.Requests) {
-		all = append(all, fmt.Sprintf("A request takes %d ms on average.", h.Duration.Milliseconds()/h.Requests))
+	if h.Average() > slowRequest {
+		all = append(all, fmt.Sprintf("A request takes %d ms on average.", h.Average().Milliseconds()))
 	}
 	entry, _ := webhook.Lookup(string(w.Event))
 	switch {

@@ -81,8 +81,8 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return collect(ctx, r, scanDelivery, undeliveredHeads+` ORDER BY d.id LIMIT $4`, int64(w.Domain), int64(w.ID), int64(after), limit)
 }
 
-// DeliveryAttempt is the account of one request to a receiver, at an instant of
-// the domain's time. Status is zero when no answer came; Failure is empty on
+// DeliveryAttempt is the account of one request to a receiver, begun at an instant
+// of the domain's time. Status is zero when no answer came; Failure is empty on
 // success. Answer is the beginning of the answer to a request that failed, and
 // Detail what else there is to say, in a sentence.
 type DeliveryAttempt struct {
@@ -92,6 +92,9 @@ type DeliveryAttempt struct {
 	Status         int
 	Failure        string
 	Answer, Detail string
+	// Reached tells that the request got as far as the receiver: others say
+	// nothing of how fast it is. It is counted, and not kept.
+	Reached bool
 }
 
 // TimedOut is the failure of a request that was not answered in time.
@@ -139,7 +142,7 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 	var success, failure, next *int64
 	var inRow int64
 	for _, a := range b.Attempts {
-		if at := micros(a.At); a.Failure == "" {
+		if at := micros(a.At.Add(a.Duration)); a.Failure == "" {
 			success, inRow = &at, 0
 		} else {
 			failure, inRow = &at, inRow+1
@@ -179,7 +182,7 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status, failure, answer, detail)
 			VALUES `+rowList(len(chunk), len(rows)/len(chunk)), rows...)
 		list, args := idList(w.Domain, ids)
-		tx.exec(fmt.Sprintf(`UPDATE delivery SET attempts = attempts + 1, delivered = (SELECT MAX(a.at) FROM delivery_attempt a
+		tx.exec(fmt.Sprintf(`UPDATE delivery SET attempts = attempts + 1, delivered = (SELECT MAX(a.at + a.duration) FROM delivery_attempt a
 				WHERE a.delivery_id = delivery.id AND a.failure IS NULL AND a.id BETWEEN $%d AND $%d)
 			WHERE domain_id = $1 AND id IN (%s) AND delivered IS NULL`, len(args)+1, len(args)+2, list),
 			append(args, id, id+int64(len(chunk))-1)...)

@@ -12,8 +12,15 @@ import (
 type Health struct {
 	// Requests were made, Successes of them accepted.
 	Requests, Successes int64
-	// Duration is how long all of them took together.
+	// Reached is how many got as far as the receiver, and Duration how long these
+	// took together.
+	Reached  int64
 	Duration time.Duration
+}
+
+// Average is how long a receiver took for a request, zero when none reached it.
+func (h Health) Average() time.Duration {
+	return h.Duration / time.Duration(max(h.Reached, 1))
 }
 
 // healthHours is how many hours a Health covers, the one under way included.
@@ -31,7 +38,7 @@ func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now tim
 		return found, nil
 	}
 	list, args := idList(domain, webhooks)
-	err := r.each(ctx, fmt.Sprintf(`SELECT webhook_id, CAST(SUM(requests) AS BIGINT), CAST(SUM(successes) AS BIGINT), CAST(SUM(duration) AS BIGINT)
+	err := r.each(ctx, fmt.Sprintf(`SELECT webhook_id, CAST(SUM(requests) AS BIGINT), CAST(SUM(successes) AS BIGINT), CAST(SUM(reached) AS BIGINT), CAST(SUM(duration) AS BIGINT)
 		FROM webhook_health WHERE domain_id = $1 AND webhook_id IN (%s) AND hour > $%d AND hour <= $%d GROUP BY webhook_id`,
 		list, len(args)+1, len(args)+2), append(args, hourOf(now)-healthHours, hourOf(now)), func(row scanner) (bool, error) {
 		var (
@@ -39,7 +46,7 @@ func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now tim
 			h        Health
 			duration int64
 		)
-		err := row.Scan(&id, &h.Requests, &h.Successes, &duration)
+		err := row.Scan(&id, &h.Requests, &h.Successes, &h.Reached, &duration)
 		h.Duration = time.Duration(duration) * time.Microsecond
 		found[id] = h
 		return true, err
@@ -52,16 +59,19 @@ func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
 	hours := map[int64]Health{}
 	for _, a := range batch {
 		h := hours[hourOf(a.At)]
-		h.Requests, h.Duration = h.Requests+1, h.Duration+a.Duration
+		h.Requests++
+		if a.Reached {
+			h.Reached, h.Duration = h.Reached+1, h.Duration+a.Duration
+		}
 		if a.Failure == "" {
 			h.Successes++
 		}
 		hours[hourOf(a.At)] = h
 	}
 	for hour, h := range hours {
-		tx.exec(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, duration) VALUES ($1, $2, $3, $4, $5, $6)
+		tx.exec(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, reached, duration) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (webhook_id, hour) DO UPDATE SET requests = webhook_health.requests + excluded.requests,
-			successes = webhook_health.successes + excluded.successes, duration = webhook_health.duration + excluded.duration`,
-			int64(w.ID), hour, int64(w.Domain), h.Requests, h.Successes, h.Duration.Microseconds())
+			successes = webhook_health.successes + excluded.successes, reached = webhook_health.reached + excluded.reached, duration = webhook_health.duration + excluded.duration`,
+			int64(w.ID), hour, int64(w.Domain), h.Requests, h.Successes, h.Reached, h.Duration.Microseconds())
 	}
 }

@@ -791,6 +791,7 @@ column webhook_health.domain_id bigint NOT NULL
 column webhook_health.requests bigint NOT NULL
 column webhook_health.successes bigint NOT NULL
 column webhook_health.duration bigint NOT NULL
+column webhook_health.reached bigint NOT NULL DEFAULT 0
 constraint webhook_health.webhook_health_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint webhook_health.webhook_health_pkey PRIMARY KEY (webhook_id, hour)
 constraint webhook_health.webhook_health_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)

@@ -706,7 +706,7 @@ CREATE TABLE webhook_health (
   domain_id  BIGINT NOT NULL REFERENCES domain (id),
   requests   BIGINT NOT NULL,
   successes  BIGINT NOT NULL,
-  duration   BIGINT NOT NULL,
+  duration   BIGINT NOT NULL, reached BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (webhook_id, hour)
 );
 CREATE INDEX webhook_health_by_age ON webhook_health (domain_id, hour);
