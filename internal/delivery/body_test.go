@@ -21,6 +21,7 @@ import (
 	"passerelle/internal/delivery"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
 
@@ -376,5 +377,42 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 		if attempts[0].Failure != "certificate refused" || r.now(w).ConsecutiveFailures != 1 {
 			t.Errorf("attempts %+v", attempts)
 		}
+	})
+}
+
+// TestWhatNobodyGetsHasNoBody has events of a user for which there is no
+// webhook when they happen, or when a held one is released.
+func TestWhatNobodyGetsHasNoBody(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		eyes := storetest.Inspect(t, r.url)
+		secret := []byte(`{"id":7,"secret":true}`)
+		write := func(w io.Writer) { w.Write(secret) }
+		r.emitEvent(store.Event{Version: 1, Body: secret}, nil)
+		r.emitEvent(store.Event{Version: 2}, write)
+		r.emitBody(8, 1, string(secret)) // of no user
+		r.emitEvent(store.Event{Version: 3, Held: true, Body: secret}, nil)
+		r.emitEvent(store.Event{Version: 4, Held: true}, write)
+		want := func(parts int64, bodies ...string) {
+			t.Helper()
+			var got []string
+			for _, e := range eyes.Events() {
+				got = append(got, fmt.Sprintf("%s %d: %s", e.Subject, e.Version, e.Body))
+			}
+			if diff := cmp.Diff(bodies, got); diff != "" {
+				t.Errorf("bodies (-want +got):\n%s", diff)
+			}
+			if got := eyes.Rows()["event_part"]; got != parts {
+				t.Errorf("%d parts, want %d", got, parts)
+			}
+		}
+		whole := string(secret)
+		want(1, "payment 1: "+whole, "user 1: {}", "user 2: {}", "user 3: "+whole, "user 4: ")
+		r.write(func(tx *store.Tx) error { tx.ReleaseHeld(r.domain.ID, 7); return nil })
+		want(0, "payment 1: "+whole, "user 1: {}", "user 2: {}", "user 3: {}", "user 4: {}")
+		in := newInbox(t)
+		r.webhook(in.url, "")
+		r.emitEvent(store.Event{Version: 5, Body: []byte(`{"id":7,"version":5}`)}, nil)
+		r.run(1, 0)
+		in.want(t, "7.5")
 	})
 }

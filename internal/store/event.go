@@ -42,8 +42,9 @@ const JSON = "application/json"
 
 // Emit stores an event and one delivery for each enabled webhook that is
 // registered for it at this moment, in the transaction of the change it tells
-// of. A JSON body that does not begin as an object has no place for
-// id_webhook_data and is an error.
+// of. The body of an event of a user that none is for is not kept. A JSON body
+// that does not begin as an object has no place for id_webhook_data and is an
+// error.
 func (tx *Tx) Emit(e Event) error {
 	mediaType := cmp.Or(e.MediaType, JSON)
 	if mediaType == JSON && e.first() != '{' {
@@ -60,11 +61,27 @@ func (tx *Tx) Emit(e Event) error {
 	if e.Held {
 		return nil
 	}
+	tx.deliver(id, e)
+	if e.User != 0 {
+		tx.eraseUnsent(e.Domain, `id = $2`, id)
+	}
+	return nil
+}
+
+// deliver makes the deliveries of an event.
+func (tx *Tx) deliver(id int64, e Event) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
 		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL`,
 		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
-	return nil
+}
+
+// eraseUnsent erases the bodies of those of some events of users that have no
+// delivery: nobody will ever get them. The condition has the second argument.
+func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
+	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
+	tx.exec(`UPDATE event SET body = CAST('{}' AS {bytes}), erased = created`+unsent, int64(domain), argument)
+	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event`+unsent+` AND parted > 0)`, int64(domain), argument)
 }
 
 // first is the first byte of the body, zero when there is none.
@@ -99,13 +116,14 @@ func notBefore(t time.Time) int64 {
 }
 
 // ReleaseHeld gives the held events of a user their deliveries, to the webhooks
-// that are registered at this moment.
+// that are registered at this moment. Those that none is for lose their bodies.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
 		JOIN webhook w ON w.domain_id = e.domain_id AND w.event = e.name AND (w.user_id IS NULL OR w.user_id = e.user_id)
 			AND w.deleted IS NULL AND w.disabled IS NULL
 		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held ORDER BY e.id`, int64(domain), int64(user))
+	tx.eraseUnsent(domain, `user_id = $2 AND held`, int64(user))
 	tx.exec(`UPDATE event SET held = FALSE WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 

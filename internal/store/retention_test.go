@@ -131,7 +131,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 }
 
 // A body that never became an event goes after a day of real time, and one that
-// did is looked at once.
+// did, of no user, is looked at once.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		write := func() *Body {
@@ -147,7 +147,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		write()
 		kept := write()
 		s.write(func(tx *Tx) error {
-			return tx.Emit(Event{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, User: 1, Parts: kept, Created: now})
+			return tx.Emit(Event{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, Parts: kept, Created: now})
 		})
 		purge := func() {
 			t.Helper()
