@@ -32,6 +32,7 @@ const (
 const (
 	maxProviderName = 64
 	secretSize      = 32
+	updateTries     = 5
 	// shownUsers is how many of the webhooks that have a provider are named.
 	shownUsers = 10
 )
@@ -103,12 +104,29 @@ type ProviderChange struct {
 
 // UpdateProvider changes a provider. Access tokens that the former endpoint
 // gave are not used any more. A provider that is not there is
-// passerelle.Missing.
+// passerelle.Missing. Of changes at the same time none is lost; one that does
+// not come through for others is a Conflict.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange) (store.AuthProvider, error) {
+	for range updateTries {
+		a, err := d.tryUpdate(ctx, domain, id, c)
+		if err == nil {
+			d.auditProvider(ctx, domain, "changed", id, c.By)
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return a, err
+		}
+	}
+	busy := passerelle.Conflicting("The provider is being changed by somebody else; try again in a moment.")
+	busy.RetryAfter = 1
+	return store.AuthProvider{}, busy
+}
+
+func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange) (store.AuthProvider, error) {
 	a, err := d.Provider(ctx, domain, id)
 	if err != nil {
 		return a, err
 	}
+	former := a
 	if err := c.apply(domain, &a, d.Now()); err != nil {
 		return a, err
 	}
@@ -116,16 +134,12 @@ func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain,
 	a.Updated = &now
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RenameAuthProvider(a, now)
-		if a.Type != OAuth {
+		if c.Endpoint == (EndpointChange{}) {
 			return nil
 		}
-		return tx.UpdateTokenEndpoint(a, now)
+		return tx.UpdateTokenEndpoint(former, a, now)
 	})
-	if err != nil {
-		return a, providerFault("update", a, err)
-	}
-	d.auditProvider(ctx, domain, "changed", id, c.By)
-	return a, nil
+	return a, providerFault("update", a, err)
 }
 
 func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {

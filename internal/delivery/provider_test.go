@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/store"
 )
 
 // Who changed a provider is in the log, and nothing of what it is configured
@@ -59,6 +61,65 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 			if strings.Contains(log.String(), hidden) {
 				t.Errorf("the log has %q", hidden)
 			}
+		}
+	})
+}
+
+// meanwhile does something each time a provider has been read to be changed, and
+// before it is.
+func (r *rig) meanwhile(do func()) {
+	real, within := r.Now, false
+	r.Now = func() time.Time {
+		if !within {
+			within = true
+			do()
+			within = false
+		}
+		return real()
+	}
+}
+
+// Of two updates at once each changes what it names, and none undoes the other.
+func TestUpdatesAtOnceAreBothMade(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		a := r.oauth("p", endpointAt("https://first.example/token"))
+		first := true
+		r.meanwhile(func() {
+			if !first {
+				return
+			}
+			first = false
+			_, err := r.UpdateProvider(t.Context(), r.domain, a.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{ClientID: new("other"), ClientSecret: new("secret")}})
+			must(t, err)
+		})
+		answered, err := r.UpdateProvider(t.Context(), r.domain, a.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{URL: new("https://second.example/token")}})
+		must(t, err)
+		stored, err := r.Provider(t.Context(), r.domain, a.ID)
+		must(t, err)
+		want := store.TokenEndpoint{URL: "https://second.example/token", ClientID: "other", GrantType: delivery.ClientCredentials}
+		for _, got := range []store.AuthProvider{answered, stored} {
+			if *got.Endpoint != want || got.Secret != "secret" {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}
+
+// An update that others are always faster than is refused, and changes nothing.
+func TestAnUpdateGivesUp(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		a, n := r.oauth("p", endpointAt("https://first.example/token")), 0
+		r.meanwhile(func() {
+			n++
+			_, err := r.UpdateProvider(t.Context(), r.domain, a.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{ClientID: new(fmt.Sprint(n))}})
+			must(t, err)
+		})
+		_, err := r.UpdateProvider(t.Context(), r.domain, a.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{URL: new("https://second.example/token")}})
+		wantFault(t, err, passerelle.Conflict, "")
+		stored, err := r.Provider(t.Context(), r.domain, a.ID)
+		must(t, err)
+		if stored.Endpoint.URL != "https://first.example/token" || stored.Endpoint.ClientID != fmt.Sprint(n) {
+			t.Errorf("%+v", stored.Endpoint)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"passerelle"
@@ -218,11 +219,27 @@ func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider.
-func (tx *Tx) UpdateTokenEndpoint(a AuthProvider, now time.Time) error {
+// Write fails with ErrConflict when they are no longer those of the former, as it
+// was read: what somebody else changed meanwhile would be lost.
+func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx.keys)
 	if err != nil {
 		return fmt.Errorf("seal authentication provider %d: %w", a.ID, err)
 	}
+	tx.query(func(row scanner) error {
+		stored := AuthProvider{ID: a.ID, Domain: a.Domain}
+		var secret, config []byte
+		if err := row.Scan(&secret, &config); err != nil {
+			return err
+		}
+		if err := stored.open(tx.keys, secret, nil, config); err != nil {
+			return fmt.Errorf("open authentication provider %d: %w", a.ID, err)
+		}
+		if stored.Secret != former.Secret || !reflect.DeepEqual(stored.Endpoint, former.Endpoint) {
+			return ErrConflict
+		}
+		return nil
+	}, `SELECT secret, config FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL {for update}`, int64(a.Domain), a.ID)
 	tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = $1, config = $2, updated = $3 WHERE domain_id = $4 AND id = $5 AND type = 'oauth' AND deleted IS NULL`,
 		secret, config, micros(now), int64(a.Domain), a.ID)
 	return nil

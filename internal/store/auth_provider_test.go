@@ -122,23 +122,30 @@ func TestChangedAuthProviders(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		later := now.Add(time.Hour)
 		a, signer := s.provider(s.domain, "a", &someEndpoint), s.provider(s.domain, "signer", nil)
+		former := a
 		a.Name, a.Secret, a.Updated = "b", "other", &later
 		a.Endpoint = &TokenEndpoint{URL: "https://b.example/", ClientID: "d", GrantType: "client_credentials"}
-		update := func(a AuthProvider) error {
+		update := func(former, a AuthProvider) error {
 			return s.try(func(tx *Tx) error {
 				tx.RenameAuthProvider(a, later)
-				return tx.UpdateTokenEndpoint(a, later)
+				return tx.UpdateTokenEndpoint(former, a, later)
 			})
 		}
-		if err := update(a); err != nil {
+		if err := update(former, a); err != nil {
 			t.Fatal(err)
 		}
 		s.wantProvider(a)
+		wantError(t, update(former, former), ErrConflict)
+		otherSecret, otherEndpoint := a, a
+		otherSecret.Secret, otherEndpoint.Endpoint = former.Secret, former.Endpoint
+		wantError(t, update(otherSecret, former), ErrConflict)
+		wantError(t, update(otherEndpoint, former), ErrConflict)
+		s.wantProvider(a)
 		taken, foreign := a, a
 		taken.Name, foreign.Domain = "signer", s.other
-		wantError(t, update(taken), ErrDuplicate)
-		wantError(t, update(foreign), ErrNotFound)
-		wantError(t, update(signer), ErrNotFound) // has no token endpoint
+		wantError(t, update(a, taken), ErrDuplicate)
+		wantError(t, update(a, foreign), ErrNotFound)
+		wantError(t, update(signer, signer), ErrNotFound) // has no token endpoint
 		s.wantProvider(signer)
 		s.wantProvider(a)
 	})
