@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,14 @@ type Registration struct {
 // Register makes a webhook. The event has to exist, the URL to be absolute,
 // http or in a live domain https, of at most passerelle.MaxURL characters and
 // without user info, and application, user and provider to be of the domain. A
-// domain that has store.MaxWebhooks gets no more of them.
+// domain that has store.MaxWebhooks gets no more of them, and events that are of
+// no user are not limited to one.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, Change{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
+	if err == nil {
+		err = checkLimit(*c.Event, r.User)
+	}
 	if err != nil {
 		return store.Webhook{}, err
 	}
@@ -53,12 +58,16 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	case errors.Is(err, store.ErrNotFound):
 		return store.Webhook{}, noProvider() // deleted at this moment
 	case errors.Is(err, store.ErrConflict):
-		return store.Webhook{}, passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
+		return store.Webhook{}, tooMany()
 	case err != nil:
 		return store.Webhook{}, fmt.Errorf("store a webhook: %w", err)
 	}
 	d.audit(ctx, domain, "registered", w.ID, r.By)
 	return w, nil
+}
+
+func tooMany() error {
+	return passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
 }
 
 // audit puts into the log who did what to a webhook. URLs may hold secrets, and
@@ -81,7 +90,7 @@ type Change struct {
 
 // Update changes a webhook. What is undelivered goes to the new URL. A webhook
 // that is not there, or is deleted and not made live again by this, is
-// passerelle.Missing.
+// passerelle.Missing; one too many that is made live again is a Conflict.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c Change) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
@@ -91,6 +100,9 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 		return store.Webhook{}, passerelle.Missing()
 	}
 	checked, err := d.check(ctx, domain, c)
+	if err == nil && (c.Event != nil || c.User != nil) {
+		err = checkLimit(*cmp.Or(checked.Event, &w.Event), *cmp.Or(c.User, &w.User))
+	}
 	if err != nil {
 		return store.Webhook{}, err
 	}
@@ -155,10 +167,12 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 		with(tx)
 		return nil
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return passerelle.Missing()
-	}
-	if err != nil {
+	case errors.Is(err, store.ErrConflict):
+		return tooMany()
+	case err != nil:
 		return fmt.Errorf("store that webhook %d is %s: %w", id, what, err)
 	}
 	d.audit(ctx, domain, what, id, by)
@@ -201,6 +215,15 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 	if c.User != nil && *c.User != 0 {
 		_, err := d.DB.User(ctx, domain.ID, *c.User)
 		return unlessFound(err, "id_user", "no user of that id")
+	}
+	return nil
+}
+
+// checkLimit refuses to limit an event to a user that is never of one: nothing
+// would ever be sent.
+func checkLimit(event webhook.Event, user passerelle.UserID) error {
+	if entry, _ := webhook.Lookup(string(event)); user != 0 && !entry.OfUser() {
+		return passerelle.InvalidField("id_user", "must be null for %s, which is of no user", event)
 	}
 	return nil
 }

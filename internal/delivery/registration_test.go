@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/store"
 	"passerelle/webhook"
 )
 
@@ -35,6 +36,7 @@ func TestRegistrationsAreChecked(t *testing.T) {
 		_, err = r.RegisterProvider(t.Context(), live, "there", "")
 		must(t, err)
 		const event = "PAYMENT_STATE_UPDATED"
+		user := r.user()
 		for name, test := range map[string]struct {
 			domain passerelle.Domain
 			delivery.Registration
@@ -52,6 +54,8 @@ func TestRegistrationsAreChecked(t *testing.T) {
 			"unknown provider":          {r.domain, delivery.Registration{Event: event, URL: "http://a.example/", Auth: "nobody"}, passerelle.Invalid, "id_auth"},
 			"provider of another":       {r.domain, delivery.Registration{Event: event, URL: "http://a.example/", Auth: "there"}, passerelle.Invalid, "id_auth"},
 			"plain text in live domain": {live, delivery.Registration{Event: event, URL: "http://a.example/"}, passerelle.Invalid, "url"},
+			"payments of a user":        {r.domain, delivery.Registration{Event: event, URL: "http://a.example/", User: user}, passerelle.Invalid, "id_user"},
+			"accounts of a user":        {r.domain, delivery.Registration{Event: "ACCOUNT_SYNCED", URL: "http://a.example/", User: user}, "", ""},
 			"live domain":               {live, delivery.Registration{Event: event, URL: "HTTPS://a.example/", Auth: "there"}, "", ""},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -59,6 +63,74 @@ func TestRegistrationsAreChecked(t *testing.T) {
 				wantFault(t, err, test.kind, test.field)
 			})
 		}
+	})
+}
+
+// user makes a user of the domain.
+func (r *rig) user() passerelle.UserID {
+	r.t.Helper()
+	now := r.clock.Now()
+	u := passerelle.User{Domain: r.domain.ID, Created: now, Permanent: &now}
+	r.write(func(tx *store.Tx) error { return tx.CreateUser(&u) })
+	return u.ID
+}
+
+// TestEventsOfNoUserAreNotLimitedToOne changes the event of a webhook, and its
+// user, into what could never be sent.
+func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		user, none, payments, users := r.user(), passerelle.UserID(0), string(webhook.PaymentStateUpdated), string(webhook.UserSynced)
+		w := r.webhook("http://a.example/", "")
+		for _, test := range []struct {
+			change delivery.Change
+			kind   passerelle.Kind
+		}{
+			{delivery.Change{User: &user}, passerelle.Invalid},
+			{delivery.Change{User: &user, Event: &users}, ""},
+			{delivery.Change{Event: &payments}, passerelle.Invalid},
+			{delivery.Change{Disabled: new(true)}, ""},
+			{delivery.Change{Event: &payments, User: &none}, ""},
+		} {
+			_, err := r.Update(t.Context(), r.domain, w.ID, test.change)
+			field := ""
+			if test.kind != "" {
+				field = "id_user"
+			}
+			wantFault(t, err, test.kind, field)
+		}
+		if w = r.now(w); string(w.Event) != payments || w.User != 0 {
+			t.Errorf("it is for %s of user %d", w.Event, w.User)
+		}
+	})
+}
+
+// TestMakingLiveIsBounded has as many webhooks as a domain may have, and a
+// deleted one.
+func TestMakingLiveIsBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		w := r.webhook("http://a.example/", "")
+		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
+		var last store.Webhook
+		r.write(func(tx *store.Tx) error {
+			for range store.MaxWebhooks {
+				last = store.Webhook{Domain: r.domain.ID, Event: webhook.PaymentStateUpdated, URL: "http://b.example/", Created: r.clock.Now()}
+				if err := tx.CreateWebhook(&last); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		live := delivery.Change{Deleted: new(false), URL: new("http://c.example/")}
+		_, err := r.Update(t.Context(), r.domain, w.ID, live)
+		conflict(t, err, "1000 webhooks")
+		if got := r.now(w); got.Deleted == nil || got.URL != "http://a.example/" {
+			t.Errorf("refused, and it is %+v", got)
+		}
+		_, err = r.Update(t.Context(), r.domain, last.ID, live) // it is live
+		must(t, err)
+		must(t, r.Delete(t.Context(), r.domain, last.ID, "test"))
+		_, err = r.Update(t.Context(), r.domain, w.ID, live)
+		must(t, err)
 	})
 }
 

@@ -74,8 +74,9 @@ type WebhookChange struct {
 }
 
 // ChangeWebhook changes a registration; a deleted one only when it is made live
-// again, otherwise Write fails with ErrNotFound. The flusher is due at once for
-// what a webhook was not sent while it was deleted or disabled.
+// again, otherwise Write fails with ErrNotFound, and with ErrConflict when the
+// domain has MaxWebhooks besides. The flusher is due at once for what a webhook
+// was not sent while it was deleted or disabled.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
@@ -93,6 +94,11 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 		WHERE domain_id = $12 AND id = $13 AND (deleted IS NULL OR $1 = 0)`,
 		answer(c.Deleted), answer(c.Disabled), micros(now), event, url, c.Auth != nil, orNone(c.Auth), c.Client != nil, orNone(c.Client),
 		c.User != nil, orNone(c.User), int64(domain), int64(id))
+	if answer(c.Deleted) == 0 {
+		tx.execOne(ErrConflict, `UPDATE webhook SET updated = $1 WHERE domain_id = $2 AND id = $3
+			AND (SELECT count(*) FROM (SELECT 1 FROM webhook l WHERE l.domain_id = $2 AND l.deleted IS NULL LIMIT $4) AS live) < $4`,
+			micros(now), int64(domain), int64(id), MaxWebhooks+1)
+	}
 }
 
 // answer is 1 for yes, 0 for no and -1 when nothing was said.
