@@ -38,14 +38,12 @@ func ExampleVerifier_Read() {
 }
 
 // A receiver that handles an event once, however often it comes, and answers
-// quickly. Use time.Now in place of the fixed instant, and a table of the
-// database in place of the map.
+// quickly. Use a table of the database in place of the map.
 func ExampleVerify() {
 	const secret = "the secret_key shown when the provider was created"
-	now := time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 	handled := map[int64]bool{}
 	receiver := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := webhook.Verify(r, secret, 0, now); err != nil {
+		if err := webhook.Verify(r, secret, webhook.DefaultTolerance); err != nil {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -68,7 +66,7 @@ func ExampleVerify() {
 	for range 2 {
 		request := httptest.NewRequest(http.MethodPost, "/payments/state", strings.NewReader(body))
 		request.Header.Set(webhook.EventHeader, string(webhook.PaymentStateUpdated))
-		webhook.Sign(secret, "/payments/state", now, []byte(body)).Set(request.Header)
+		webhook.Sign(secret, "/payments/state", time.Now(), []byte(body)).Set(request.Header)
 		answer := httptest.NewRecorder()
 		receiver.ServeHTTP(answer, request)
 		fmt.Println("answered", answer.Code)

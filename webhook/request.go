@@ -10,11 +10,17 @@ import (
 // Verify is all that a receiver has to call: it reads the body of a request, at
 // most DefaultLimit bytes, checks date and signature, and puts the payload back
 // as the body, decompressed, so that the handler goes on as if nobody had read
-// it. Tolerance is how far the signature date may be from now, in both
-// directions; zero means DefaultTolerance. On an error, which a [Verifier]
-// would give as well, the body is used up: answer 401, or 413 for ErrTooLarge.
-func Verify(r *http.Request, secret string, tolerance time.Duration, now time.Time) error {
-	payload, err := Verifier{Secret: secret, Tolerance: tolerance}.Read(r, now)
+// it. Tolerance is how far the signature date may be from the clock of the
+// machine, in both directions; zero means DefaultTolerance. On an error, which a
+// [Verifier] would give as well, the body is used up: answer 401, or 413 for
+// ErrTooLarge.
+func Verify(r *http.Request, secret string, tolerance time.Duration) error {
+	return Verifier{Secret: secret, Tolerance: tolerance}.Accept(r, time.Now())
+}
+
+// Accept is Verify for a Verifier and an instant of the caller's.
+func (v Verifier) Accept(r *http.Request, now time.Time) error {
+	payload, err := v.Read(r, now)
 	if err != nil {
 		return err
 	}

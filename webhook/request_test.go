@@ -12,6 +12,37 @@ import (
 	"passerelle/webhook"
 )
 
+func accept(r *http.Request, tolerance time.Duration, now time.Time) error {
+	return webhook.Verifier{Secret: secret, Tolerance: tolerance}.Accept(r, now)
+}
+
+func TestVerifyHasTheClockOfTheMachine(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		signed    time.Duration // from now on
+		tolerance time.Duration
+		want      error
+	}{
+		{"now", 0, 0, nil},
+		{"before the usual tolerance", -6 * time.Minute, 0, webhook.ErrDate},
+		{"after it", 6 * time.Minute, 0, webhook.ErrDate},
+		{"within its own tolerance", -6 * time.Minute, time.Hour, nil},
+		{"before its own tolerance", -2 * time.Hour, time.Hour, webhook.ErrDate},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			request := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(payload))
+			webhook.Sign(secret, "/hook", time.Now().Add(test.signed), []byte(payload)).Set(request.Header)
+			if err := webhook.Verify(request, secret, test.tolerance); !errors.Is(err, test.want) {
+				t.Fatalf("got %v, want %v", err, test.want)
+			}
+			got, err := io.ReadAll(request.Body)
+			if test.want == nil && (err != nil || string(got) != payload) {
+				t.Errorf("left %q, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestVerifyPutsThePayloadBack(t *testing.T) {
 	for _, test := range []struct{ name, encoding, body string }{
 		{"plain", "", payload}, {"compressed", "gzip", compressed(t, payload)},
@@ -20,7 +51,7 @@ func TestVerifyPutsThePayloadBack(t *testing.T) {
 			request := httptest.NewRequest(http.MethodPost, "/hook?a=b", strings.NewReader(test.body))
 			request.Header = signedHeader()
 			request.Header.Set("Content-Encoding", test.encoding)
-			if err := webhook.Verify(request, secret, time.Minute, signedAt.Add(59*time.Second)); err != nil {
+			if err := accept(request, time.Minute, signedAt.Add(59*time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := io.ReadAll(request.Body)
@@ -51,7 +82,7 @@ func TestVerifyRefuses(t *testing.T) {
 			request := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(payload))
 			request.Header = signedHeader()
 			test.change(request)
-			if err := webhook.Verify(request, secret, test.tolerance, test.now); !errors.Is(err, test.want) {
+			if err := accept(request, test.tolerance, test.now); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
