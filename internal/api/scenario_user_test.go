@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -334,6 +336,32 @@ func TestDeletingAUser(t *testing.T) {
 				t.Errorf("the log has the %s", name)
 			}
 		}
+	})
+}
+
+// The receiver that is told of a deletion knows the user by the token, which is
+// good for nothing else any more.
+func TestADeletionIsToldWithTheUsersToken(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		told := make(chan string, 2)
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			told <- r.Header.Get("SVC-Event") + " " + r.Header.Get("Authorization")
+		}))
+		t.Cleanup(receiver.Close)
+		hook := `{"event":"USER_DELETED","url":"` + receiver.URL + `","id_service":{client}}`
+		s.do(t, s.fill(t, ask{method: "POST", path: "/webhooks", token: "config", body: hook})).says(t, 200, "", "")
+		var p person
+		s.do(t, ask{method: "POST", path: "/auth/init", body: `{` + s.credentials() + `}`}).decode(t, &p)
+		s.do(t, ask{method: "DELETE", path: "/users/me", credential: p.Token}).says(t, 204, "", "")
+		s.due(t)
+		var got []string
+		for range len(told) {
+			got = append(got, <-told)
+		}
+		if diff := cmp.Diff([]string{"USER_DELETED Bearer " + p.Token}, got); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		s.do(t, ask{method: "GET", path: "/users/me", credential: p.Token}).says(t, 401, "invalidToken", "")
 	})
 }
 
