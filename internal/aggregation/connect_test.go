@@ -26,6 +26,7 @@ import (
 type home struct {
 	*aggregation.Aggregation
 	t      *testing.T
+	url    string
 	domain passerelle.Domain
 	user   passerelle.User
 	now    time.Time
@@ -47,7 +48,7 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 		bank := &sandbox.Bank{Ledger: store.SandboxLedger{DB: db}, Base: func(passerelle.DomainID) string { return "https://d.example" }, MAC: ring.MAC, Log: log}
 		registry, err := connector.NewRegistry(bank.Connectors()...)
 		must(t, err)
-		h := &home{t: t, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
+		h := &home{t: t, url: url, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
 		h.Aggregation = &aggregation.Aggregation{
 			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Background: h.later, Name: "test", Log: log,
 		}

@@ -213,15 +213,7 @@ func (s site) rowsRead(t *testing.T, list stretchOfList, w Window) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	total := 0
-	for _, step := range plan {
-		if found := scanned.FindStringSubmatch(step); found != nil && !strings.Contains(step, "Subquery Scan") {
-			total += atoi(found[1]) * atoi(found[2])
-		}
-		if found := removed.FindStringSubmatch(step); found != nil {
-			total += atoi(found[1])
-		}
-	}
+	total := rowsOf(plan)
 	if total == 0 {
 		t.Fatalf("no rows in\n%s", strings.Join(plan, "\n"))
 	}

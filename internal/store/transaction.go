@@ -13,17 +13,17 @@ import (
 )
 
 const transactionColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
-	t.details, t.scraped, t.last_update, t.deleted`
+	t.details, t.scraped, t.last_update, t.deleted, t.date`
 
 func scanTransaction(row scanner) (passerelle.Transaction, error) {
 	var (
 		t                         passerelle.Transaction
-		key, day, details         string
+		key, day, details, date   string // the date is in the details as well
 		wording, comment, matches *string
 		cluster, deleted          *int64
 		scraped, update           int64
 	)
-	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted)
+	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted, &date)
 	if err != nil {
 		return t, err
 	}

@@ -145,6 +145,23 @@ func (i *Inspection) Count(query string) int64 {
 	return n
 }
 
+// Lines are the rows of queries as text, sorted, by the names of the queries.
+func (i *Inspection) Lines(queries map[string]string) map[string][]string {
+	i.t.Helper()
+	all := map[string][]string{}
+	for name, query := range queries {
+		lines := []string{}
+		i.query(query, func(rows *sql.Rows) error {
+			line, err := printed(rows)
+			lines = append(lines, line)
+			return err
+		})
+		slices.Sort(lines)
+		all[name] = lines
+	}
+	return all
+}
+
 // Digest is a hash of every value of every table, but for the identifiers
 // that processes have reserved. Two that are equal saw the same.
 func (i *Inspection) Digest() string {
@@ -154,14 +171,8 @@ func (i *Inspection) Digest() string {
 		if table == "sequence" {
 			continue
 		}
-		var lines []string
-		i.query(`SELECT * FROM "`+table+`"`, func(rows *sql.Rows) error {
-			line, err := printed(rows)
-			lines = append(lines, line)
-			return err
-		})
-		slices.Sort(lines)
-		fmt.Fprintln(hash, table, lines)
+		lines := i.Lines(map[string]string{table: `SELECT * FROM "` + table + `"`})
+		fmt.Fprintln(hash, table, lines[table])
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }

@@ -1,0 +1,219 @@
+package store
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+)
+
+// lengthOfHistory is how many transactions the lists are read from:
+// PASSERELLE_TEST_TRANSACTIONS in a long run, when times are compared as well.
+func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
+	t.Helper()
+	text, long := os.LookupEnv("PASSERELLE_TEST_TRANSACTIONS")
+	if !long {
+		return 20_000, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("PASSERELLE_TEST_TRANSACTIONS is %q, not a number", text)
+	}
+	return n, true
+}
+
+// fewTransactions is what the second connection has, all of the oldest days.
+const fewTransactions = 20
+
+// bookMany books transactions over 7000 days: every tenth in account b, the
+// others in account a, and the oldest ones in account c of another connection.
+const bookMany = `INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale, wording, coming, details, digest,
+		scraped, last_update, changed)
+	SELECT i, CAST($3 AS BIGINT), 7, CASE WHEN i <= 20 THEN CAST($6 AS BIGINT) WHEN i % 10 = 0 THEN CAST($5 AS BIGINT) ELSE CAST($4 AS BIGINT) END, 0, 'k' || CAST(i AS TEXT), day, day,
+		i % 1000, 2, 'SHOP', FALSE, '{"Date":"' || day || '","RDate":"' || day || '","Value":"1.00"}', i, i, i, 1
+	FROM (SELECT i, CAST(2001 + i % 7000 / 336 - CASE WHEN i <= 20 THEN 1 ELSE 0 END AS TEXT) || '-' || SUBSTR(CAST(101 + i % 7000 / 28 % 12 AS TEXT), 2, 2) || '-'
+		|| SUBSTR(CAST(101 + i % 28 AS TEXT), 2, 2) AS day FROM n) AS days`
+
+// longHistory is a user with many transactions and a second connection with
+// few.
+func longHistory(t *testing.T, s site, n int) (h *holdings, few *holdings) {
+	t.Helper()
+	h, few = newHoldings(t, s), newHoldings(t, s)
+	const step = 50_000
+	for first := 1; first <= n; first += step {
+		s.write(func(tx *Tx) error {
+			tx.exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.accounts[0].ID), int64(h.accounts[1].ID), int64(few.accounts[0].ID))
+			return nil
+		})
+	}
+	inB := int64(n/10 - fewTransactions/10)
+	s.write(func(tx *Tx) error {
+		tx.CountTransactions(s.domain, few.accounts[0], fewTransactions, 0)
+		tx.CountTransactions(s.domain, h.accounts[1], inB, 0)
+		tx.CountTransactions(s.domain, h.accounts[0], int64(n)-fewTransactions-inB, 0)
+		return nil
+	})
+	if err := s.sql(`ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+	return h, few
+}
+
+// TestMillionTransactions reads the first page of every list and the last full
+// one: neither reads more than the other, nor much more than it shows, and in a
+// long run it takes no more than half as long again.
+func TestMillionTransactions(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		n, timed := lengthOfHistory(t)
+		h, few := longHistory(t, s, n)
+		for name, with := range map[string]func(*TransactionFilter){
+			"all":     func(*TransactionFilter) {},
+			"by date": func(f *TransactionFilter) { f.ByDate = true },
+			"since a day": func(f *TransactionFilter) {
+				f.From = passerelle.DateOf(time.Date(2003, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC)
+			},
+			"of an account":         func(f *TransactionFilter) { f.Account = h.accounts[0].ID },
+			"of a small account":    func(f *TransactionFilter) { f.Account = h.accounts[1].ID },
+			"of a connection":       func(f *TransactionFilter) { f.Connection = h.connection.ID },
+			"of a connection, date": func(f *TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
+		} {
+			t.Run(name, func(t *testing.T) {
+				f := h.filter()
+				with(&f)
+				s.compareEnds(t, f, timed)
+			})
+		}
+		t.Run("of a connection with little that is old", func(t *testing.T) {
+			f := h.filter()
+			f.Connection = few.connection.ID
+			rows, total := s.readTransactions(t, f, Window{Limit: pageOfList}), s.countTransactions(t, f)
+			if len(rows) != fewTransactions || total != fewTransactions {
+				t.Errorf("%d rows of %d", len(rows), total)
+			}
+			s.readsFew(t, f, Window{Limit: pageOfList}, timed)
+		})
+	})
+}
+
+func (s site) readTransactions(t *testing.T, f TransactionFilter, w Window) []passerelle.Transaction {
+	t.Helper()
+	rows, err := s.db.Transactions(t.Context(), f, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func (s site) countTransactions(t *testing.T, f TransactionFilter) int64 {
+	t.Helper()
+	n, err := s.db.CountTransactions(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// compareEnds reads the first page and the last full one of a list.
+func (s site) compareEnds(t *testing.T, f TransactionFilter, timed bool) {
+	t.Helper()
+	total := s.countTransactions(t, f)
+	first := Window{Limit: pageOfList}
+	before := s.readTransactions(t, f, Window{Limit: 1, Offset: total - pageOfList - 1})
+	last := first
+	last.From = []any{f.DayOf(before[0]).String(), int64(before[0].ID)}
+	if rows := s.readTransactions(t, f, last); len(rows) != pageOfList {
+		t.Fatalf("%d rows on the last page of %d", len(rows), total)
+	}
+	s.readsFew(t, f, first, timed)
+	s.readsFew(t, f, last, timed)
+	if !timed {
+		return // little is read faster without any index
+	}
+	ratio := s.timeEnds(t, f, first, last)
+	for range 2 {
+		if ratio > 1.5 { // or somebody else was busy
+			ratio = s.timeEnds(t, f, first, last)
+		}
+	}
+	t.Logf("the last page of %d takes %.2f times as long as the first", total, ratio)
+	if ratio > 1.5 {
+		t.Errorf("the last page takes %.2f times as long as the first", ratio)
+	}
+}
+
+// timeEnds is the median of nine pairs.
+func (s site) timeEnds(t *testing.T, f TransactionFilter, first, last Window) float64 {
+	t.Helper()
+	took := func(w Window) float64 {
+		start := time.Now()
+		s.readTransactions(t, f, w)
+		return float64(time.Since(start))
+	}
+	var ratios []float64
+	for range 9 {
+		ratios = append(ratios, took(last)/took(first))
+	}
+	slices.Sort(ratios)
+	return ratios[4]
+}
+
+// readsFew holds a page to reading little more than it shows: PostgreSQL counts
+// its rows, once they are too many to be read without an index, and SQLite walks
+// an index in its order, or, for a connection, those of its accounts.
+func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, timed bool) {
+	t.Helper()
+	parts, err := s.db.parts(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql, args := f.page(parts, w)
+	if s.db.engine.words().name == "postgres" {
+		plan, err := collect(context.Background(), &s.db.Reader, scanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := rowsOf(plan); timed && rows > 6*pageOfList {
+			t.Errorf("reads %d rows:\n%s", rows, strings.Join(plan, "\n"))
+		}
+		return
+	}
+	for _, step := range s.steps(t, sql, args) {
+		walks, sorts := strings.Contains(step, " t ") && !strings.Contains(step, "USING INDEX"), len(parts) == 1 && strings.Contains(step, "TEMP B-TREE")
+		if walks || sorts || f.Connection != 0 && strings.Contains(step, "transaction_of_user") {
+			t.Errorf("SQLite: %s", step)
+		}
+	}
+}
+
+// steps is SQLite's plan.
+func (s site) steps(t *testing.T, sql string, args []any) []string {
+	t.Helper()
+	plan, err := collect(context.Background(), &s.db.Reader, func(row scanner) (string, error) {
+		var id, parent, unused int64
+		var step string
+		err := row.Scan(&id, &parent, &unused, &step)
+		return step, err
+	}, `EXPLAIN QUERY PLAN `+sql, args...)
+	if err != nil || len(plan) == 0 {
+		t.Fatalf("%v %v", plan, err)
+	}
+	return plan
+}
+
+// rowsOf adds up what all scans of a plan read.
+func rowsOf(plan []string) (total int) {
+	for _, step := range plan {
+		if found := scanned.FindStringSubmatch(step); found != nil && !strings.Contains(step, "Subquery Scan") {
+			total += atoi(found[1]) * atoi(found[2])
+		}
+		if found := removed.FindStringSubmatch(step); found != nil {
+			total += atoi(found[1])
+		}
+	}
+	return total
+}
