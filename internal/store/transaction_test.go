@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/govalues/decimal"
 
 	"passerelle"
@@ -29,20 +30,26 @@ func newHoldings(t *testing.T, s site) *holdings {
 	s.write(func(tx *Tx) error {
 		return tx.CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
 	})
-	for i, key := range []string{"a", "b"} {
-		a := StoredAccount{BankAccount: passerelle.BankAccount{
-			User: 7, Connection: h.connection.ID, Disabled: &now,
-			AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: "EUR"},
-		}, Changed: int64(i)}
-		var err error
-		if a.ID, err = s.db.NewAccountID(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		s.write(func(tx *Tx) error { return tx.CreateAccount(s.domain, &a) })
-		s.write(func(tx *Tx) error { tx.EnableAccount(s.domain, 7, a.ID); return nil })
-		h.accounts = append(h.accounts, a)
+	for _, key := range []string{"a", "b"} {
+		h.enable(key)
 	}
 	return h
+}
+
+// enable adds an account that the person shares.
+func (h *holdings) enable(key string) {
+	h.t.Helper()
+	a := StoredAccount{BankAccount: passerelle.BankAccount{
+		User: 7, Connection: h.connection.ID, Disabled: &now,
+		AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: "EUR"},
+	}}
+	var err error
+	if a.ID, err = h.db.NewAccountID(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(func(tx *Tx) error { return tx.CreateAccount(h.domain, &a) })
+	h.write(func(tx *Tx) error { tx.EnableAccount(h.domain, 7, a.ID); return nil })
+	h.accounts = append(h.accounts, a)
 }
 
 func day(n int) passerelle.Date {
@@ -278,4 +285,57 @@ func TestPlansOfTransactions(t *testing.T) {
 			t.Errorf("%s: %s", name, plan)
 		}
 	}
+}
+
+// TestTransactionsOfAConnection: the list is the same whether it is made of its
+// accounts or, when those are too many, found among all that the user has.
+func TestTransactionsOfAConnection(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h, other := newHoldings(t, s), newHoldings(t, s)
+		for len(h.accounts) < maxMerged {
+			h.enable(fmt.Sprint("k", len(h.accounts)))
+		}
+		for i := range h.accounts {
+			h.add(i, i%7, i%5)
+		}
+		other.add(0, 1, 2, 3)
+		f := h.filter()
+		f.Connection = h.connection.ID
+		merged := h.pages(f)
+		h.enable("one more")
+		if diff := cmp.Diff(merged, h.pages(f)); diff != "" || len(merged) != 4*maxMerged {
+			t.Errorf("%d rows; beside what is found among all:\n%s", len(merged), diff)
+		}
+	})
+}
+
+// pages are the ids of a list there and back, by cursors, and by offsets.
+func (h *holdings) pages(f TransactionFilter) (ids []passerelle.TransactionID) {
+	h.t.Helper()
+	const size = 30
+	read := func(w Window) []passerelle.Transaction {
+		page, err := h.db.Transactions(h.t.Context(), f, w)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return page
+	}
+	place := func(t passerelle.Transaction) []any { return []any{t.ApplicationDate.String(), int64(t.ID)} }
+	w := Window{Limit: size}
+	for page := read(w); len(page) > 0; page = read(w) {
+		for i, one := range read(Window{Limit: size, Offset: int64(len(ids))}) {
+			if one.ID != page[i].ID {
+				h.t.Errorf("offset %d: %d, want %d", len(ids)+i, one.ID, page[i].ID)
+			}
+		}
+		for _, one := range page {
+			ids = append(ids, one.ID)
+		}
+		w.From = place(page[len(page)-1])
+	}
+	back := Window{Limit: 2 * len(ids), Backward: true, From: []any{"0001-01-01", int64(0)}}
+	for _, one := range read(back) {
+		ids = append(ids, one.ID)
+	}
+	return ids
 }
