@@ -243,7 +243,7 @@ func (v *visit) writeSubscription(ctx context.Context, l *letter, s store.Stored
 		}
 		for _, d := range page {
 			l.item(n)
-			l.object(v.ShowDocument(v.domain, d, v.zone()))
+			l.object(v.ShowDocument(v.domain, d.Document, v.zone()))
 			after, n = d.ID, n+1
 		}
 		if len(page) < newsPage {

@@ -54,6 +54,12 @@ GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 
 GET    /users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/subscriptions/{subscriptionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/subscriptions/{subscriptionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
@@ -119,6 +125,7 @@ GET    /connectors/{connectorId} 200
 GET    /connectors/{connectorId}/sources 200
 GET    /connectors/{connectorId}/sources/{sourceId} 200
 GET    /publickey    200
+GET    /documenttypes 200
 GET    /terms        200
 `
 
@@ -293,7 +300,7 @@ func (s *stage) people(call, path string) string {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}").Replace(path)
 	}
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
-		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}").Replace(path)
+		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)
 	}
 	if call == "DELETE /users/{userId}/config" {
 		path += "?keys=language"

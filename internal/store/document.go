@@ -7,19 +7,31 @@ import (
 	"strings"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"passerelle"
 )
 
-const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted`
+// StoredDocument is a document with the day it is listed at: its own, or that
+// of its discovery.
+type StoredDocument struct {
+	passerelle.Document
+	Day string
+}
 
-func scanDocument(row scanner) (passerelle.Document, error) {
+// Place is where the document is in the list.
+func (d StoredDocument) Place() []any { return []any{d.Day, int64(d.ID)} }
+
+const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted, d.date`
+
+func scanDocument(row scanner) (StoredDocument, error) {
 	var (
-		d             passerelle.Document
+		d             StoredDocument
 		key, details  string
 		file, deleted *int64
 		found, update int64
 	)
-	err := row.Scan(&d.ID, &d.User, &d.Subscription, &key, &details, &file, &found, &update, &deleted)
+	err := row.Scan(&d.ID, &d.User, &d.Subscription, &key, &details, &file, &found, &update, &deleted, &d.Day)
 	if err != nil {
 		return d, err
 	}
@@ -86,6 +98,11 @@ func documentTotal(d passerelle.DocumentDetails) (total, scale any, err error) {
 	return value, d.Total.Scale(), err
 }
 
+// documentType is the type of the interface that a document is listed under.
+func documentType(d passerelle.DocumentDetails) string {
+	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
+}
+
 // documentDay is the one a document is listed at: its own, or that of its discovery.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
@@ -111,7 +128,7 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 	}
 	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, found, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, d.Type, documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
+		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
 		micros(d.Found), micros(d.LastUpdate), sync)
 	return nil
 }
@@ -129,7 +146,7 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 	}
 	tx.execOne(ErrConflict, `UPDATE document SET type = $1, date = $2, total = $3, total_scale = $4, details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
 		WHERE domain_id = $9 AND subscription_id = $10 AND epoch = $11 AND id = $12`,
-		d.Type, documentDay(d, at), total, scale, details, digest, micros(at), sync, int64(domain), int64(s.ID), s.Epoch, int64(id))
+		documentType(d), documentDay(d, at), total, scale, details, digest, micros(at), sync, int64(domain), int64(s.ID), s.Epoch, int64(id))
 	return nil
 }
 
@@ -155,23 +172,40 @@ type DocumentFilter struct {
 	Types        []string                  // nil for all
 	// From and Until are the first and the last day, both inclusive.
 	From, Until passerelle.Date
-	All         bool
+	// Least and Most bound the total, both inclusive; a document without one is
+	// outside of any bound.
+	Least, Most *decimal.Decimal
+	// All includes those of disabled and deleted subscriptions. One that the
+	// provider no longer shows is never listed.
+	All bool
+}
+
+// totalAt is the total as a whole number, as valueAt is the value of a
+// transaction.
+var totalAt = strings.ReplaceAll(valueAt, "t.value", "d.total")
+
+// subscriptions selects the subscriptions whose documents are selected.
+func (f DocumentFilter) subscriptions() SubscriptionFilter {
+	of := SubscriptionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, All: f.All}
+	if f.Subscription != 0 {
+		of.IDs = []passerelle.SubscriptionID{f.Subscription}
+	}
+	return of
+}
+
+// plain reports whether counters know how many the filter selects.
+func (f DocumentFilter) plain() bool {
+	return f.ID == 0 && f.Types == nil && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
 
 func (f DocumentFilter) where(c *conditions) {
-	SubscriptionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, All: f.All}.where(c)
+	f.subscriptions().where(c)
 	c.and("d.domain_id = %s AND d.user_id = %s AND d.epoch = s.epoch AND d.deleted IS NULL", int64(f.Domain), int64(f.User))
 	if f.Subscription != 0 {
 		c.and("d.subscription_id = %s", int64(f.Subscription))
 	}
 	if f.ID != 0 {
 		c.and("d.id = %s", int64(f.ID))
-	}
-	if !f.From.IsZero() {
-		c.and("d.date >= %s", f.From.String())
-	}
-	if !f.Until.IsZero() {
-		c.and("d.date <= %s", f.Until.String())
 	}
 	if f.Types != nil {
 		names := []string{"''"}
@@ -180,12 +214,28 @@ func (f DocumentFilter) where(c *conditions) {
 		}
 		c.clauses = append(c.clauses, "d.type IN ("+strings.Join(names, ", ")+")")
 	}
+	f.bounds(c)
+}
+
+func (f DocumentFilter) bounds(c *conditions) {
+	if !f.From.IsZero() {
+		c.and("d.date >= %s", f.From.String())
+	}
+	if !f.Until.IsZero() {
+		c.and("d.date <= %s", f.Until.String())
+	}
+	if f.Least != nil {
+		c.and(totalAt+" >= CAST(%s AS NUMERIC)", tenDigits(*f.Least))
+	}
+	if f.Most != nil {
+		c.and(totalAt+" <= CAST(%s AS NUMERIC)", tenDigits(*f.Most))
+	}
 }
 
 const documentSource = `document d CROSS JOIN subscription s WHERE s.id = d.subscription_id AND `
 
 // Documents lists the newest first. A position is the day and the id.
-func (r *Reader) Documents(ctx context.Context, f DocumentFilter, w Window) ([]passerelle.Document, error) {
+func (r *Reader) Documents(ctx context.Context, f DocumentFilter, w Window) ([]StoredDocument, error) {
 	var c conditions
 	f.where(&c)
 	order, sign := "DESC", "<"
@@ -199,15 +249,20 @@ func (r *Reader) Documents(ctx context.Context, f DocumentFilter, w Window) ([]p
 		documentColumns, documentSource, c.String(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
 }
 
-// CountDocumentsOf is how many documents a filter selects.
-func (r *Reader) CountDocumentsOf(ctx context.Context, f DocumentFilter) (int64, error) {
+// CountDocuments is exactly how many a filter selects: from counters when it
+// only narrows to subscriptions, counted otherwise.
+func (r *Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
 	var c conditions
+	if f.plain() {
+		f.subscriptions().where(&c)
+		return one(ctx, r, scanCount, `SELECT CAST(COALESCE(sum(s.documents), 0) AS BIGINT) FROM subscription s WHERE `+c.String(), c.args...)
+	}
 	f.where(&c)
 	return one(ctx, r, scanCount, `SELECT count(*) FROM `+documentSource+c.String(), c.args...)
 }
 
 // ChangedDocuments lists what a sync changed in a subscription, by id.
-func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, sync int64, after passerelle.DocumentID, limit int) ([]passerelle.Document, error) {
+func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, sync int64, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return collect(ctx, r, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
 		int64(s.ID), s.Epoch, sync, int64(after), limit)

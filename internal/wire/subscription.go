@@ -59,6 +59,26 @@ type Document struct {
 	URL              *string      `json:"url"`
 	ThumbURL         *string      `json:"thumb_url"`
 	LastUpdate       *string      `json:"last_update"`
+
+	Type *DocumentType `json:"type,omitempty" doc:"with expand=type"`
+}
+
+// DocumentType is a type of documents.
+type DocumentType struct {
+	ID         int64  `json:"id"`
+	Name       string `json:"name"`
+	Attachable bool   `json:"attacheable" doc:"whether such a document can be attached to a transaction"`
+}
+
+// DocumentTypes are all there are, in the order of their numbers. None can be
+// attached to a transaction.
+func DocumentTypes() []DocumentType {
+	names := passerelle.DocumentTypes()
+	types := make([]DocumentType, len(names))
+	for i, name := range names {
+		types[i] = DocumentType{ID: int64(i) + 1, Name: name}
+	}
+	return types
 }
 
 // NewDocument renders a document whose file, if there is one, is below base.
