@@ -122,7 +122,9 @@ func (in *intake) found(details passerelle.AccountDetails) (store.StoredAccount,
 	body := wire.Encode(wire.FoundAccount{
 		ID: int64(a.ID), IDUser: int64(a.User), IDConnection: int64(a.Connection), Disabled: passerelle.FormatDateTime(now, in.zone()), Type: details.Type,
 	})
-	return a, in.store(func(tx *store.Tx) error { return tx.CreateAccount(in.domain.ID, &a) }, store.Event{Name: webhook.AccountFound, Body: body})
+	e := store.Event{Name: webhook.AccountFound, Body: body}
+	in.stateOf(in.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, in.zone())))
+	return a, in.store(func(tx *store.Tx) error { return tx.CreateAccount(in.domain.ID, &a) }, e)
 }
 
 // refreshed stores what changed of a known account.

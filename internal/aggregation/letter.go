@@ -18,19 +18,21 @@ type letter struct {
 	ctx    context.Context
 	db     *store.DB
 	domain passerelle.DomainID
-	text   []byte
-	long   *store.Body
-	err    error
+	// limit is how much of it may be in memory.
+	limit int
+	text  []byte
+	long  *store.Body
+	err   error
 }
 
 func (v *visit) letter(ctx context.Context) *letter {
-	return &letter{ctx: ctx, db: v.DB, domain: v.domain.ID}
+	return &letter{ctx: ctx, db: v.DB, domain: v.domain.ID, limit: letterSize}
 }
 
 // add writes a piece; the first error is kept.
 func (l *letter) add(piece string) {
 	l.text = append(l.text, piece...)
-	if len(l.text) < letterSize || l.err != nil {
+	if len(l.text) < l.limit || l.err != nil {
 		return
 	}
 	if l.long == nil {

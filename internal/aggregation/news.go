@@ -162,7 +162,7 @@ func (v *visit) owned(ctx context.Context, accounts []*account) (store.Event, er
 }
 
 func (v *visit) connectionSynced(ctx context.Context, in *intake) (store.Event, error) {
-	e, l := store.Event{Name: webhook.ConnectionSynced}, v.letter(ctx)
+	e, l := store.Event{Name: webhook.ConnectionSynced}, v.statable(ctx)
 	if err := v.openConnection(ctx, l); err != nil {
 		return e, err
 	}
@@ -189,5 +189,5 @@ func (v *visit) connectionSynced(ctx context.Context, in *intake) (store.Event, 
 		}
 	}
 	l.add("]}}")
-	return e, l.into(&e)
+	return e, v.finish(l, &e)
 }

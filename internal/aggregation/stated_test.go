@@ -1,0 +1,143 @@
+package aggregation_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"passerelle"
+	"passerelle/cfonb"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+const stated = "text/plain; charset=us-ascii"
+
+// sent is the deliveries of an event, with their bodies.
+func (h *home) sent(event webhook.Event) (all []store.Delivery, bodies [][]byte) {
+	h.t.Helper()
+	for _, w := range h.hooks {
+		if w.Event != event {
+			continue
+		}
+		page, err := h.DB.WebhookData(h.t.Context(), store.WebhookDataFilter{Domain: h.domain.ID, Webhook: w.ID}, store.Window{Limit: 1000})
+		must(h.t, err)
+		for _, found := range page {
+			d, err := h.DB.OneDelivery(h.t.Context(), w, found.ID)
+			must(h.t, err)
+			body, err := io.ReadAll(h.DB.Body(h.t.Context(), h.domain.ID, d))
+			must(h.t, err)
+			all, bodies = append(all, d), append(bodies, body)
+		}
+	}
+	return all, bodies
+}
+
+// movements counts those of a text by the account it names.
+func movements(t *testing.T, text []byte) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for s, err := range cfonb.Parse(bytes.NewReader(text)) {
+		must(t, err)
+		found[s.Account.Number] = len(s.Movements)
+	}
+	return found
+}
+
+// What happens is told of in statements as what is triggered is. No account that
+// was just found is in one, since it is withheld; once it is shared its
+// transactions are.
+func TestWhatIsReadIsStated(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
+		_, err := h.connect("anna", "1234")
+		must(t, err)
+		found, bodies := h.sent(webhook.AccountFound)
+		for i, d := range found {
+			if d.MediaType != stated || d.Omitted != 1 || len(bodies[i]) > 0 {
+				t.Errorf("an account was found: %s with %d omitted, %q", d.MediaType, d.Omitted, bodies[i])
+			}
+		}
+		if synced, bodies := h.sent(webhook.ConnectionSynced); len(found) != 4 || len(synced) != 1 || synced[0].MediaType != stated || synced[0].Omitted != 0 || len(bodies[0]) > 0 {
+			t.Errorf("%d accounts found, synced %+v, %q", len(found), synced, bodies)
+		}
+		want, omitted := map[string]int{}, 0
+		for _, a := range h.accounts(true) {
+			h.share(a, true)
+		}
+		if h.sync() != 1 {
+			t.Error("nothing was read")
+		}
+		for _, a := range h.accounts(false) {
+			if _, _, number, french := cfonb.Split(a.IBAN); french {
+				want[number] = h.booked(a)
+			} else {
+				omitted++
+			}
+		}
+		synced, bodies := h.sent(webhook.ConnectionSynced)
+		last := newest(synced)
+		got := movements(t, bodies[last])
+		if len(want) == 0 || omitted == 0 || synced[last].MediaType != stated || synced[last].Omitted != omitted || len(got) != len(want) {
+			t.Fatalf("%s, %d omitted of %d, movements %v, want %v", synced[last].MediaType, synced[last].Omitted, omitted, got, want)
+		}
+		for number, n := range want {
+			if got[number] != n || n == 0 {
+				t.Errorf("account %s has %d movements, want %d", number, got[number], n)
+			}
+		}
+		if fetched, _ := h.sent(webhook.AccountsFetched); fetched[0].MediaType != store.JSON {
+			t.Errorf("another event is sent as %s", fetched[0].MediaType)
+		}
+	})
+}
+
+// booked counts the transactions of an account that are part of its balance.
+func (h *home) booked(a store.StoredAccount) (n int) {
+	h.t.Helper()
+	all, err := h.DB.Transactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1_000_000})
+	must(h.t, err)
+	for _, found := range all {
+		if !found.Coming {
+			n++
+		}
+	}
+	return n
+}
+
+func newest(all []store.Delivery) (at int) {
+	for i := range all {
+		if all[i].ID > all[at].ID {
+			at = i
+		}
+	}
+	return at
+}
+
+// A payload that is too long for a statement is sent as what it is.
+func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
+	defer aggregation.SetMaxStated(aggregation.SetMaxStated(100 << 10))
+	atHome(t, func(t *testing.T, h *home) {
+		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
+		_, err := h.connect("anna", "1234")
+		must(t, err)
+		for _, a := range h.accounts(true) {
+			h.share(a, true)
+		}
+		h.sync()
+		synced, bodies := h.sent(webhook.ConnectionSynced)
+		last := newest(synced)
+		var payload struct {
+			Connection struct {
+				Accounts []struct{ ID passerelle.AccountID }
+			}
+		}
+		must(t, json.Unmarshal(bodies[last], &payload))
+		if synced[last].MediaType != store.JSON || synced[last].Omitted != 0 || len(payload.Connection.Accounts) != 4 {
+			t.Errorf("%s with %d accounts", synced[last].MediaType, len(payload.Connection.Accounts))
+		}
+	})
+}
