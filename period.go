@@ -32,6 +32,19 @@ func ParsePeriod(field, s string) (Period, error) {
 	return Period{}, InvalidField(field, "must be a day, month or year in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
 }
 
+// ParseInstant reads a DateTime, or a Period, of which it is the first instant,
+// in a zone; anything else is an Invalid error on the field.
+func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
+	if period, err := ParsePeriod(field, s); err == nil {
+		return period.Start(loc), nil
+	}
+	t, err := ParseDateTime(field, s, loc)
+	if err != nil {
+		return t, InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD")
+	}
+	return t, nil
+}
+
 // IsZero reports whether there is no period.
 func (p Period) IsZero() bool { return p == Period{} }
 

@@ -1,6 +1,8 @@
 package passerelle_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,4 +67,24 @@ func FuzzParsePeriod(f *testing.F) {
 			t.Fatalf("the last instant of %s lies in %s, %v", s, last, err)
 		}
 	})
+}
+
+func TestInstants(t *testing.T) {
+	paris, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"2026-11-20 10:00:01": "2026-11-20T10:00:01+01:00", "2026-07-20": "2026-07-20T00:00:00+02:00",
+		"2026-11": "2026-11-01T00:00:00+01:00", "2026": "2026-01-01T00:00:00+01:00",
+	} {
+		if got, err := passerelle.ParseInstant("since", text, paris); err != nil || got.In(paris).Format(time.RFC3339) != want {
+			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "yesterday", "2026-02-30", "2026-11-20 25:00:00", "2026-11-20T10:00:00Z"} {
+		if got, err := passerelle.ParseInstant("since", text, paris); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), "since: must be a DateTime") {
+			t.Errorf("%q is %s, %v", text, got, err)
+		}
+	}
 }

@@ -42,8 +42,10 @@ func TestCommandsBesideAServer(t *testing.T) {
 	data := t.TempDir()
 	said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
 	t.Cleanup(func() { stop() }) // after the script, which runs when this function has returned
+	base := said["base_url"].(string)
 	play(t, "testdata/beside/server.txtar",
-		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(data, "passerelle.db"), "BASE="+said["base_url"].(string))
+		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(data, "passerelle.db"), "KEYS="+filepath.Join(data, "keys"),
+		"BASE="+base, "RECEIVER="+strings.TrimSuffix(base, "/2.0")+"/sandbox/receiver/commands")
 }
 
 // play runs a script with a key file and the variables.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -66,6 +67,11 @@ type webhookView struct {
 	Success  string               `json:"last_success,omitempty"`
 	Failure  string               `json:"last_failure,omitempty"`
 	NextTry  string               `json:"next_try,omitempty"`
+	// Of the last 24 hours, and only when one webhook is shown.
+	Requests int64  `json:"requests_24h,omitempty"`
+	Failed   int64  `json:"failed_24h,omitempty"`
+	Average  int64  `json:"average_duration_ms,omitempty"`
+	Warning  string `json:"warning,omitempty"`
 }
 
 func (d desk) viewWebhook(w store.Webhook) webhookView {
@@ -139,9 +145,23 @@ func (o oneWebhook) at(c *console, g *webhookCommand, command func(desk, store.W
 
 type webhookShow struct{ oneWebhook }
 
-// Run prints a webhook, also one that is deleted.
+// Run prints a webhook, also one that is deleted, with what came of its
+// requests.
 func (s *webhookShow) Run(c *console, g *webhookCommand) error {
-	return s.at(c, g, func(d desk, w store.Webhook) (any, error) { return d.viewWebhook(w), nil })
+	return s.at(c, g, func(d desk, w store.Webhook) (any, error) {
+		found, err := d.db.Health(c.ctx, d.domain.ID, d.domain.Clock.Now(time.Now()), w.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read the health of webhook %d: %w", w.ID, err)
+		}
+		_, err = d.db.OnlyClient(c.ctx, d.domain.ID)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("look for the only application: %w", err)
+		}
+		view, health := d.viewWebhook(w), found[w.ID]
+		view.Requests, view.Failed, view.Average = health.Requests, health.Requests-health.Successes, health.Average().Milliseconds()
+		view.Warning = delivery.Warning(w, health, w.Client != 0 || err == nil)
+		return view, nil
+	})
 }
 
 type webhookUpdate struct {
@@ -149,13 +169,17 @@ type webhookUpdate struct {
 	Event *string `placeholder:"EVENT" help:"Another event."`
 	URL   *string `placeholder:"URL" help:"Another receiving URL."`
 	Auth  *string `placeholder:"NAME|ID" help:"Another provider; empty for none."`
+
+	Client   *passerelle.ClientID `placeholder:"ID" help:"Another application; 0 for none in particular."`
+	User     *passerelle.UserID   `placeholder:"ID" help:"Another user to whose events it is limited; 0 for none."`
+	Disabled *bool                `help:"Pause it; --disabled=false lets it go on."`
 }
 
 // Run changes a webhook that is not deleted.
 func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
-	change := delivery.Change{Event: u.Event, URL: u.URL, Auth: u.Auth}
+	change := delivery.Change{Event: u.Event, URL: u.URL, Auth: u.Auth, Client: u.Client, User: u.User, Disabled: u.Disabled}
 	if change == (delivery.Change{}) {
-		return passerelle.MissingField("--event, --url, --auth", "give at least one of them")
+		return passerelle.MissingField("--event, --url, --auth, --client, --user, --disabled", "give at least one of them")
 	}
 	return g.withKeys(c, func(d desk) (any, error) { return d.changed(c, u.ID, change) })
 }

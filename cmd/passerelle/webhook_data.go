@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/delivery"
@@ -30,7 +31,10 @@ type webhookDataView struct {
 func (d desk) viewData(data store.WebhookData) webhookDataView {
 	view := webhookDataView{
 		ID: data.ID, Event: data.Event, Resource: data.Resource, User: data.User, State: data.State(), Created: d.moment(&data.Created),
-		Delivered: d.moment(data.Delivered), Dropped: d.moment(data.Dropped), Reason: data.DropReason, Attempts: data.Attempts,
+		Delivered: d.moment(data.Delivered), Attempts: data.Attempts,
+	}
+	if view.State == store.WebhookDropped { // a test that was accepted is given up as well
+		view.Dropped, view.Reason = d.moment(data.Dropped), data.DropReason
 	}
 	if data.Body != nil {
 		view.Data = delivery.Payload(data)
@@ -38,8 +42,35 @@ func (d desk) viewData(data store.WebhookData) webhookDataView {
 	return view
 }
 
+// period is the flags of lists that can be bounded in time.
+type period struct {
+	MinDate string `placeholder:"YYYY-MM-DD" help:"Only from this day, month (YYYY-MM) or year (YYYY) on, in the time of the domain."`
+	MaxDate string `placeholder:"YYYY-MM-DD" help:"Only up to the end of this day, month or year."`
+}
+
+// bounds are the first instant of a period and the first after it, zero where
+// it has no bound.
+func (p period) bounds(zone *time.Location) (from, until time.Time, err error) {
+	if p.MinDate != "" {
+		first, err := passerelle.ParsePeriod("--min-date", p.MinDate)
+		if err != nil {
+			return from, until, err
+		}
+		from = first.Start(zone)
+	}
+	if p.MaxDate != "" {
+		last, err := passerelle.ParsePeriod("--max-date", p.MaxDate)
+		if err != nil {
+			return from, until, err
+		}
+		until = last.End(zone)
+	}
+	return from, until, nil
+}
+
 type webhookData struct {
 	oneWebhook
+	period
 	State string `enum:"pending,delivered,dropped," default:"" placeholder:"STATE" help:"Only what is pending, delivered or dropped."`
 	Limit int    `default:"100" placeholder:"N" help:"Items at most, up to 1000."`
 }
@@ -50,7 +81,11 @@ func (l *webhookData) Run(c *console, g *webhookCommand) error {
 		return err
 	}
 	return l.at(c, g, func(d desk, w store.Webhook) (any, error) {
-		filter := store.WebhookDataFilter{Domain: d.domain.ID, Webhook: w.ID, State: store.WebhookState(l.State)}
+		from, until, err := l.bounds(d.zone)
+		if err != nil {
+			return nil, err
+		}
+		filter := store.WebhookDataFilter{Domain: d.domain.ID, Webhook: w.ID, State: store.WebhookState(l.State), From: from, Until: until}
 		all, err := d.db.WebhookData(c.ctx, filter, store.Window{Limit: l.Limit})
 		if err != nil {
 			return nil, fmt.Errorf("list the deliveries: %w", err)
@@ -81,6 +116,7 @@ func (d desk) viewAttempt(l store.WebhookLog) attemptView {
 
 type webhookAttempts struct {
 	oneWebhook
+	period
 	Limit int `default:"100" placeholder:"N" help:"Requests at most, up to 1000."`
 }
 
@@ -90,7 +126,12 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 		return err
 	}
 	return l.at(c, g, func(d desk, w store.Webhook) (any, error) {
-		all, err := d.db.WebhookLogs(c.ctx, store.WebhookLogFilter{Domain: d.domain.ID, Webhook: w.ID}, store.Window{Limit: l.Limit})
+		from, until, err := l.bounds(d.zone)
+		if err != nil {
+			return nil, err
+		}
+		filter := store.WebhookLogFilter{Domain: d.domain.ID, Webhook: w.ID, From: from, Until: until}
+		all, err := d.db.WebhookLogs(c.ctx, filter, store.Window{Limit: l.Limit})
 		if err != nil {
 			return nil, fmt.Errorf("list the requests: %w", err)
 		}
@@ -170,7 +211,7 @@ func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 
 type webhookRecover struct {
 	oneWebhook
-	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"What happened since then is made due, in the time of the domain."`
+	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"What happened since then is made due, in the time of the domain; also a day YYYY-MM-DD."`
 }
 
 // recoverView says what is due.
@@ -181,7 +222,7 @@ type recoverView struct {
 // Run makes due what is undelivered.
 func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
 	return r.at(c, g, func(d desk, w store.Webhook) (any, error) {
-		since, err := passerelle.ParseDateTime("--since", r.Since, d.zone)
+		since, err := passerelle.ParseInstant("--since", r.Since, d.zone)
 		if err != nil {
 			return nil, err
 		}

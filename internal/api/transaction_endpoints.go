@@ -268,7 +268,7 @@ func (q transactionQuery) filter(c *protocol.Caller, f store.TransactionFilter) 
 		f.Until = passerelle.DateOf(q.Until(), c.Location).AddDays(-1)
 	}
 	if q.LastUpdate != "" {
-		since, err := instant(c, "last_update", q.LastUpdate)
+		since, err := passerelle.ParseInstant("last_update", q.LastUpdate, c.Location)
 		if err != nil {
 			return f, err
 		}

@@ -240,7 +240,7 @@ type recoverOutput struct {
 }
 
 func (s *Service) recoverWebhook(ctx context.Context, c *protocol.Caller, in recoverInput) (recoverOutput, error) {
-	since, err := instant(c, "since", in.Since)
+	since, err := passerelle.ParseInstant("since", in.Since, c.Location)
 	if err != nil {
 		return recoverOutput{}, err
 	}

@@ -293,23 +293,11 @@ func (in updateWebhookInput) deletion(c *protocol.Caller) (*bool, error) {
 	}
 	deletes := !in.Deleted.Null && in.Deleted.Value != "null"
 	if deletes {
-		if _, err := instant(c, "deleted", in.Deleted.Value); err != nil {
+		if _, err := passerelle.ParseInstant("deleted", in.Deleted.Value, c.Location); err != nil {
 			return nil, err
 		}
 	}
 	return &deletes, nil
-}
-
-// instant reads a DateTime, or the first instant of a day.
-func instant(c *protocol.Caller, field, text string) (time.Time, error) {
-	if day, err := passerelle.ParsePeriod(field, text); err == nil {
-		return day.Start(c.Location), nil
-	}
-	t, err := passerelle.ParseDateTime(field, text, c.Location)
-	if err != nil {
-		return t, passerelle.InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD")
-	}
-	return t, nil
 }
 
 func (s *Service) deleteWebhook(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
