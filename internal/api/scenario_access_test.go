@@ -60,6 +60,15 @@ GET    /users/{userId}/subscriptions/{subscriptionId}/documents 403 403 403 403 
 GET    /users/{userId}/subscriptions/{subscriptionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+GET    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
@@ -156,6 +165,8 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
 	"POST /users/{userId}/subscriptions/{subscriptionId}":                                               `{"disabled":false}`,
 	"PUT /users/{userId}/subscriptions/{subscriptionId}":                                                `{}`,
+	"POST /users/{userId}/connections":                                                                  strings.Replace(connecting, "one", "none", 1),
+	"POST /users/{userId}/connections/{connectionId}":                                                   `{}`,
 	"POST /clients":                               `{"name":"new"}`,
 	"POST /clients/{clientId}":                    `{"description":"new"}`,
 	"PUT /clients/{clientId}":                     `{"description":"new"}`,
@@ -302,6 +313,7 @@ func (s *stage) people(call, path string) string {
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
 		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)
 	}
+	path = strings.ReplaceAll(path, "{connectionId}", "{empty}")
 	if call == "DELETE /users/{userId}/config" {
 		path += "?keys=language"
 	}
@@ -318,6 +330,9 @@ func (s *stage) outlive(t *testing.T, call, token string) {
 		if kind := access.TokenKind(token); home.operator[kind] != "" {
 			home.operator[kind] = s.operator(t, home, kind)
 		}
+	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/connections/{connectionId}":
+		delete(home.tokens, "user") // with what the fixtures gave its user
+		s.rid(t)
 	case "DELETE /users/{userId}":
 		delete(home.tokens, "user")
 		if err := errors.Join(s.Aggregation.EraseUsers(t.Context(), home.domain), s.Aggregation.EraseWithdrawn(t.Context())); err != nil {

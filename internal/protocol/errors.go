@@ -43,6 +43,7 @@ var codes = map[string]struct {
 	"missingParameter":   {400, false, "A required parameter is missing."},
 	"invalidValue":       {400, false, "A parameter has a value that cannot be accepted."},
 	"badRequest":         {400, false, "The request cannot be understood."},
+	"wrongpass":          {400, false, "The institution refuses the credentials."},
 	"notSupported":       {400, false, "The connector does not support this operation."},
 	"websiteUnavailable": {400, false, "The bank cannot be reached."},
 	"invalidToken":       {401, false, "A valid token is required."},

@@ -1,0 +1,373 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) connectionRoutes() []protocol.Route {
+	const (
+		all, one = "/users/{userId}/connections", "/users/{userId}/connections/{connectionId}"
+		waitsDoc = "The answer has the status of the configuration key connection.questions_code, 202 by default, when the connection waits for the end user: its state says for what, and fields which values to give."
+	)
+	shortAll, shortOne := []string{"/connections"}, []string{"/connections/{connectionId}"}
+	waits := []int{http.StatusAccepted}
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: protocol.Handle(s.listConnections),
+			Summary: "List connections", Doc: "Oldest first.",
+		},
+		{
+			Method: http.MethodPost, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: protocol.Handle(s.connect), Statuses: waits, Errors: []string{"wrongpass"},
+			Summary: "Connect to an institution", Doc: "The values of the connector's fields are keys of the body, in plain text or encrypted with the key of /publickey. The call waits until what there is has been read. Credentials that the institution refuses leave nothing behind. " + waitsDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: protocol.Handle(s.deleteConnections),
+			Summary: "Delete all connections", Doc: "With everything that was read through them.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: protocol.Handle(s.oneConnection), Summary: "Read a connection",
+		},
+		{
+			Method: http.MethodPost, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: protocol.Handle(s.resumeConnection), Statuses: waits,
+			Errors: []string{"wrongpass", "connectionLocked", "conflict"}, Summary: "Go on with a connection",
+			Doc: "Gives what the institution asks for, or new values of the connector's fields, as keys of the body; with resume, says that the end user has done what they were asked to do elsewhere; without any of it, reads with the end user present. With background the answer does not wait, and the connection is validating until the read has ended. " + waitsDoc,
+		},
+		{
+			Method: http.MethodPut, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: protocol.Handle(s.synchroniseConnection),
+			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Reads now, and answers when that has ended. Without the end user an institution is not read more often than it allows; the connection is then left as it is.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: protocol.Handle(s.deleteConnection),
+			Summary: "Delete a connection", Doc: "With everything that was read through it: unreachable at once, erased soon after.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/connections/{connectionId}/sources"}, Needs: ofUser, Endpoint: protocol.Handle(s.listConnectionSources),
+			Summary: "List the sources of a connection", Doc: "The channels of the connector by which it reads.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/logs", Aliases: []string{"/connections/{connectionId}/logs"}, Needs: ofUser, Endpoint: protocol.Handle(s.connectionLogs),
+			Summary: "See when a connection was read", Doc: "One item for each visit to the institution, newest first. Both dates belong to the range.",
+		},
+	}
+}
+
+// connections renders connections with what was asked for besides, which costs
+// one query each for all of them.
+func (s *Service) connections(ctx context.Context, c *protocol.Caller, list []store.Connection, asked protocol.Expansion) ([]wire.Connection, error) {
+	shown, ids := make([]wire.Connection, len(list)), make([]passerelle.ConnectionID, len(list))
+	for i, one := range list {
+		shown[i], ids[i] = s.Aggregation.Show(one, c.Location), one.ID
+		if asked.Has("connector") {
+			shown[i].Connector = s.Aggregation.Connector(one, connectorView(asked.In("connector")))
+		}
+	}
+	if len(list) == 0 {
+		return shown, nil
+	}
+	if asked.Has("sources") {
+		if err := s.withSources(ctx, c, shown, ids); err != nil {
+			return nil, err
+		}
+	}
+	for name, into := range map[string]func(*wire.Connection) **[]wire.BankAccount{
+		"accounts":     func(one *wire.Connection) **[]wire.BankAccount { return &one.Accounts },
+		"all_accounts": func(one *wire.Connection) **[]wire.BankAccount { return &one.AllAccounts },
+	} {
+		if !asked.Has(name) {
+			continue
+		}
+		filter := store.AccountFilter{Domain: c.Domain.ID, User: list[0].User, Connections: ids, All: name == "all_accounts"}
+		if err := s.withAccounts(ctx, c, shown, filter, into); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+func (s *Service) withSources(ctx context.Context, c *protocol.Caller, shown []wire.Connection, ids []passerelle.ConnectionID) error {
+	sources, err := s.DB.SourcesOf(ctx, c.Domain.ID, ids...)
+	if err != nil {
+		return fmt.Errorf("list the sources of connections: %w", err)
+	}
+	of := map[int64][]store.ConnectionSource{}
+	for _, source := range sources {
+		of[int64(source.Connection)] = append(of[int64(source.Connection)], source)
+	}
+	for i := range shown {
+		shown[i].Sources = aggregation.ShowSources(of[shown[i].ID], c.Location)
+	}
+	return nil
+}
+
+// maxAccounts is how many accounts a connection can have.
+const maxAccounts = 1000
+
+func (s *Service) withAccounts(ctx context.Context, c *protocol.Caller, shown []wire.Connection, f store.AccountFilter, into func(*wire.Connection) **[]wire.BankAccount) error {
+	accounts, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxAccounts * len(shown)})
+	if err != nil {
+		return fmt.Errorf("list the accounts of connections: %w", err)
+	}
+	of := map[int64]*[]wire.BankAccount{}
+	for i := range shown {
+		of[shown[i].ID] = &[]wire.BankAccount{}
+		*into(&shown[i]) = of[shown[i].ID]
+	}
+	for _, a := range accounts {
+		list := of[int64(a.Connection)]
+		*list = append(*list, wire.NewBankAccount(a.BankAccount, c.Location))
+	}
+	return nil
+}
+
+type listConnectionsInput struct {
+	oneUserInput
+	protocol.Page
+	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+}
+
+type listConnectionsOutput struct {
+	Connections []wire.Connection `json:"connections"`
+	protocol.Listing
+}
+
+func (s *Service) listConnections(ctx context.Context, c *protocol.Caller, in listConnectionsInput) (listConnectionsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listConnectionsOutput{}, err
+	}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.Connection, error) {
+			return s.DB.Connections(ctx, c.Domain.ID, user, window(w))
+		},
+		func(one store.Connection) protocol.Position { return protocol.Position{int64(one.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountConnections(ctx, c.Domain.ID, user) })
+	if err != nil {
+		return listConnectionsOutput{}, err
+	}
+	shown, err := s.connections(ctx, c, rows, in.Expansion())
+	return listConnectionsOutput{Connections: shown, Listing: listing}, err
+}
+
+// connectionOutput is a connection, with a status of its own when it waits for
+// the end user.
+type connectionOutput struct {
+	wire.Connection
+	status int
+}
+
+// HTTPStatus is 200 unless the connection waits.
+func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
+
+func (s *Service) shownConnection(ctx context.Context, c *protocol.Caller, one store.Connection, asked protocol.Expansion) (connectionOutput, error) {
+	shown, err := s.connections(ctx, c, []store.Connection{one}, asked)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return connectionOutput{Connection: shown[0]}, nil
+}
+
+// waiting is a connection after something was done for the end user.
+func (s *Service) waiting(ctx context.Context, c *protocol.Caller, one store.Connection, asked protocol.Expansion) (connectionOutput, error) {
+	out, err := s.shownConnection(ctx, c, one, asked)
+	if err != nil || one.State.Resolution() != passerelle.ByPerson {
+		return out, err
+	}
+	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	out.status = int(values.Int(settings.QuestionsCode))
+	return out, err
+}
+
+type connectInput struct {
+	oneUserInput
+	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	ConnectorUUID   string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
+	IDConnector     *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
+	Source          string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
+	Values          map[string]string `body:"*,query" doc:"values of the connector's fields"`
+}
+
+func (s *Service) connect(ctx context.Context, c *protocol.Caller, in connectInput) (connectionOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	if c.Made != 0 {
+		return s.standing(ctx, c, user, passerelle.ConnectionID(c.Made), in.Expansion())
+	}
+	name := in.ConnectorUUID
+	if in.IDConnector != nil && name == "" {
+		name = strconv.FormatInt(*in.IDConnector, 10)
+	}
+	if name == "" {
+		return connectionOutput{}, passerelle.MissingField("connector_uuid", "is required")
+	}
+	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: name, Source: in.Source, Values: in.Values, Execution: c.Execution})
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.waiting(ctx, c, made, in.Expansion())
+}
+
+// standing is a connection as it stands, after something was done earlier.
+func (s *Service) standing(ctx context.Context, c *protocol.Caller, user passerelle.UserID, id passerelle.ConnectionID, asked protocol.Expansion) (connectionOutput, error) {
+	one, err := s.Aggregation.Connection(ctx, c.Domain, user, id)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.waiting(ctx, c, one, asked)
+}
+
+type oneConnectionInput struct {
+	oneUserInput
+	Connection passerelle.ConnectionID `path:"connectionId"`
+}
+
+// connection loads the connection, if the caller reaches it.
+func (s *Service) connection(ctx context.Context, c *protocol.Caller, in oneConnectionInput) (store.Connection, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return store.Connection{}, err
+	}
+	return s.Aggregation.Connection(ctx, c.Domain, user, in.Connection)
+}
+
+type readConnectionInput struct {
+	oneConnectionInput
+	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+}
+
+func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in readConnectionInput) (connectionOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.shownConnection(ctx, c, one, in.Expansion())
+}
+
+type resumeConnectionInput struct {
+	oneConnectionInput
+	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	Background      bool              `query:"background" doc:"answer at once"`
+	Source          string            `body:"source" doc:"name of the source the connection goes through"`
+	Active          *bool             `body:"active" doc:"whether it is synchronised in the background"`
+	Resume          bool              `body:"resume" doc:"the end user has done what they were asked to do elsewhere"`
+	Values          map[string]string `body:"*,query" doc:"what the institution asks for, or new values of the connector's fields"`
+}
+
+func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in resumeConnectionInput) (connectionOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	one, err := s.Aggregation.Resume(ctx, c.Domain, user, in.Connection, aggregation.Request{
+		Source: in.Source, Values: in.Values, Resume: in.Resume, Active: in.Active, Background: in.Background,
+	})
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.waiting(ctx, c, one, in.Expansion())
+}
+
+type synchroniseConnectionInput struct {
+	oneConnectionInput
+	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	PSURequested    bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+}
+
+func (s *Service) synchroniseConnection(ctx context.Context, c *protocol.Caller, in synchroniseConnectionInput) (connectionOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	one, err := s.Aggregation.Resume(ctx, c.Domain, user, in.Connection, aggregation.Request{Absent: !in.PSURequested})
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.shownConnection(ctx, c, one, in.Expansion())
+}
+
+func (s *Service) deleteConnection(ctx context.Context, c *protocol.Caller, in oneConnectionInput) (protocol.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.Disconnect(ctx, c.Domain, user, in.Connection)
+}
+
+func (s *Service) deleteConnections(ctx context.Context, c *protocol.Caller, in oneUserInput) (protocol.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.DisconnectAll(ctx, c.Domain, user)
+}
+
+type connectionSourcesOutput struct {
+	Sources []wire.ConnectionSource `json:"sources"`
+	Total   int                     `json:"total"`
+}
+
+func (s *Service) listConnectionSources(ctx context.Context, c *protocol.Caller, in oneConnectionInput) (connectionSourcesOutput, error) {
+	one, err := s.connection(ctx, c, in)
+	if err != nil {
+		return connectionSourcesOutput{}, err
+	}
+	sources, err := s.DB.SourcesOf(ctx, c.Domain.ID, one.ID)
+	if err != nil {
+		return connectionSourcesOutput{}, fmt.Errorf("list the sources of connection %d: %w", one.ID, err)
+	}
+	return connectionSourcesOutput{Sources: *aggregation.ShowSources(sources, c.Location), Total: len(sources)}, nil
+}
+
+type connectionLogsInput struct {
+	oneConnectionInput
+	protocol.Page
+	protocol.DateRange
+	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only visits through this source of the connection"`
+}
+
+type connectionLogsOutput struct {
+	Logs      []wire.ConnectionLog `json:"connectionlogs"`
+	FirstDate *string              `json:"first_date" doc:"day of the oldest visit of the page"`
+	LastDate  *string              `json:"last_date" doc:"day of the newest visit of the page"`
+	protocol.Listing
+}
+
+func (s *Service) connectionLogs(ctx context.Context, c *protocol.Caller, in connectionLogsInput) (connectionLogsOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	filter := store.ConnectionLogFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, Source: in.IDSource, From: in.From(), Until: in.Until()}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.ConnectionLog, error) {
+			return s.DB.ConnectionLogs(ctx, filter, window(w))
+		},
+		func(l store.ConnectionLog) protocol.Position { return l.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountConnectionLogs(ctx, filter) })
+	out := connectionLogsOutput{Logs: make([]wire.ConnectionLog, len(rows)), Listing: listing}
+	for i, l := range rows {
+		out.Logs[i] = s.Aggregation.ShowLog(one, l, c.Location)
+	}
+	if len(rows) > 0 {
+		out.FirstDate, out.LastDate = dayOf(rows[len(rows)-1].At, c.Location), dayOf(rows[0].At, c.Location)
+	}
+	return out, err
+}
+
+func dayOf(at time.Time, zone *time.Location) *string {
+	day := passerelle.DateOf(at, zone).String()
+	return &day
+}

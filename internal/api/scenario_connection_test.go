@@ -1,0 +1,307 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+// connecting is a connection with one account.
+const connecting = `{"connector_uuid":"` + testConnector + `","login":"one","password":"1234"}`
+
+// connected connects the user of a tenant to the test connector.
+func (s *stage) connected(t testing.TB, tenant, login string) store.Connection {
+	t.Helper()
+	s.token(t, tenant, "user", 0)
+	who := s.tenant(tenant)
+	c, err := s.Aggregation.Connect(t.Context(), who.domain, who.user, aggregation.Request{
+		Connector: testConnector, Values: map[string]string{"login": login, "password": "1234"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Rows and events that come with connections.
+var (
+	aConnection = map[string]int64{"connection": 1, "connection_source": 1, "connection_log": 1, "event": 2}
+	aRead       = map[string]int64{"bank_account": 1, "subscription": 2}
+	aVisit      = map[string]int64{"connection_log": 1}
+	discovery   = []string{"ACCOUNT_FOUND", "ACCOUNTS_FETCHED", "SUBSCRIPTION_FOUND", "SUBSCRIPTION_FOUND", "CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}
+	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
+)
+
+// versions are events of a connection from a version on.
+func versions(from int, names ...string) []string {
+	var all []string
+	for i, name := range names {
+		all = append(all, fmt.Sprint(name, " connection ", from+i))
+	}
+	return all
+}
+
+func TestConnectionScenarios(t *testing.T) {
+	by := func(method, path, body string) ask { return ask{method: method, path: path, token: "user", body: body} }
+	connect := func(body string) ask { return by("POST", "/connections", body) }
+	form := func(a ask) ask { a.contentType = "application/x-www-form-urlencoded"; return a }
+	waits := func(login string) ask { return connect(strings.Replace(connecting, "one", login, 1)) }
+	read, known := with(aConnection, with(aRead, map[string]int64{"event": 4})), versions(1, discovery...)
+	synced := versions(1, "CONNECTION_SYNCED")
+	waiting := with(aConnection, map[string]int64{"event": -1})
+	again := with(aVisit, map[string]int64{"event": 2})
+	asked := with(aVisit, map[string]int64{"event": 1})
+	play(t, "connections", []scenario{
+		{name: "list none", status: 200, ask: by("GET", "/users/me/connections", "")},
+		{name: "connect", status: 200, rows: read, events: known, ask: connect(connecting)},
+		{name: "connect by number, in a form", status: 200, rows: read, events: known, ask: form(connect("id_connector=40&login=one&password=1234&unknown=x"))},
+		{name: "connect in a query, expanded", status: 200, rows: read, events: known, ask: by("POST", "/users/{user}/connections?id_connector=40&login=one&password=1234&expand=all_accounts,accounts,sources,connector[countries]", "")},
+		{name: "connect through a page of the bank", status: 202, rows: waiting, events: synced, ask: connect(`{"connector_uuid":"` + testConnector + `","source":"openapi"}`)},
+		{name: "connect and be asked for a code", status: 202, rows: waiting, events: synced, ask: waits("otp")},
+		{name: "connect and be asked for an action", status: 202, rows: waiting, events: synced, ask: waits("action")},
+		{name: "connect to a bank that is down", status: 200, rows: waiting, events: synced, ask: waits("down")},
+		{name: "connect to a provider", status: 200, rows: with(aConnection, map[string]int64{"subscription": 2, "event": 2}), events: versions(1, "SUBSCRIPTION_FOUND", "SUBSCRIPTION_FOUND", "CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"), ask: connect(`{"id_connector":64,"login":"one","password":"1234"}`)},
+		{name: "connect to nothing", status: 400, ask: connect(`{"login":"one"}`)},
+		{name: "connect to a connector that reads nothing", status: 400, ask: connect(strings.Replace(connecting, testConnector, britishConnector, 1))},
+		{name: "connect through no source", status: 400, ask: connect(strings.Replace(connecting, "{", `{"source":"fallback",`, 1))},
+		{name: "connect without a value", status: 400, ask: connect(strings.Replace(connecting, "login", "Login", 1))},
+		{name: "connect with a wrong value", status: 400, ask: connect(strings.Replace(connecting, "{", `{"website":"elsewhere",`, 1))},
+		{name: "connect in a live domain", status: 400, ask: ask{tenant: "live", method: "POST", path: "/connections", token: "user", body: connecting}},
+		{name: "connect another user", status: 404, ask: by("POST", "/users/"+noID+"/connections", connecting)},
+
+		{name: "read", status: 200, ask: by("GET", "/users/me/connections/{connection}", "")},
+		{name: "read with everything", status: 200, ask: by("GET", "/connections/{connection}?expand=connector,accounts,all_accounts,sources,unknown", "")},
+		{name: "read one that waits", status: 200, ask: by("GET", "/connections/{asking}", "")},
+		{name: "read none", status: 404, ask: by("GET", "/connections/"+noID, "")},
+		{name: "read another domain's", status: 404, ask: by("GET", "/connections/{other:connection}", "")},
+
+		{name: "read again", status: 200, rows: again, events: versions(7, another...), ask: by("POST", "/connections/{connection}", "")},
+		{name: "give a code", status: 200, rows: with(with(aVisit, aRead), map[string]int64{"bank_account": 3, "event": 9}), events: versions(2, append([]string{"ACCOUNT_FOUND", "ACCOUNT_FOUND", "ACCOUNT_FOUND"}, discovery...)...), ask: by("POST", "/connections/{asking}", `{"otp":"123456"}`)},
+		{name: "give a code in a form", status: 202, rows: asked, events: versions(2, "CONNECTION_SYNCED"), ask: form(by("POST", "/connections/{asking}", "otp=000000&expand=x"))},
+		{name: "give a new password", status: 200, rows: again, events: versions(7, another...), ask: by("POST", "/connections/{connection}?expand=sources", `{"password":"1234","active":false}`)},
+		{name: "give a wrong password", status: 400, rows: asked, events: versions(7, "CONNECTION_SYNCED"), ask: by("POST", "/connections/{connection}", `{"password":"4321"}`)},
+		{name: "give another source", status: 400, ask: by("POST", "/connections/{connection}", `{"source":"openapi"}`)},
+		{name: "give something to none", status: 404, ask: by("POST", "/connections/"+noID, `{"otp":"123456"}`)},
+		{name: "give something to another domain's", status: 404, ask: by("POST", "/connections/{other:asking}", `{"otp":"123456"}`)},
+
+		{name: "synchronise", status: 200, rows: again, events: versions(7, another...), ask: by("PUT", "/users/me/connections/{connection}", `{}`)},
+		{name: "synchronise one that waits", status: 200, rows: asked, events: versions(2, "CONNECTION_SYNCED"), ask: by("PUT", "/connections/{asking}?expand=all_accounts", "")},
+		{name: "synchronise one that waits without its person", status: 200, rows: asked, events: versions(2, "CONNECTION_SYNCED"), ask: by("PUT", "/connections/{asking}?psu_requested=false", "")},
+		{name: "synchronise none", status: 404, ask: by("PUT", "/connections/"+noID, "")},
+		{name: "synchronise another domain's", status: 404, ask: by("PUT", "/connections/{other:connection}", "")},
+
+		{name: "sources", status: 200, ask: by("GET", "/connections/{asking}/sources", "")},
+		{name: "sources of none", status: 404, ask: by("GET", "/connections/"+noID+"/sources", "")},
+		{name: "sources of another domain's", status: 404, ask: by("GET", "/connections/{other:connection}/sources", "")},
+		{name: "logs of none", status: 404, ask: by("GET", "/connections/"+noID+"/logs", "")},
+		{name: "logs of another domain's", status: 404, ask: by("GET", "/connections/{other:connection}/logs", "")},
+		{name: "delete none", status: 404, ask: by("DELETE", "/connections/"+noID, "")},
+		{name: "delete another domain's", status: 404, ask: by("DELETE", "/connections/{other:connection}", "")},
+		{name: "delete another user's", status: 404, ask: by("DELETE", "/users/"+noID+"/connections", "")},
+	})
+}
+
+// rid waits until what was withdrawn is erased.
+func (s *stage) rid(t *testing.T) {
+	t.Helper()
+	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// below are the tables that have rows of connections.
+func below(r record) map[string]int64 {
+	kept := map[string]int64{}
+	for _, table := range []string{"connection", "connection_source", "connection_log", "bank_account", "subscription", "consent", "withdrawal"} {
+		kept[table] = r.rows[table]
+	}
+	return kept
+}
+
+// Credentials that the institution refuses leave nothing but two events, and a
+// connection that is deleted is gone with all it had.
+func TestNothingIsLeftOfConnections(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.token(t, "", "user", 0)
+		stays := s.connected(t, "", "one")
+		before := s.record()
+		gone := func(events ...string) {
+			t.Helper()
+			after := s.record()
+			s.rid(t)
+			if _, got := before.since(after); !slices.Equal(got, events) {
+				t.Errorf("events %v, want %v", got, events)
+			}
+			if diff := cmp.Diff(below(before), below(s.record())); diff != "" {
+				t.Errorf("rows (-before +after):\n%s", diff)
+			}
+			before = s.record()
+		}
+		wrong := strings.Replace(connecting, "1234", "4321", 1)
+		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: wrong}).says(t, 400, "wrongpass", "Login or password is wrong.")
+		gone(versions(1, "CONNECTION_SYNCED", "CONNECTION_DELETED")...)
+
+		for _, path := range []string{"/connections/%d", "/users/me/connections/%d"} {
+			path = fmt.Sprintf(path, s.connected(t, "", "one").ID)
+			s.do(t, ask{method: "DELETE", path: path, token: "user"}).says(t, 204, "", "")
+			s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 404, "notFound", "")
+			s.do(t, ask{method: "DELETE", path: path, token: "user"}).says(t, 404, "notFound", "")
+			gone(versions(1, append(slices.Clone(discovery), "CONNECTION_DELETED")...)...)
+		}
+		s.connected(t, "", "one")
+		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
+		_, events := before.since(s.record())
+		if slices.Sort(events); strings.Count(strings.Join(events, " "), "CONNECTION_DELETED") != 2 {
+			t.Errorf("events %v", events)
+		}
+		s.rid(t)
+		if left := below(s.record()); left["connection"]+left["bank_account"]+left["connection_log"] != 0 {
+			t.Errorf("of connection %d and the other is left %v", stays.ID, left)
+		}
+	})
+}
+
+// Values that were encrypted with the key of the domain are as good as plain
+// ones, at first and later; no value gets anywhere.
+func TestEncryptedValuesOfConnections(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		body := func(tenant, password string) string {
+			return strings.Replace(connecting, "1234", s.encrypt(t, tenant, password), 1)
+		}
+		send := func(path, body string) reply {
+			return s.do(t, ask{method: "POST", path: path, token: "user", body: body})
+		}
+		var made struct{ ID int64 }
+		send("/connections", body("", "1234")).says(t, 200, "", "").decode(t, &made)
+		foreign := body("other", "1234")
+		before := s.record()
+		send("/connections", foreign).says(t, 400, "invalidValue", "password: is encrypted for a key that is not of this domain")
+		s.untouched(t, before)
+		path := fmt.Sprint("/connections/", made.ID)
+		send(path, `{"password":"`+s.encrypt(t, "", "secret-4321")+`"}`).says(t, 400, "wrongpass", "")
+		send(path, `{"password":"`+s.encrypt(t, "", "1234")+`"}`).says(t, 200, "", "")
+		if strings.Contains(s.Logs.String(), "secret-4321") {
+			t.Error("the log has a password")
+		}
+	})
+}
+
+// While somebody reads, a connection is locked for all others; with background
+// the answer does not wait, and says that the read is under way.
+func TestLockedConnections(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		c := s.connected(t, "", "otp")
+		path := fmt.Sprint("/connections/", c.ID)
+		s.write(t, func(tx *store.Tx) error { tx.LeaseConnection(c.Domain, c.ID, "somebody", time.Minute); return nil })
+		before := s.record()
+		for _, method := range []string{"POST", "PUT"} {
+			s.do(t, ask{method: method, path: path, token: "user", body: `{"otp":"123456"}`}).says(t, 409, "connectionLocked", "try again in a few seconds")
+		}
+		s.do(t, ask{method: "POST", path: path + "?background", token: "user"}).says(t, 409, "connectionLocked", "")
+		s.untouched(t, before)
+		s.write(t, func(tx *store.Tx) error { tx.ReleaseConnection(c.Domain, c.ID, "somebody"); return nil })
+
+		r := s.do(t, ask{method: "POST", path: path + "?background=true", token: "user", body: `{"otp":"123456"}`}).says(t, 200, "", "")
+		if !strings.Contains(string(r.body), `"state":"validating"`) {
+			t.Errorf("the answer is %s", r.body)
+		}
+	})
+}
+
+// The status for connections that wait is a key of the configuration.
+func TestStatusOfConnectionsThatWait(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"connection.questions_code":"200"}`}).says(t, 200, "", "")
+		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "one", "otp", 1)}).says(t, 200, "", "")
+	})
+}
+
+// The same request under the same key makes one connection.
+func TestRepeatedConnecting(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		var first, second struct{ ID int64 }
+		for _, into := range []any{&first, &second} {
+			s.do(t, ask{method: "POST", path: "/connections", token: "user", body: connecting, header: map[string]string{"Idempotency-Key": "k"}}).decode(t, into)
+		}
+		if n := s.record().rows["connection"]; first != second || n != 1 {
+			t.Errorf("%v and %v, %d connections", first, second, n)
+		}
+	})
+}
+
+// Lists of connections and of visits page over all of them, with the same
+// expansions for each.
+func TestPagesOfConnections(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		var want []string
+		var last store.Connection
+		for range 3 {
+			last = s.connected(t, "", "one")
+			want = append(want, fmt.Sprint(last.ID))
+		}
+		if got := s.walk(t, "/connections?limit=2&expand=all_accounts,accounts,sources"); !slices.Equal(got, want) {
+			t.Errorf("connections %v, want %v", got, want)
+		}
+		path := fmt.Sprint("/connections/", last.ID)
+		for range 4 {
+			s.elapsed.Add(int64(time.Hour))
+			user := s.tenant("").user
+			if _, err := s.Aggregation.Resume(t.Context(), s.tenant("").domain, user, last.ID, aggregation.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		visits := s.walk(t, path+"/logs?limit=2")
+		if len(visits) != 5 || !slices.IsSortedFunc(visits, func(a, b string) int { return strings.Compare(b, a) }) {
+			t.Errorf("visits %v", visits)
+		}
+		source, err := s.DB.SourcesOf(t.Context(), last.Domain, last.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query, n := range map[string]int{
+			"min_date=2026-11-20": 5, "max_date=2026-11-19": 0, "min_date=2026-11-21": 0, "max_date=2026": 5,
+			fmt.Sprint("id_source=", source[0].ID): 5, "id_source=1": 0, "offset=3": 2,
+		} {
+			if got := s.walk(t, path+"/logs?"+query); len(got) != n {
+				t.Errorf("%s: %d visits, want %d", query, len(got), n)
+			}
+		}
+	})
+}
+
+// walk follows a list to its end and gives the ids, in their order. What the
+// items have in expansions is one of each.
+func (s *stage) walk(t *testing.T, path string) (ids []string) {
+	t.Helper()
+	for path != "" {
+		var page struct {
+			Connections, Connectionlogs []struct {
+				ID                int64
+				AllAccounts       []any `json:"all_accounts"`
+				Accounts, Sources []any
+			}
+			Links struct{ Next *struct{ Href string } } `json:"_links"`
+		}
+		s.do(t, ask{method: "GET", path: path, token: "user"}).decode(t, &page)
+		for _, one := range append(page.Connections, page.Connectionlogs...) {
+			ids = append(ids, fmt.Sprint(one.ID))
+		}
+		for _, one := range page.Connections {
+			if len(one.AllAccounts) != 1 || len(one.Sources) != 1 || len(one.Accounts) != 0 {
+				t.Errorf("expanded: %+v", one)
+			}
+		}
+		path = ""
+		if page.Links.Next != nil {
+			path = strings.TrimPrefix(page.Links.Next.Href, s.Origin+version)
+		}
+	}
+	return ids
+}
