@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -74,6 +76,47 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 		must(t, err)
 		if left != 0 {
 			t.Errorf("%d deliveries are left", left)
+		}
+	})
+}
+
+// patient accepts everything, and notes how long each request might have taken.
+// Before it answers it does what it is told to.
+type patient struct {
+	before func()
+	limits []time.Duration
+}
+
+func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
+	if p.before != nil {
+		p.before()
+	}
+	if end, bounded := req.Context().Deadline(); bounded {
+		p.limits = append(p.limits, time.Until(end))
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, req.Context().Err()
+}
+
+// What an operator sends may take as long as the domain allows its receivers,
+// and is on record although the operator does not wait for it.
+func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))
+		asking, leave := context.WithCancel(t.Context())
+		p := &patient{}
+		r.Client = &http.Client{Transport: p}
+		w := r.webhook("https://receiver.example/hook", "")
+		id, err := r.Test(asking, r.domain, w, nil)
+		must(t, err)
+		p.before = leave
+		must(t, r.Resend(asking, r.domain, w, id))
+		if len(p.limits) != 2 || p.limits[0] < 4*time.Minute || p.limits[1] < 4*time.Minute {
+			t.Errorf("the requests had %v", p.limits)
+		}
+		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id, 10)
+		must(t, err)
+		if len(attempts) != 2 || attempts[1].Status != http.StatusOK || attempts[1].Failure != "" {
+			t.Errorf("on record: %+v", attempts)
 		}
 	})
 }
