@@ -27,11 +27,12 @@ const (
 // exchange sends a delivery once, and once more when its receiver refuses a
 // credential that can be renewed. Its account is in the domain's time, the
 // signature and the deadlines are in real time.
-func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) store.DeliveryAttempt {
+func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
+	defer func() { a.Detail = explained(a) }()
 	began := t.Now()
-	a := store.DeliveryAttempt{Delivery: d.ID, At: t.domain.Clock.Now(began)}
+	a = store.DeliveryAttempt{Delivery: d.ID, At: t.domain.Clock.Now(began)}
 	shown, err := to.authority.credential(ctx, d.User)
 	if err != nil {
 		a.Duration, a.Failure = t.Now().Sub(began), err.Error()
@@ -190,14 +191,31 @@ var reasons = []struct {
 	text string
 	is   func(error) bool
 }{
-	{"address refused", is(ErrAddress)},
+	{addressRefused, is(ErrAddress)},
 	{store.TimedOut, isTimeout},
 	{"the body was erased", is(store.ErrErased)},
-	{"name not found", as[*net.DNSError]},
+	{nameNotFound, as[*net.DNSError]},
 	{"certificate refused", as[*tls.CertificateVerificationError]},
 	{"no TLS", is(http.ErrSchemeMismatch)},
 	{"connection refused", is(syscall.ECONNREFUSED)},
 	{"connection lost", is(syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF)},
+}
+
+const (
+	addressRefused = "address refused"
+	nameNotFound   = "name not found"
+)
+
+// advice is for failures that are seldom the receiver's. It has no address: what
+// a name stands for inside of the operator's network is nobody else's business.
+var advice = map[string]string{
+	addressRefused: "The name or address leads into a private or reserved network; who operates the service may open private ones with --allow-networks.",
+	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",
+}
+
+// explained is what there is to say about a request besides its failure.
+func explained(a store.DeliveryAttempt) string {
+	return strings.TrimSpace(a.Detail + " " + advice[strings.TrimPrefix(a.Failure, tokenEndpoint)])
 }
 
 func is(targets ...error) func(error) bool {

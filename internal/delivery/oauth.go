@@ -254,7 +254,10 @@ func unreached(err error) string {
 }
 
 // tokenFault is the failure of a request for which there was no access token.
-func tokenFault(why string) error { return errors.New("token endpoint: " + why) }
+func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
+
+// tokenEndpoint is how failures begin that are not the receiver's.
+const tokenEndpoint = "token endpoint: "
 
 // tokenRefusals are the words for refusals of RFC 6749, section 5.2. Others are
 // not repeated: nobody knows what is in them.

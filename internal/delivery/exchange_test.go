@@ -1,0 +1,68 @@
+package delivery_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/webhook"
+)
+
+// lost is a network in which no name is known.
+type lost struct{}
+
+func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), Server: "10.1.2.3:53", IsNotFound: true}
+}
+
+// TestFailuresThatOperatorsMayEnd has advice for whoever reads the log, also
+// when it is the token endpoint that cannot be reached, and no address.
+func TestFailuresThatOperatorsMayEnd(t *testing.T) {
+	const (
+		refused  = "The name or address leads into a private or reserved network; who operates the service may open private ones with --allow-networks."
+		unknown  = "The name has no address where the service asks for it; check its spelling, and that it is known there."
+		tokens   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
+		endpoint = "http://10.255.255.1/token"
+	)
+	for name, test := range map[string]struct {
+		url, auth     string
+		names         bool
+		failure, want string
+	}{
+		"address":                    {"http://10.255.255.1/", "", true, "address refused", tokens + " " + refused},
+		"address of tokens":          {"http://127.0.0.1:1/", "p", true, "token endpoint: address refused", refused},
+		"name":                       {"http://shop.example/", "", false, "name not found", tokens + " " + unknown},
+		"what the receiver can tell": {"http://127.0.0.1:1/", "", true, "connection refused", tokens},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				r.oauth("p", endpointAt(endpoint))
+				if !test.names {
+					r.Client = &http.Client{Transport: lost{}}
+				}
+				w, err := r.Register(t.Context(), r.domain, delivery.Registration{Event: string(webhook.UserSynced), User: r.user(), URL: test.url, Auth: test.auth})
+				must(t, err)
+				id, err := r.Test(t.Context(), r.domain, w, nil)
+				must(t, err)
+				logs, err := r.DB.LastAttempts(t.Context(), r.domain.ID, []passerelle.DeliveryID{id})
+				must(t, err)
+				var got []string
+				for _, l := range logs[id] {
+					got = append(got, l.Failure, l.Detail)
+				}
+				if diff := cmp.Diff([]string{test.failure, test.want}, got); diff != "" {
+					t.Errorf("failure and detail (-want +got):\n%s", diff)
+				}
+				if strings.Contains(fmt.Sprint(got), "10.") {
+					t.Errorf("%q has an address", got)
+				}
+			})
+		})
+	}
+}
