@@ -37,10 +37,11 @@ type Delivery struct {
 	Name string
 	Log  *slog.Logger
 
-	turns  atomic.Int64
-	gate   gate
-	tokens tokens
-	trusts trusts
+	turns     atomic.Int64
+	gate      gate
+	lingering lingering
+	tokens    tokens
+	trusts    trusts
 }
 
 // Counts says what came of the requests of a call.

@@ -22,6 +22,8 @@ const (
 	// cost more than sending does.
 	fullBatch = 4 * pageSize
 	patience  = 100 * time.Millisecond
+	// lingerTime is how long a lease is kept for the next event.
+	lingerTime = 200 * time.Millisecond
 )
 
 // parcel is a delivery on its way, to where its page found that it goes.
@@ -115,8 +117,10 @@ func (f *flow) run(ctx context.Context) error {
 		f.read(ctx)
 		f.send(ctx)
 		f.record(ctx)
-		if !f.reading && !f.recording && f.underWay == 0 {
+		if idle := !f.reading && !f.recording && f.underWay == 0; idle && !f.linger(ctx) {
 			return f.end(ctx)
+		} else if idle {
+			continue
 		}
 		select {
 		case p := <-f.pages:
@@ -129,6 +133,29 @@ func (f *flow) run(ctx context.Context) error {
 			f.newest.again = !f.stopped
 		}
 	}
+}
+
+// linger keeps the lease a little longer when all is well, for what comes next:
+// taking it anew is a write that the next event would wait for. It reports
+// whether something came. Whoever wants the lease in this process need not wait.
+func (f *flow) linger(ctx context.Context) bool {
+	calm := f.more != nil && !f.due && !f.stopped && f.before.left == 0 && f.pace.failed == 0
+	if !calm || !f.open(ctx) {
+		return false
+	}
+	hurry, done := f.lingering.begin(f.visit.webhook)
+	defer done()
+	timer := time.NewTimer(lingerTime)
+	defer timer.Stop()
+	select {
+	case <-f.more:
+		f.newest.again = true
+		return true
+	case <-hurry:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // end leaves to the flusher what was not to be sent at once, unless the flow was

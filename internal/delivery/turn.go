@@ -126,6 +126,9 @@ func (t *turn) take(ctx context.Context, wait bool) (held bool, err error) {
 			return false, err
 		}
 		held, err := t.lease(ctx, to)
+		if wait && !held {
+			t.lingering.hurry(t.visit.webhook)
+		}
 		if held || err != nil || !wait || !pause(ctx, leasePause) {
 			return held, err
 		}
