@@ -100,8 +100,8 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 		return store.Webhook{}, passerelle.Missing()
 	}
 	checked, err := d.check(ctx, domain, c)
-	if err == nil && (c.Event != nil || c.User != nil) {
-		err = checkLimit(*cmp.Or(checked.Event, &w.Event), *cmp.Or(c.User, &w.User))
+	if err == nil {
+		err = checkChange(w, checked)
 	}
 	if err != nil {
 		return store.Webhook{}, err
@@ -226,6 +226,15 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 		return passerelle.InvalidField("id_user", "must be null for %s, which is of no user", event)
 	}
 	return nil
+}
+
+// checkChange is checkLimit for what a change makes of a webhook. One that was
+// limited before can still be disabled or deleted.
+func checkChange(w store.Webhook, c store.WebhookChange) error {
+	if c.Event == nil && c.User == nil {
+		return nil
+	}
+	return checkLimit(*cmp.Or(c.Event, &w.Event), *cmp.Or(c.User, &w.User))
 }
 
 func unlessFound(err error, field, message string) error {
