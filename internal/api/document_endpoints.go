@@ -153,8 +153,11 @@ func (s *Service) documentsAt(ctx context.Context, c *protocol.Caller, at docume
 		return f, err
 	}
 	if at.subscription != 0 {
-		_, err := s.subscriptions(ctx, c, owner, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.subscription}, All: all})
-		return f, err
+		found, err := s.subscriptions(ctx, c, owner, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.subscription}, All: all})
+		if err != nil {
+			return f, err
+		}
+		f.Epoch = found[0].Epoch
 	}
 	return f, nil
 }

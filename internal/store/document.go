@@ -164,12 +164,14 @@ func (tx *Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, m
 
 // DocumentFilter selects documents of a user, who is required.
 type DocumentFilter struct {
-	Domain       passerelle.DomainID
-	User         passerelle.UserID
-	Connection   passerelle.ConnectionID   // zero for all
-	Subscription passerelle.SubscriptionID // zero for all
-	ID           passerelle.DocumentID     // zero for all
-	Types        []string                  // nil for all
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID // zero for all
+	// Subscription is the only one, in its present Epoch; zero for all.
+	Subscription passerelle.SubscriptionID
+	Epoch        int64
+	ID           passerelle.DocumentID // zero for all
+	Types        []string              // nil for all
 	// From and Until are the first and the last day, both inclusive.
 	From, Until passerelle.Date
 	// Least and Most bound the total, both inclusive; a document without one is
@@ -200,9 +202,11 @@ func (f DocumentFilter) plain() bool {
 
 func (f DocumentFilter) where(c *conditions) {
 	f.subscriptions().where(c)
-	c.and("d.domain_id = %s AND d.user_id = %s AND d.epoch = s.epoch AND d.deleted IS NULL", int64(f.Domain), int64(f.User))
+	c.and("d.epoch = s.epoch AND d.deleted IS NULL")
 	if f.Subscription != 0 {
-		c.and("d.subscription_id = %s", int64(f.Subscription))
+		c.and("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
+	} else {
+		c.and("d.domain_id = %s AND d.user_id = %s", int64(f.Domain), int64(f.User))
 	}
 	if f.ID != 0 {
 		c.and("d.id = %s", int64(f.ID))

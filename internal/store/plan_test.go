@@ -129,6 +129,22 @@ func TestPlans(t *testing.T) {
 			_, err := s.db.WebhookToken(ctx, s.domain, s.client, 1)
 			return unless(err, ErrNotFound)
 		}, "user_token_newest (domain_id=? AND user_id=? AND client_id=?)"},
+		"subscriptions": {func() error {
+			_, err := s.db.Subscriptions(ctx, SubscriptionFilter{Domain: s.domain, User: 1}, Window{Limit: limit})
+			return err
+		}, "subscription_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"documents": {func() error {
+			_, err := s.db.Documents(ctx, DocumentFilter{Domain: s.domain, User: 1}, Window{Limit: limit, From: []any{"2026-11-20", int64(1)}})
+			return err
+		}, "document_of_user (domain_id=? AND user_id=? AND date<?)"},
+		"documents of a subscription": {func() error {
+			_, err := s.db.Documents(ctx, DocumentFilter{Domain: s.domain, User: 1, Subscription: 1}, Window{Limit: limit})
+			return err
+		}, "document_of_subscription (subscription_id=? AND epoch=?"},
+		"documents counted": {func() error {
+			_, err := s.db.CountDocuments(ctx, DocumentFilter{Domain: s.domain, User: 1})
+			return err
+		}, "subscription_of_user (domain_id=? AND user_id=?)"},
 		"domain by host": {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
 		"history":        {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
 		"webhooks": {func() error {
