@@ -1,6 +1,10 @@
 package passerelle
 
-import cldr "github.com/bojanz/currency"
+import (
+	"slices"
+
+	cldr "github.com/bojanz/currency"
+)
 
 // Currency is the code of a currency: a code of ISO 4217 for money that can be
 // paid, or one of a few customary codes of crypto assets, which accounts may
@@ -38,6 +42,19 @@ type currencyRow struct {
 	status currencyStatus
 	symbol string
 	digits int
+}
+
+// Currencies are those that an account may be in, by their codes: those of ISO
+// 4217 that are in use, and crypto assets.
+func Currencies() []Currency {
+	var all []Currency
+	for code, row := range currencies {
+		if row.status != withdrawn {
+			all = append(all, code)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // ParseCurrency accepts the upper-case code of a currency that ISO 4217 lists

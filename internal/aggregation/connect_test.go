@@ -142,9 +142,9 @@ func (h *home) transactions() int64 {
 func (h *home) share(a store.StoredAccount, yes bool) store.StoredAccount {
 	h.t.Helper()
 	disabled := !yes
-	a, err := h.ChangeAccount(h.t.Context(), h.domain, h.user.ID, a.ID, aggregation.AccountChange{Disabled: &disabled, Origin: "api"})
+	changed, err := h.ChangeAccounts(h.t.Context(), h.domain, h.user.ID, []passerelle.AccountID{a.ID}, aggregation.AccountChange{Disabled: &disabled, Origin: "api"})
 	must(h.t, err)
-	return a
+	return changed[0]
 }
 
 func (h *home) sync() int {
@@ -265,6 +265,70 @@ func TestStepsOfAPerson(t *testing.T) {
 		}
 		if len(h.accounts(true)) != 4 {
 			t.Errorf("%d accounts", len(h.accounts(true)))
+		}
+	})
+}
+
+// TestReadingInTheBackground: whoever asks is answered at once, the connection
+// is validating and locked until the read has ended, and too much of it is
+// refused and leaves all as it was.
+func TestReadingInTheBackground(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		later := func(id passerelle.ConnectionID) (store.Connection, error) {
+			return h.Resume(t.Context(), h.domain, h.user.ID, id, aggregation.Request{Background: true, Values: map[string]string{"otp": "123456"}})
+		}
+		var ids []passerelle.ConnectionID
+		for range 3 {
+			c, err := h.connect("otp", "1234")
+			must(t, err)
+			ids = append(ids, c.ID)
+		}
+		h.events()
+		for _, id := range ids[:2] {
+			c, err := later(id)
+			if err != nil || c.State != passerelle.Validating || c.Fields != "" || c.NextTry == nil {
+				t.Errorf("%+v (%v)", c, err)
+			}
+			var locked *passerelle.Error
+			if _, err := later(id); !errors.As(err, &locked) || locked.Code != "connectionLocked" {
+				t.Errorf("asked again: %v", err)
+			}
+		}
+		if _, err := later(ids[2]); !errors.Is(err, passerelle.Unavailable) {
+			t.Errorf("too much: %v", err)
+		}
+		if got := names(h.events()); got != "" {
+			t.Errorf("before anything was read: %s", got)
+		}
+		for _, work := range h.waiting {
+			work(t.Context())
+		}
+		for i, want := range []passerelle.ConnectionState{"", "", passerelle.AdditionalInformationNeeded} {
+			c, err := h.Connection(t.Context(), h.domain, h.user.ID, ids[i])
+			if err != nil || c.State != want || c.Locked {
+				t.Errorf("in the end: %+v (%v), want %q", c, err, want)
+			}
+		}
+	})
+}
+
+// TestReadsWithoutThePerson: they are counted against what the institution
+// allows in a day, also when a program asks for them.
+func TestReadsWithoutThePerson(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("one", "1234")
+		must(t, err)
+		h.events()
+		for i := range 6 {
+			c, err = h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Absent: true})
+			must(t, err)
+			want := "ACCOUNTS_FETCHED CONNECTION_SYNCED"
+			if i >= 4 {
+				want = ""
+			}
+			if got := names(h.events()); got != want || c.State != "" {
+				t.Errorf("read %d: %s, state %q", i, got, c.State)
+			}
 		}
 	})
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/settings"
@@ -27,71 +30,115 @@ type AccountChange struct {
 	Origin string
 }
 
-// ChangeAccount changes what a person may of an account. Enabling it records
-// their consent and has it read soon; disabling withdraws the consent, and what
-// was read is out of sight at once. A connection that is being read is locked.
-func (a *Aggregation) ChangeAccount(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID, change AccountChange) (store.StoredAccount, error) {
-	before, err := a.Account(ctx, d, user, id)
+// ChangeAccounts changes what a person may of accounts, and gives them as they
+// then are, by their ids: those of one connection together or not at all.
+// Enabling records the consent and has them read soon; disabling withdraws it,
+// and what was read is out of sight at once. A connection that is being read is
+// locked.
+func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]store.StoredAccount, error) {
+	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
-		return before, err
+		return nil, err
 	}
-	v, _, err := a.again(ctx, d, user, before.Connection)
-	if err != nil {
-		return before, err
+	together := map[passerelle.ConnectionID][]passerelle.AccountID{}
+	for _, account := range all {
+		together[account.Connection] = append(together[account.Connection], account.ID)
 	}
-	account, err := a.Account(ctx, d, user, id) // as it stands under the lease
-	if err != nil {
-		return account, errors.Join(err, v.release(ctx))
+	for _, connection := range slices.Sorted(maps.Keys(together)) {
+		if err := a.changeAccounts(ctx, d, user, connection, together[connection], change); err != nil {
+			return nil, err
+		}
 	}
-	err = v.change(ctx, &account, change)
-	return account, err
+	return a.accounts(ctx, d, user, ids)
 }
 
 // Account reads an account of a user, disabled or not.
 func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID) (store.StoredAccount, error) {
-	found, err := a.DB.BankAccounts(ctx, store.AccountFilter{Domain: d.ID, User: user, IDs: []passerelle.AccountID{id}, All: true}, store.Window{Limit: 1})
+	found, err := a.accounts(ctx, d, user, []passerelle.AccountID{id})
 	if err != nil {
-		return store.StoredAccount{}, fmt.Errorf("load account %d: %w", id, err)
-	}
-	if len(found) == 0 {
-		return store.StoredAccount{}, passerelle.Missing()
+		return store.StoredAccount{}, err
 	}
 	return found[0], nil
 }
 
-func (v *visit) change(ctx context.Context, account *store.StoredAccount, change AccountChange) error {
-	before, now := *account, v.instant()
-	apply(account, change)
-	var events []store.Event
-	turned := change.Disabled != nil && *change.Disabled != (before.Disabled != nil)
-	if turned && *change.Disabled {
-		account.Disabled = &now
-		events = append(events, v.accountEvent(webhook.AccountDisabled, *account))
+// accounts reads accounts of a user, disabled or not, of which none is missing.
+func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]store.StoredAccount, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	found, err := a.DB.BankAccounts(ctx, store.AccountFilter{Domain: d.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	if err != nil {
+		return nil, fmt.Errorf("load accounts: %w", err)
 	}
-	if turned && !*change.Disabled {
-		account.Disabled = nil
-		events = append(events, v.accountEvent(webhook.AccountEnabled, *account))
+	if len(found) < len(ids) {
+		return nil, passerelle.Missing()
+	}
+	return found, nil
+}
+
+func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, ids []passerelle.AccountID, change AccountChange) error {
+	v, _, err := a.again(ctx, d, user, connection)
+	if err != nil {
+		return err
+	}
+	all, err := a.accounts(ctx, d, user, ids) // as they stand under the lease
+	if err == nil {
+		err = v.change(ctx, all, change)
+	}
+	if err != nil {
+		return errors.Join(err, v.release(ctx))
+	}
+	return nil
+}
+
+// turns reports whether a change shares or withholds an account.
+func (c AccountChange) turns(account store.StoredAccount) bool {
+	return c.Disabled != nil && *c.Disabled != (account.Disabled != nil)
+}
+
+func (v *visit) change(ctx context.Context, accounts []store.StoredAccount, change AccountChange) error {
+	now := v.instant()
+	var events []store.Event
+	for _, account := range accounts {
+		if !change.turns(account) {
+			continue
+		}
+		apply(&account, change)
+		name := webhook.AccountEnabled
+		if account.Disabled = nil; *change.Disabled {
+			name, account.Disabled = webhook.AccountDisabled, &now
+		}
+		events = append(events, v.accountEvent(name, account))
 	}
 	return v.write(ctx, func(tx *store.Tx) error {
-		tx.EditAccount(v.domain.ID, account.BankAccount, change.Usage)
-		switch {
-		case turned && *change.Disabled:
-			tx.DisableAccount(v.domain.ID, v.user.ID, before, now)
-			tx.WithdrawConsent(v.domain.ID, account.ID, now)
-			tx.AfterCommit(v.Erase)
-		case turned:
-			tx.EnableAccount(v.domain.ID, v.user.ID, account.ID)
-			tx.ReadSoon(v.domain.ID, v.c.ID, now)
-			if err := tx.RecordConsent(v.domain.ID, store.Consent{
-				User: v.user.ID, Connection: v.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
-			}); err != nil {
+		for _, account := range accounts {
+			before := account
+			apply(&account, change)
+			tx.EditAccount(v.domain.ID, account.BankAccount, change.Usage)
+			if err := v.turnAccount(tx, before, change, now); err != nil {
 				return err
 			}
-			tx.AfterCommit(v.Sync)
 		}
 		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
 		return nil
 	}, events...)
+}
+
+// turnAccount shares or withholds an account, when the change does.
+func (v *visit) turnAccount(tx *store.Tx, account store.StoredAccount, change AccountChange, now time.Time) error {
+	if !change.turns(account) {
+		return nil
+	}
+	if *change.Disabled {
+		tx.DisableAccount(v.domain.ID, v.user.ID, account, now)
+		tx.WithdrawConsent(v.domain.ID, account.ID, now)
+		tx.AfterCommit(v.Erase)
+		return nil
+	}
+	tx.EnableAccount(v.domain.ID, v.user.ID, account.ID)
+	tx.ReadSoon(v.domain.ID, v.c.ID, now)
+	tx.AfterCommit(v.Sync)
+	return tx.RecordConsent(v.domain.ID, store.Consent{
+		User: v.user.ID, Connection: v.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
+	})
 }
 
 func apply(account *store.StoredAccount, change AccountChange) {

@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -101,6 +102,35 @@ func (a *Aggregation) Connector(c store.Connection, view wire.ConnectorView) *wi
 	}
 	shown := wire.NewConnector(Bank(reader.Profile()), view)
 	return &shown
+}
+
+// Ownerships renders who holds accounts of a user. It costs one query for their
+// connections and one for the sources of these.
+func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user passerelle.UserID, accounts []store.StoredAccount) ([]wire.Ownership, error) {
+	shown, ids := make([]wire.Ownership, len(accounts)), make([]passerelle.ConnectionID, len(accounts))
+	for i, account := range accounts {
+		ids[i] = account.Connection
+	}
+	connections, err := a.DB.ConnectionsByID(ctx, d.ID, user, ids)
+	if err != nil {
+		return nil, fmt.Errorf("load the connections of accounts: %w", err)
+	}
+	sources, err := a.DB.SourcesOf(ctx, d.ID, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("list the sources of connections: %w", err)
+	}
+	of := map[passerelle.SourceID]int64{}
+	for _, s := range sources {
+		of[s.ID] = s.ConnectorSource
+	}
+	for i, account := range accounts {
+		name := ""
+		if reader, known := a.Connectors.DataReader(connections[account.Connection].Connector); known {
+			name = reader.Profile().Name
+		}
+		shown[i] = wire.NewOwnership(account.BankAccount, name, of[account.Source])
+	}
+	return shown, nil
 }
 
 // Bank is what the public may know of a connector.

@@ -69,6 +69,15 @@ PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 
 DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/account_ownerships 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
@@ -135,6 +144,9 @@ GET    /connectors/{connectorId}/sources 200
 GET    /connectors/{connectorId}/sources/{sourceId} 200
 GET    /publickey    200
 GET    /documenttypes 200
+GET    /account_types 200
+GET    /account_types/{typeId} 200
+GET    /currencies   200
 GET    /terms        200
 `
 
@@ -165,6 +177,10 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
 	"POST /users/{userId}/subscriptions/{subscriptionId}":                                               `{"disabled":false}`,
 	"PUT /users/{userId}/subscriptions/{subscriptionId}":                                                `{}`,
+	"POST /users/{userId}/accounts/{accountId}":                                                         `{"name":"n"}`,
+	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}":                              `{"name":"n"}`,
+	"PUT /users/{userId}/accounts/{accountId}":                                                          `{"name":"n"}`,
+	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":                               `{"name":"n"}`,
 	"POST /users/{userId}/connections":                                                                  strings.Replace(connecting, "one", "none", 1),
 	"POST /users/{userId}/connections/{connectionId}":                                                   `{}`,
 	"POST /clients":                               `{"name":"new"}`,
@@ -317,6 +333,9 @@ func (s *stage) people(call, path string) string {
 	}
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
 		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)
+	}
+	if path = strings.ReplaceAll(path, "{typeId}", "1"); strings.Contains(path, "{accountId}") {
+		path = strings.NewReplacer("{connectionId}", "{owner}", "{accountId}", "{owned}").Replace(path) + "?all"
 	}
 	path = strings.ReplaceAll(path, "{connectionId}", "{empty}")
 	if call == "DELETE /users/{userId}/config" {

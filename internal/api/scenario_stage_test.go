@@ -68,7 +68,9 @@ type tenant struct {
 	signer   string
 	// subscribed are the identifiers of what each user subscribed to.
 	subscribed map[passerelle.UserID]map[string]string
-	tokens     map[string]string
+	// owned are a connection and an account of it that each user always has.
+	owned  map[passerelle.UserID][2]string
+	tokens map[string]string
 }
 
 // onStages runs a test on a stage of each kind of database.

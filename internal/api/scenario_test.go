@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|holder|holding|transaction|subscribing|subscription|withheld|document)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -87,6 +87,15 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.signer(t, s.tenant(tenant))
 	case "connection":
 		return strconv.FormatInt(int64(s.connected(t, tenant, "one").ID), 10)
+	case "fresh":
+		_, ids := s.discovered(t, tenant, "one")
+		return ids[0]
+	case "several":
+		_, ids := s.discovered(t, tenant, "anna")
+		return ids[0] + "," + ids[2]
+	case "owner", "owned":
+		connection, account := s.owned(t, tenant)
+		return map[string]string{"owner": connection, "owned": account}[what]
 	case "empty":
 		return strconv.FormatInt(int64(s.connected(t, tenant, "none").ID), 10)
 	case "asking":

@@ -217,3 +217,19 @@ func (*Object) schema() *schema {
 func (*Reference) schema() *schema {
 	return &schema{Type: []string{"integer", "string", "null"}}
 }
+
+// Bit is a boolean that clients also write as 0 and 1.
+type Bit bool
+
+func (b *Bit) readNode(at *path, n *node) error {
+	value, known := map[string]bool{"true": true, "1": true, "false": false, "0": false}[strings.ToLower(n.text)]
+	if !known || n.shape == text {
+		return at.invalid("must be true, false, 1 or 0")
+	}
+	*b = Bit(value)
+	return nil
+}
+
+func (*Bit) schema() *schema {
+	return &schema{Type: []string{"boolean", "integer"}}
+}

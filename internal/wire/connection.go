@@ -104,6 +104,30 @@ type BankAccount struct {
 	CoveredFrom      *string                     `json:"covered_from" doc:"the first day of which all transactions are here"`
 }
 
+// AccountType describes a type of bank accounts.
+type AccountType struct {
+	ID          int64                  `json:"id"`
+	Name        passerelle.AccountType `json:"name"`
+	IDParent    *int64                 `json:"id_parent" doc:"the type it is a kind of"`
+	Invest      bool                   `json:"is_invest" doc:"whether the account holds investments"`
+	DisplayName string                 `json:"display_name" doc:"in English"`
+	Plural      string                 `json:"display_name_p" doc:"in English, of several"`
+}
+
+// AccountTypes renders all there are.
+func AccountTypes() []AccountType {
+	all := passerelle.AccountTypes()
+	out := make([]AccountType, len(all))
+	for i, t := range all {
+		out[i] = AccountType{ID: t.Number, Name: t.Type, Invest: t.Invest, DisplayName: t.Name, Plural: t.Plural}
+		if t.Parent != "" {
+			parent := t.Parent.Details().Number
+			out[i].IDParent = &parent
+		}
+	}
+	return out
+}
+
 // Loan is what is known of a credit.
 type Loan struct {
 	TotalAmount        *json.Number `json:"total_amount"`
@@ -135,7 +159,7 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	out := BankAccount{
 		ID: int64(a.ID), IDConnection: int64(a.Connection), IDUser: int64(a.User), IDSource: optional(int64(a.Source)), IDParent: optional(int64(a.ParentID)),
 		Number: a.Number, IBAN: a.IBAN, BIC: a.BIC, WebID: a.Key, Name: a.AccountDetails.Name, OriginalName: a.AccountDetails.Name, CompanyName: optional(a.CompanyName),
-		Balance: number(a.Balance), Coming: number(a.Coming), ComingBalance: number(comingBalance(a)), FormattedBalance: formatted(a.Balance, a.Currency),
+		Balance: Amount(a.Balance), Coming: Amount(a.Coming), ComingBalance: Amount(ComingBalance(a)), FormattedBalance: formatted(a.Balance, a.Currency),
 		Type: details.Type, IDType: details.Number, Usage: optional(a.Usage), Ownership: optional(a.Ownership), Display: a.Display, Bookmarked: bit(a.Bookmarked),
 		Disabled: moment(a.Disabled, zone), Deleted: moment(a.Deleted, zone), LastUpdate: moment(a.LastUpdate, zone), OpeningDate: date(a.OpeningDate),
 		Error: optional(a.Error), Information: map[string]string{}, Loan: loan(a.Loan), CoveredFrom: date(a.CoveredFrom),
@@ -150,8 +174,8 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	return out
 }
 
-// comingBalance is the balance once what is coming has come.
-func comingBalance(a passerelle.BankAccount) *decimal.Decimal {
+// ComingBalance is the balance once what is coming has come.
+func ComingBalance(a passerelle.BankAccount) *decimal.Decimal {
 	if a.Balance == nil || a.Coming == nil {
 		return a.Balance
 	}
@@ -167,11 +191,11 @@ func loan(l *passerelle.Loan) *Loan {
 		return nil
 	}
 	return &Loan{
-		TotalAmount: number(l.Total), AvailableAmount: number(l.Available), UsedAmount: number(l.Used), SubscriptionDate: date(l.Subscribed),
-		MaturityDate: date(l.Matures), StartRepaymentDate: date(l.RepaymentStarts), Deferred: l.Deferred, NextPaymentAmount: number(l.NextAmount),
-		NextPaymentDate: date(l.NextDate), Rate: number(l.Rate), NbPaymentsLeft: l.PaymentsLeft, NbPaymentsDone: l.PaymentsDone, NbPaymentsTotal: l.PaymentsAll,
-		LastPaymentAmount: number(l.LastAmount), LastPaymentDate: date(l.LastDate), AccountLabel: optional(l.AccountLabel), InsuranceLabel: optional(l.InsuranceLabel),
-		InsuranceAmount: number(l.InsuranceAmount), InsuranceRate: number(l.InsuranceRate), Duration: l.Months, Type: l.Type,
+		TotalAmount: Amount(l.Total), AvailableAmount: Amount(l.Available), UsedAmount: Amount(l.Used), SubscriptionDate: date(l.Subscribed),
+		MaturityDate: date(l.Matures), StartRepaymentDate: date(l.RepaymentStarts), Deferred: l.Deferred, NextPaymentAmount: Amount(l.NextAmount),
+		NextPaymentDate: date(l.NextDate), Rate: Amount(l.Rate), NbPaymentsLeft: l.PaymentsLeft, NbPaymentsDone: l.PaymentsDone, NbPaymentsTotal: l.PaymentsAll,
+		LastPaymentAmount: Amount(l.LastAmount), LastPaymentDate: date(l.LastDate), AccountLabel: optional(l.AccountLabel), InsuranceLabel: optional(l.InsuranceLabel),
+		InsuranceAmount: Amount(l.InsuranceAmount), InsuranceRate: Amount(l.InsuranceRate), Duration: l.Months, Type: l.Type,
 	}
 }
 
@@ -182,8 +206,8 @@ func bit(set bool) int {
 	return 0
 }
 
-// number writes a decimal with the digits it has.
-func number(d *decimal.Decimal) *json.Number {
+// Amount writes a decimal with the digits it has.
+func Amount(d *decimal.Decimal) *json.Number {
 	if d == nil {
 		return nil
 	}

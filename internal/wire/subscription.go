@@ -90,7 +90,7 @@ func NewDocument(d passerelle.Document, idType int64, base string, zone *time.Lo
 	out := Document{
 		ID: int64(d.ID), IDUser: int64(d.User), IDSubscription: optional(int64(d.Subscription)), IDType: optional(idType), IDFile: optional(int64(d.File)),
 		Name: d.Name, Number: optional(d.Number), Issuer: optional(d.Issuer), Date: date(d.Date), Timestamp: found, DueDate: date(d.Due),
-		TotalAmount: number(d.Total), UntaxedAmount: number(d.Untaxed), VAT: number(d.VAT), Currency: optional(string(d.Currency)), Income: d.Income,
+		TotalAmount: Amount(d.Total), UntaxedAmount: Amount(d.Untaxed), VAT: Amount(d.VAT), Currency: optional(string(d.Currency)), Income: d.Income,
 		ReadOnly: true, HasFileOnWebsite: d.HasFile, LastUpdate: optional(passerelle.FormatDateTime(d.LastUpdate, zone)),
 	}
 	if d.File != 0 {

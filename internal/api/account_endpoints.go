@@ -1,0 +1,332 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) accountRoutes() []protocol.Route {
+	const (
+		all, of  = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
+		onlyAll  = "One that is disabled or deleted only with all."
+		shareDoc = "With disabled false this is the end user's consent: it is recorded, and the account is read soon. With disabled true the consent ends, and the transactions are gone at once. " + onlyAll + " Several ids, separated by commas, are answered with a list; those of one connection change together or not at all."
+	)
+	changing := []string{"conflict", "connectionLocked"}
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.listAccounts),
+			Summary: "List bank accounts", Doc: "Those the end user shares; with all, also those that are disabled or deleted. The sums are of the accounts of the page that are neither.",
+		},
+		{
+			Method: http.MethodGet, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.listAccountsOf),
+			Summary: "List the bank accounts of a connection",
+		},
+		{
+			Method: http.MethodGet, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.oneAccount),
+			Summary: "Read a bank account", Doc: onlyAll,
+		},
+		{
+			Method: http.MethodGet, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.oneAccountOf),
+			Summary: "Read a bank account of a connection", Doc: onlyAll,
+		},
+		{
+			Method: protocol.Update, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAccounts),
+			Summary: "Share a bank account, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+		},
+		{
+			Method: protocol.Update, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAccountsOf),
+			Summary: "Share a bank account of a connection, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: protocol.Handle(s.listOwnerships),
+			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/account_types", Needs: public, Endpoint: protocol.Handle(s.listAccountTypes), Summary: "List the types of bank accounts",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: public, Endpoint: protocol.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/currencies", Needs: public, Endpoint: protocol.Handle(s.listCurrencies), Summary: "List currencies", Doc: "All that an account may be in.",
+		},
+	}
+}
+
+type listAccountsInput struct {
+	oneUserInput
+	protocol.All
+	protocol.Page
+}
+
+type listAccountsOfInput struct {
+	oneConnectionInput
+	protocol.All
+	protocol.Page
+}
+
+type listAccountsOutput struct {
+	Accounts       []wire.BankAccount                   `json:"accounts"`
+	Balance        *json.Number                         `json:"balance" doc:"the sum, when all accounts have the same currency"`
+	Balances       map[passerelle.Currency]*json.Number `json:"balances" doc:"sums by currency"`
+	ComingBalances map[passerelle.Currency]*json.Number `json:"coming_balances" doc:"sums by currency once what is coming has come"`
+	protocol.Listing
+}
+
+func (s *Service) listAccounts(ctx context.Context, c *protocol.Caller, in listAccountsInput) (listAccountsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listAccountsOutput{}, err
+	}
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Page)
+}
+
+func (s *Service) listAccountsOf(ctx context.Context, c *protocol.Caller, in listAccountsOfInput) (listAccountsOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return listAccountsOutput{}, err
+	}
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Page)
+}
+
+func (s *Service) accountPage(ctx context.Context, c *protocol.Caller, f store.AccountFilter, page protocol.Page) (listAccountsOutput, error) {
+	rows, listing, err := s.accountRows(ctx, f, page)
+	out := listAccountsOutput{Accounts: shownAccounts(c, rows), Listing: listing}
+	var balances, coming sums
+	for _, a := range rows {
+		if a.Disabled == nil && a.Deleted == nil {
+			balances.add(a.Currency, a.Balance)
+			coming.add(a.Currency, wire.ComingBalance(a.BankAccount))
+		}
+	}
+	out.Balance, out.Balances, out.ComingBalances = balances.only(), balances.shown(), coming.shown()
+	return out, err
+}
+
+func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page protocol.Page) ([]store.StoredAccount, protocol.Listing, error) {
+	return protocol.Turn(ctx, page,
+		func(ctx context.Context, w protocol.Window) ([]store.StoredAccount, error) {
+			return s.DB.BankAccounts(ctx, f, window(w))
+		},
+		func(a store.StoredAccount) protocol.Position { return protocol.Position{int64(a.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountBankAccounts(ctx, f) })
+}
+
+func shownAccounts(c *protocol.Caller, rows []store.StoredAccount) []wire.BankAccount {
+	shown := make([]wire.BankAccount, len(rows))
+	for i, a := range rows {
+		shown[i] = wire.NewBankAccount(a.BankAccount, c.Location)
+	}
+	return shown
+}
+
+// sums are amounts by currency. What has no currency or amount is in none, and a
+// sum that is too large for a decimal is nil.
+type sums struct {
+	of map[passerelle.Currency]*decimal.Decimal
+}
+
+func (s *sums) add(c passerelle.Currency, amount *decimal.Decimal) {
+	if c == "" || amount == nil {
+		return
+	}
+	if s.of == nil {
+		s.of = map[passerelle.Currency]*decimal.Decimal{}
+	}
+	before, begun := s.of[c]
+	if !begun {
+		s.of[c] = amount
+		return
+	}
+	if before == nil {
+		return
+	}
+	sum, err := before.Add(*amount)
+	if s.of[c] = &sum; err != nil {
+		s.of[c] = nil
+	}
+}
+
+func (s *sums) shown() map[passerelle.Currency]*json.Number {
+	shown := make(map[passerelle.Currency]*json.Number, len(s.of))
+	for c, sum := range s.of {
+		shown[c] = wire.Amount(sum)
+	}
+	return shown
+}
+
+// only is the sum of the one currency there is; nothing sums up to nothing.
+func (s *sums) only() *json.Number {
+	if len(s.of) == 0 {
+		return wire.Amount(&decimal.Zero)
+	}
+	for _, sum := range s.of {
+		if len(s.of) == 1 {
+			return wire.Amount(sum)
+		}
+	}
+	return nil
+}
+
+type oneAccountInput struct {
+	oneUserInput
+	protocol.All
+	ID passerelle.AccountID `path:"accountId"`
+}
+
+type oneAccountOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	oneAccountInput
+}
+
+func (s *Service) oneAccount(ctx context.Context, c *protocol.Caller, in oneAccountInput) (wire.BankAccount, error) {
+	return s.oneAccountOf(ctx, c, oneAccountOfInput{oneAccountInput: in})
+}
+
+// oneAccountOf reads an account of a connection, or of any when it is zero.
+func (s *Service) oneAccountOf(ctx context.Context, c *protocol.Caller, in oneAccountOfInput) (wire.BankAccount, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
+	if err != nil {
+		return wire.BankAccount{}, err
+	}
+	return wire.NewBankAccount(found[0].BankAccount, c.Location), nil
+}
+
+// accounts loads those of a user that the filter names, of which none may be
+// missing.
+func (s *Service) accounts(ctx context.Context, c *protocol.Caller, u oneUserInput, f store.AccountFilter) ([]store.StoredAccount, error) {
+	user, err := u.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	f.Domain, f.User, f.IDs = c.Domain.ID, user, slices.Compact(slices.Sorted(slices.Values(f.IDs)))
+	found, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: len(f.IDs)})
+	if err != nil {
+		return nil, fmt.Errorf("load accounts: %w", err)
+	}
+	if len(found) < len(f.IDs) || len(found) == 0 {
+		return nil, passerelle.Missing()
+	}
+	return found, nil
+}
+
+type changeAccountsInput struct {
+	oneUserInput
+	protocol.All
+	IDs        []passerelle.AccountID `path:"accountId" doc:"id of the account; several are separated by commas"`
+	Disabled   *bool                  `body:"disabled" doc:"false shares the account, true withholds it"`
+	Name       *string                `body:"name" max:"255" doc:"the end user's own name for it; empty for the institution's"`
+	Display    *bool                  `body:"display"`
+	Bookmarked *protocol.Bit          `body:"bookmarked"`
+	Usage      *passerelle.Usage      `body:"usage" enum:"PRIV,ORGA,ASSO"`
+}
+
+type changeAccountsOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	changeAccountsInput
+}
+
+// changedAccounts is the account, or the list when several were named.
+type changedAccounts struct {
+	*wire.BankAccount
+	*severalAccounts
+}
+
+type severalAccounts struct {
+	Accounts []wire.BankAccount `json:"accounts" doc:"when several were named"`
+	Total    int                `json:"total"`
+}
+
+func (s *Service) changeAccounts(ctx context.Context, c *protocol.Caller, in changeAccountsInput) (changedAccounts, error) {
+	return s.changeAccountsOf(ctx, c, changeAccountsOfInput{changeAccountsInput: in})
+}
+
+// changeAccountsOf changes accounts of a connection, or of any when it is zero.
+func (s *Service) changeAccountsOf(ctx context.Context, c *protocol.Caller, in changeAccountsOfInput) (changedAccounts, error) {
+	filter := store.AccountFilter{Connection: in.Connection, IDs: in.IDs, All: in.WithDisabled}
+	found, err := s.accounts(ctx, c, in.oneUserInput, filter)
+	if err != nil {
+		return changedAccounts{}, err
+	}
+	change := aggregation.AccountChange{Disabled: in.Disabled, Name: in.Name, Display: in.Display, Bookmarked: (*bool)(in.Bookmarked), Usage: in.Usage, Origin: "api"}
+	changed, err := s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
+	if err != nil {
+		return changedAccounts{}, err
+	}
+	shown := shownAccounts(c, changed)
+	if len(in.IDs) > 1 {
+		return changedAccounts{severalAccounts: &severalAccounts{Accounts: shown, Total: len(shown)}}, nil
+	}
+	return changedAccounts{BankAccount: &shown[0]}, nil
+}
+
+type listOwnershipsInput struct {
+	oneUserInput
+	protocol.Page
+}
+
+type listOwnershipsOutput struct {
+	Ownerships []wire.Ownership `json:"account_ownerships"`
+	protocol.Listing
+}
+
+func (s *Service) listOwnerships(ctx context.Context, c *protocol.Caller, in listOwnershipsInput) (listOwnershipsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listOwnershipsOutput{}, err
+	}
+	rows, listing, err := s.accountRows(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user}, in.Page)
+	if err != nil {
+		return listOwnershipsOutput{}, err
+	}
+	shown, err := s.Aggregation.Ownerships(ctx, c.Domain, user, rows)
+	return listOwnershipsOutput{Ownerships: shown, Listing: listing}, err
+}
+
+type listAccountTypesOutput struct {
+	Types []wire.AccountType `json:"accounttypes"`
+	Total int                `json:"total"`
+}
+
+func (s *Service) listAccountTypes(context.Context, *protocol.Caller, protocol.Nothing) (listAccountTypesOutput, error) {
+	types := wire.AccountTypes()
+	return listAccountTypesOutput{Types: types, Total: len(types)}, nil
+}
+
+type oneAccountTypeInput struct {
+	ID int64 `path:"typeId"`
+}
+
+func (s *Service) oneAccountType(_ context.Context, _ *protocol.Caller, in oneAccountTypeInput) (wire.AccountType, error) {
+	for _, t := range wire.AccountTypes() {
+		if t.ID == in.ID {
+			return t, nil
+		}
+	}
+	return wire.AccountType{}, passerelle.Missing()
+}
+
+type listCurrenciesOutput struct {
+	Currencies []wire.Currency `json:"currencies"`
+	Total      int             `json:"total"`
+}
+
+func (s *Service) listCurrencies(context.Context, *protocol.Caller, protocol.Nothing) (listCurrenciesOutput, error) {
+	all := passerelle.Currencies()
+	out := listCurrenciesOutput{Currencies: make([]wire.Currency, len(all)), Total: len(all)}
+	for i, c := range all {
+		out.Currencies[i] = wire.NewCurrency(c)
+	}
+	return out, nil
+}

@@ -1,0 +1,125 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// discovered are the accounts of a new connection of a tenant's user.
+func (s *stage) discovered(t testing.TB, tenant, login string) (store.Connection, []string) {
+	t.Helper()
+	c := s.connected(t, tenant, login)
+	found, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(found))
+	for i, a := range found {
+		ids[i] = fmt.Sprint(a.ID)
+	}
+	return c, ids
+}
+
+// owned are a connection and an account of it that a tenant's user always has.
+func (s *stage) owned(t testing.TB, tenant string) (connection, account string) {
+	t.Helper()
+	s.token(t, tenant, "user", 0)
+	who := s.tenant(tenant)
+	if who.owned == nil {
+		who.owned = map[passerelle.UserID][2]string{}
+	}
+	if _, made := who.owned[who.user]; !made {
+		c, ids := s.discovered(t, tenant, "one")
+		who.owned[who.user] = [2]string{fmt.Sprint(c.ID), ids[0]}
+	}
+	return who.owned[who.user][0], who.owned[who.user][1]
+}
+
+func TestAccountScenarios(t *testing.T) {
+	by := func(method, path, body string) ask { return ask{method: method, path: path, token: "user", body: body} }
+	consent := map[string]int64{"consent": 1, "event": 1}
+	enabled := func(from int, n int) []string {
+		return versions(from, slices.Repeat([]string{"ACCOUNT_ENABLED"}, n)...)
+	}
+	play(t, "accounts", []scenario{
+		{name: "nothing is read by itself", status: 200, rows: map[string]int64{"setting": 1, "setting_change": 1}, ask: ask{method: "POST", path: "/config?search=autosync.enabled", token: "config", body: `{"autosync.enabled":"0"}`}},
+		{name: "list none", status: 200, ask: by("GET", "/users/me/accounts", "")},
+		{name: "share", status: 200, rows: consent, events: enabled(7, 1), ask: by("PUT", "/accounts/{fresh}?all", `{"disabled":false}`)},
+		{name: "share several", status: 200, rows: with(consent, consent), events: enabled(10, 2), ask: by("PUT", "/users/me/accounts/{several}?all", `{"disabled":false}`)},
+		{name: "list", status: 200, ask: by("GET", "/accounts", "")},
+		{name: "list a page with all", status: 200, ask: by("GET", "/accounts?all&limit=1", "")},
+		{name: "list those of a connection", status: 200, ask: by("GET", "/connections/{connection}/accounts?all", "")},
+		{name: "list those of none", status: 404, ask: by("GET", "/connections/"+noID+"/accounts", "")},
+		{name: "list those of another domain's", status: 404, ask: by("GET", "/connections/{other:connection}/accounts?all", "")},
+		{name: "share without all", status: 404, ask: by("PUT", "/accounts/{fresh}", `{"disabled":false}`)},
+		{name: "share several of which one is not there", status: 404, ask: by("PUT", "/accounts/{several},"+noID+"?all", `{"disabled":false}`)},
+		{name: "share another domain's", status: 404, ask: by("PUT", "/accounts/{other:fresh}?all", `{"disabled":false}`)},
+		{name: "share through another connection", status: 404, ask: by("PUT", "/connections/{connection}/accounts/{fresh}?all", `{"disabled":false}`)},
+		{name: "withhold what is withheld", status: 200, ask: by("POST", "/accounts/{fresh}?all", `{"disabled":true}`)},
+		{name: "change how it is shown", status: 200, ask: by("POST", "/accounts/{fresh}?all", `{"name":"Mine","bookmarked":1,"display":false,"usage":"ORGA"}`)},
+		{name: "change it in a form", status: 200, ask: ask{method: "POST", path: "/accounts/{fresh}?all=true", token: "user", contentType: "application/x-www-form-urlencoded", body: "bookmarked=true&name="}},
+		{name: "change it with booleans", status: 200, ask: by("POST", "/accounts/{fresh}?all", `{"bookmarked":false}`)},
+		{name: "change nothing", status: 200, ask: by("POST", "/accounts/{fresh}?all", ``)},
+		{name: "a bookmark that is none", status: 400, ask: by("POST", "/accounts/{fresh}?all", `{"bookmarked":2}`)},
+		{name: "a usage that is none", status: 400, ask: by("POST", "/accounts/{fresh}?all", `{"usage":"PRO"}`)},
+		{name: "a name that is too long", status: 400, ask: by("POST", "/accounts/{fresh}?all", `{"name":"`+strings.Repeat("é", 256)+`"}`)},
+		{name: "read", status: 200, ask: by("GET", "/users/me/accounts/{fresh}?all", "")},
+		{name: "read without all", status: 404, ask: by("GET", "/accounts/{fresh}", "")},
+		{name: "read through another connection", status: 404, ask: by("GET", "/connections/{connection}/accounts/{fresh}?all", "")},
+		{name: "read none", status: 404, ask: by("GET", "/accounts/"+noID+"?all", "")},
+		{name: "read another domain's", status: 404, ask: by("GET", "/accounts/{other:fresh}?all", "")},
+		{name: "holders", status: 200, ask: by("GET", "/account_ownerships", "")},
+		{name: "types", status: 200, ask: ask{method: "GET", path: "/account_types"}},
+		{name: "a type", status: 200, ask: ask{method: "GET", path: "/account_types/29"}},
+		{name: "a type that is none", status: 404, ask: ask{method: "GET", path: "/account_types/99"}},
+	})
+}
+
+// What is shared is read at the next synchronisation, and is out of sight at
+// once when it is withheld again.
+func TestSharingAndWithholding(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
+		c, ids := s.discovered(t, "", "one")
+		account, connection := "/accounts/"+ids[0], fmt.Sprint("/connections/", c.ID)
+		s.do(t, ask{method: "PUT", path: connection + account + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
+		s.do(t, ask{method: "PUT", path: connection, token: "user"}).says(t, 200, "", "")
+		if n := s.record().rows["bank_transaction"]; n < 100 {
+			t.Errorf("%d transactions were read", n)
+		}
+		before := s.record()
+		s.do(t, ask{method: "PUT", path: account, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
+		s.do(t, ask{method: "GET", path: account, token: "user"}).says(t, 404, "notFound", "")
+		s.do(t, ask{method: "GET", path: account + "?all", token: "user"}).says(t, 200, "", "")
+		if _, events := before.since(s.record()); !slices.Equal(events, versions(13, "ACCOUNT_DISABLED")) {
+			t.Errorf("events %v", events)
+		}
+		s.rid(t)
+		if n := s.record().rows["bank_transaction"]; n != 0 {
+			t.Errorf("%d transactions are left", n)
+		}
+	})
+}
+
+// Currencies are those an account may be in.
+func TestCurrencies(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		var out struct {
+			Currencies []struct{ ID, Name, Symbol string }
+			Total      int
+		}
+		s.do(t, ask{method: "GET", path: "/currencies"}).decode(t, &out)
+		ids := map[string]string{}
+		for _, c := range out.Currencies {
+			ids[c.ID] = c.Symbol
+		}
+		if out.Total != len(out.Currencies) || len(ids) != out.Total || ids["EUR"] != "€" || ids["BTC"] == "" || ids["FRF"] != "" {
+			t.Errorf("%d currencies, of which %v", out.Total, ids)
+		}
+	})
+}
