@@ -113,26 +113,30 @@ func (t *turn) newFlow(ctx context.Context, to target, due bool, more <-chan str
 // run sends until nothing is left, the pace or the context ends, or something
 // fails; what is under way then is waited for and put on record.
 func (f *flow) run(ctx context.Context) error {
-	for {
-		f.read(ctx)
-		f.send(ctx)
-		f.record(ctx)
-		if idle := !f.reading && !f.recording && f.underWay == 0; idle && !f.linger(ctx) {
-			return f.end(ctx)
-		} else if idle {
-			continue
-		}
-		select {
-		case p := <-f.pages:
-			f.arrange(p)
-		case x := <-f.answers:
-			f.note(x)
-		case a := <-f.accounts:
-			f.settle(a)
-		case <-f.more:
-			f.newest.again = !f.stopped
-		}
+	for f.step(ctx) {
 	}
+	return f.end(ctx)
+}
+
+// step goes on until something happens. It reports whether there is more.
+func (f *flow) step(ctx context.Context) (more bool) {
+	f.read(ctx)
+	f.send(ctx)
+	f.record(ctx)
+	if !f.reading && !f.recording && f.underWay == 0 {
+		return f.linger(ctx)
+	}
+	select {
+	case p := <-f.pages:
+		f.arrange(p)
+	case x := <-f.answers:
+		f.note(x)
+	case a := <-f.accounts:
+		f.settle(a)
+	case <-f.more:
+		f.newest.again = !f.stopped
+	}
+	return true
 }
 
 // linger keeps the lease a little longer when all is well, for what comes next:
