@@ -101,8 +101,7 @@ func TestFiltersOfDocuments(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		s.token(t, "", "user", 0)
 		who := s.tenant("")
-		s.subscribe(t, who, who.user)
-		subscriptions := s.subscribed(t, who, who.user)
+		subscriptions := s.subscribed(t, who, s.subscribe(t, who, who.user))
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{subscriptions[0].ID, subscriptions[1].ID}, share))
 		s.rest(t)

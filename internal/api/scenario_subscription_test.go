@@ -25,12 +25,12 @@ func (s *stage) subscriber(t testing.TB, tenant string) map[string]string {
 		return who.subscribed[who.user]
 	}
 	c := s.subscribe(t, who, who.user)
-	all := s.subscribed(t, who, who.user)
+	all := s.subscribed(t, who, c)
 	share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 	must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{all[0].ID}, share))
 	_, err := s.Aggregation.RunDue(t.Context(), who.domain)
 	must(t, err)
-	documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+	documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user, Connection: c}, store.Window{Limit: 1})
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("%d documents: %v", len(documents), err)
 	}
@@ -60,9 +60,10 @@ func (s *stage) subscribe(t testing.TB, who *tenant, user passerelle.UserID) pas
 	return c.ID
 }
 
-func (s *stage) subscribed(t testing.TB, who *tenant, user passerelle.UserID) []store.StoredSubscription {
+// subscribed are the subscriptions of a connection of the user of a tenant.
+func (s *stage) subscribed(t testing.TB, who *tenant, c passerelle.ConnectionID) []store.StoredSubscription {
 	t.Helper()
-	all, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: user, All: true}, store.Window{Limit: 1000})
+	all, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user, Connection: c, All: true}, store.Window{Limit: 1000})
 	if err != nil || len(all) < 2 {
 		t.Fatalf("%d subscriptions: %v", len(all), err)
 	}
@@ -154,7 +155,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 		connection := s.subscribe(t, who, who.user)
 		s.rest(t)
 		before = s.happened(t, before, "SUBSCRIPTION_FOUND connection 1", "SUBSCRIPTION_FOUND connection 2", "CONNECTION_SYNCED connection 3", "CONNECTION_CERTIFICATE_AVAILABLE connection 4")
-		all := s.subscribed(t, who, who.user)
+		all := s.subscribed(t, who, connection)
 		for i, one := range s.noticed(t, "found") {
 			if want := (noticed{ID: int64(all[i].ID), IDUser: int64(who.user), IDConnection: int64(connection)}); !cmp.Equal(want, one) {
 				t.Errorf("found %+v, want %+v", one, want)
@@ -239,7 +240,7 @@ func TestSubscriptionsOfALockedConnection(t *testing.T) {
 		who := s.tenant("")
 		s.token(t, "", "user", 0)
 		c := s.subscribe(t, who, who.user)
-		all := s.subscribed(t, who, who.user)
+		all := s.subscribed(t, who, c)
 		lease := func(tx *store.Tx) error { tx.LeaseConnection(who.domain.ID, c, "another", time.Hour); return nil }
 		s.write(t, lease)
 		both := ask{method: "PUT", path: fmt.Sprintf("/subscriptions/%d,%d?all", all[0].ID, all[1].ID), token: "user", body: `{"disabled":false}`}
