@@ -2,12 +2,17 @@ package aggregation_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"testing"
 
+	"github.com/govalues/decimal"
+
 	"passerelle"
 	"passerelle/cfonb"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -138,6 +143,52 @@ func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 		must(t, json.Unmarshal(bodies[last], &payload))
 		if synced[last].MediaType != store.JSON || synced[last].Omitted != 0 || len(payload.Connection.Accounts) != 4 {
 			t.Errorf("%s with %d accounts", synced[last].MediaType, len(payload.Connection.Accounts))
+		}
+	})
+}
+
+// rich is an institution whose accounts hold more than a statement has columns
+// for.
+type rich struct{ connector.DataReader }
+
+func (r rich) Profile() connector.Profile {
+	p := r.DataReader.Profile()
+	p.Payments = nil
+	return p
+}
+
+func (r rich) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+	return r.DataReader.Read(ctx, v, richer{out})
+}
+
+type richer struct{ connector.Sink }
+
+func (r richer) Accounts(all []passerelle.AccountDetails) error {
+	for i := range all {
+		balance := decimal.MustNew(1_000_000_000_000_000, 0)
+		all[i].Balance = &balance
+	}
+	return r.Sink.Accounts(all)
+}
+
+// What a statement has no columns for does not end a visit.
+func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
+		bank, _ := h.Connectors.DataReader(sandbox.TestConnector)
+		registry, err := connector.NewRegistry(rich{bank})
+		must(t, err)
+		h.Connectors = registry
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		for _, a := range h.accounts(true) {
+			h.share(a, true)
+		}
+		h.sync()
+		synced, bodies := h.sent(webhook.ConnectionSynced)
+		last := newest(synced)
+		if c.State != "" || len(synced) != 2 || synced[last].MediaType != store.JSON || !bytes.Contains(bodies[last], []byte(`"balance":1000000000000000`)) {
+			t.Errorf("%q, %d events, the last %s", c.State, len(synced), synced[last].MediaType)
 		}
 	})
 }
