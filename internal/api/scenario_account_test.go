@@ -99,10 +99,7 @@ func TestSharingAndWithholding(t *testing.T) {
 		if _, events := before.since(s.record()); !slices.Equal(events, versions(13, "ACCOUNT_DISABLED")) {
 			t.Errorf("events %v", events)
 		}
-		s.rid(t)
-		if n := s.record().rows["bank_transaction"]; n != 0 {
-			t.Errorf("%d transactions are left", n)
-		}
+		s.do(t, ask{method: "GET", path: "/transactions?limit=1", token: "user"}).says(t, 409, "noAccount", "")
 	})
 }
 
