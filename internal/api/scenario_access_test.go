@@ -341,6 +341,9 @@ func (s *stage) people(call, path string) string {
 		path = strings.NewReplacer("{connectionId}", "{owner}", "{accountId}", "{owned}").Replace(path) + "?all"
 	}
 	path = strings.ReplaceAll(path, "{connectionId}", "{empty}")
+	if call == "GET /users/{userId}/transactions" {
+		path += "?of={holding}" // without an account the list is a conflict
+	}
 	if call == "DELETE /users/{userId}/config" {
 		path += "?keys=language"
 	}
