@@ -48,18 +48,22 @@ type Bank struct {
 // Connectors lists the test connectors of the bank, in the order they are
 // shown.
 func (b *Bank) Connectors() []connector.Connector {
-	list := make([]connector.Connector, len(variants))
-	for i, v := range variants {
-		c := &Connector{world: b, bank: v.bank()}
-		list[i] = c
-		if c.bank.cancels != "" {
-			list[i] = cancellingConnector{c}
-		}
-		if v.uuid == TestConnector {
-			list[i] = b.testConnector(cancellingConnector{c})
-		}
+	list := make([]connector.Connector, 0, len(variants)+1)
+	for _, v := range variants {
+		list = append(list, b.connector(v))
 	}
 	return append(list, b.provider())
+}
+
+func (b *Bank) connector(v variant) connector.Connector {
+	c := &Connector{world: b, bank: v.bank()}
+	switch {
+	case v.uuid == TestConnector:
+		return b.testConnector(cancellingConnector{c})
+	case c.bank.cancels != "":
+		return cancellingConnector{c}
+	}
+	return c
 }
 
 // errNoOrder says that no order of that key ever arrived.

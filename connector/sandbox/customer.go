@@ -107,10 +107,18 @@ var shops = []struct {
 	kind     passerelle.TransactionType
 	from, to int
 }{
-	{"CARTE CAFE DE LA GARE", "card", 250, 1_800}, {"CARTE BOULANGERIE MARTIN", "card", 120, 1_450}, {"CARTE SUPERMARCHE U", "card", 900, 14_000},
-	{"CARTE PHARMACIE DU CENTRE", "card", 380, 6_200}, {"CARTE TRAIN SNCF", "card", 1_200, 12_000}, {"CARTE CINEMA LUX", "card", 700, 2_800},
-	{"CARTE FUEL STATION 24", "card", 3_000, 9_000}, {"RETRAIT DAB 1432", "withdrawal", 2_000, 20_000}, {"CARTE RESTAURANT LE PORT", "card", 1_400, 9_900},
-	{"FRAIS TENUE DE COMPTE", "fee", 200, 200}, {"CHEQUE 4004512", "check", 1_000, 40_000}, {"CARTE PARKING OPERA", "card", 150, 2_400},
+	{"CARTE CAFE DE LA GARE", "card", 250, 1_800},
+	{"CARTE BOULANGERIE MARTIN", "card", 120, 1_450},
+	{"CARTE SUPERMARCHE U", "card", 900, 14_000},
+	{"CARTE PHARMACIE DU CENTRE", "card", 380, 6_200},
+	{"CARTE TRAIN SNCF", "card", 1_200, 12_000},
+	{"CARTE CINEMA LUX", "card", 700, 2_800},
+	{"CARTE FUEL STATION 24", "card", 3_000, 9_000},
+	{"RETRAIT DAB 1432", "withdrawal", 2_000, 20_000},
+	{"CARTE RESTAURANT LE PORT", "card", 1_400, 9_900},
+	{"FRAIS TENUE DE COMPTE", "fee", 200, 200},
+	{"CHEQUE 4004512", "check", 1_000, 40_000},
+	{"CARTE PARKING OPERA", "card", 150, 2_400},
 }
 
 // on are the transactions of an account on a day, always in the same order.

@@ -233,9 +233,9 @@ var errBroken = errors.New("the connection to the sandbox bank broke")
 // show hands over the accounts and, of those that are wanted, the transactions.
 func (c customer) show(ctx context.Context, out connector.Sink) error {
 	accounts := c.accounts()
-	details := make([]passerelle.AccountDetails, len(accounts))
-	for i, h := range accounts {
-		details[i] = c.details(h)
+	var details []passerelle.AccountDetails
+	for _, h := range accounts {
+		details = append(details, c.details(h))
 	}
 	if c.manner.fault == talksNonsense {
 		details = append(details, details[0])
@@ -274,38 +274,51 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning
 	}
-	page, given := c.coming(h), 0
-	turn := func() error {
-		if c.manner.fault == breaksOff && given > 0 {
-			return errBroken
-		}
-		if c.manner.fault == panics {
-			panic("the sandbox bank was told to")
-		}
-		given += len(page)
-		err := out.Transactions(h.key, page)
-		if c.manner.repeats && err == nil {
-			err = out.Transactions(h.key, page)
-		}
-		page = nil
-		return err
-	}
-	for day := c.today; day.Compare(from) >= 0 && (c.manner.most == 0 || given+len(page) < c.manner.most); day = day.AddDays(-1) {
-		page = append(page, c.day(h, day)...)
-		if len(page) < readPage {
+	p := pages{customer: c, account: h.key, out: out, page: c.coming(h)}
+	for day := c.today; day.Compare(from) >= 0 && !p.full(); day = day.AddDays(-1) {
+		p.page = append(p.page, c.day(h, day)...)
+		if len(p.page) < readPage {
 			continue
 		}
-		if err := errors.Join(ctx.Err(), turn()); err != nil {
+		if err := errors.Join(ctx.Err(), p.turn()); err != nil {
 			return err
 		}
 	}
-	if c.manner.most > 0 && given+len(page) > c.manner.most {
-		page = page[:c.manner.most-given]
-	}
-	if err := turn(); err != nil {
+	if err := p.turn(); err != nil {
 		return err
 	}
 	return out.AccountRead(h.key, from)
+}
+
+// pages hands over what a customer has page by page, as badly as their manner
+// wants it.
+type pages struct {
+	customer
+	account string
+	out     connector.Sink
+	page    []passerelle.TransactionDetails
+	given   int
+}
+
+// full reports that the customer has no more than this.
+func (p *pages) full() bool { return p.manner.most > 0 && p.given+len(p.page) >= p.manner.most }
+
+func (p *pages) turn() error {
+	switch {
+	case p.manner.fault == breaksOff && p.given > 0:
+		return errBroken
+	case p.manner.fault == panics:
+		panic("the sandbox bank was told to")
+	case p.full():
+		p.page = p.page[:p.manner.most-p.given]
+	}
+	p.given += len(p.page)
+	err := p.out.Transactions(p.account, p.page)
+	if p.manner.repeats && err == nil {
+		err = p.out.Transactions(p.account, p.page)
+	}
+	p.page = nil
+	return err
 }
 
 // day is what the bank shows of a day: for a customer whose data changes, one

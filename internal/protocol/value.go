@@ -123,22 +123,22 @@ func (r *Reference) readNode(at *path, n *node) error {
 type Object []byte
 
 func (o *Object) readNode(at *path, n *node) error {
-	switch n.shape {
-	case null:
-		return nil
-	case object:
-		*o = n.render(nil)
+	if n.shape == null {
 		return nil
 	}
-	return at.wrong("an object", n)
+	if n.shape != object {
+		return at.wrong("an object", n)
+	}
+	*o = n.render(nil)
+	return nil
 }
 
 // render writes a node as JSON.
 func (n *node) render(out []byte) []byte {
-	switch n.shape {
-	case object, list:
+	if n.shape == object || n.shape == list {
 		return n.renderItems(out)
-	case text, loose:
+	}
+	if n.shape == text || n.shape == loose {
 		return quoted(out, n.text)
 	}
 	return append(out, n.text...)
