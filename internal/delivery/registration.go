@@ -96,7 +96,7 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	if err != nil {
 		return store.Webhook{}, err
 	}
-	if w.Deleted != nil && (c.Deleted == nil || *c.Deleted) {
+	if w.Deleted != nil && !c.revives() {
 		return store.Webhook{}, passerelle.Missing()
 	}
 	checked, err := d.check(ctx, domain, c)
@@ -109,9 +109,8 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	if checked.Auth != nil {
 		w.Auth = *checked.Auth
 	}
-	ends := c.Deleted != nil && *c.Deleted
 	err = d.change(ctx, domain, "changed", id, c.By, func(tx *store.Tx) {
-		if !ends {
+		if !c.ends() {
 			useProvider(tx, w)
 		}
 		tx.ChangeWebhook(domain.ID, id, checked, d.now(domain))
@@ -121,6 +120,11 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	}
 	return d.registered(ctx, domain, id)
 }
+
+// revives makes a deleted webhook live again, and ends deletes a live one.
+func (c Change) revives() bool { return c.Deleted != nil && !*c.Deleted }
+
+func (c Change) ends() bool { return c.Deleted != nil && *c.Deleted }
 
 // lostProvider tells of a provider that was deleted, as it can be while the
 // webhook is, where an error only says that something is missing.
