@@ -100,6 +100,12 @@ func TestSharingAndWithholding(t *testing.T) {
 			t.Errorf("events %v", events)
 		}
 		s.do(t, ask{method: "GET", path: "/transactions?limit=1", token: "user"}).says(t, 409, "noAccount", "")
+		if err := s.Service.Aggregation.EraseWithdrawn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.record().rows["bank_transaction"]; n != 0 {
+			t.Errorf("%d transactions are left", n)
+		}
 	})
 }
 

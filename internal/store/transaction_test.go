@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -175,6 +176,35 @@ func TestWithdrawnTransactions(t *testing.T) {
 			if left := h.rows(table); left != 0 {
 				t.Errorf("%d rows of %s are left", left, table)
 			}
+		}
+	})
+}
+
+// TestErasersAtOnce: those who erase at the same time leave nothing behind.
+func TestErasersAtOnce(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newHoldings(t, s)
+		days := make([]int, 300)
+		for i := range days {
+			days[i] = i
+		}
+		h.add(0, days...)
+		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
+		var erasers sync.WaitGroup
+		for range 4 {
+			erasers.Go(func() {
+				for more := true; more; {
+					var err error
+					if more, err = s.db.EraseWithdrawn(t.Context(), 50); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		erasers.Wait()
+		if left := h.rows("bank_transaction") + h.rows("withdrawal"); left != 0 {
+			t.Errorf("%d rows are left", left)
 		}
 	})
 }

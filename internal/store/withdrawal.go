@@ -61,18 +61,30 @@ func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (more bool, err err
 			return true, err
 		}
 	}
-	return true, db.Write(ctx, func(tx *Tx) error {
-		tx.exec(`DELETE FROM withdrawal WHERE id = $1`, e.id)
-		return nil
-	})
+	return true, db.Write(ctx, func(tx *Tx) error { tx.endWithdrawal(e); return nil })
+}
+
+// endWithdrawal forgets a withdrawal of which nothing is left. Having found
+// nothing to erase does not mean that: somebody else may be erasing it.
+func (tx *Tx) endWithdrawal(e withdrawal) {
+	args := append(e.args(), e.id)
+	statement := fmt.Sprintf(`DELETE FROM withdrawal WHERE id = $%d`, len(args))
+	for _, below := range erasable[e.kind] {
+		statement += fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)`, below.table, below.condition)
+	}
+	tx.exec(statement, args...)
+}
+
+// args are those of the conditions.
+func (e withdrawal) args() []any {
+	if e.epoch == nil {
+		return []any{e.subject}
+	}
+	return []any{e.subject, *e.epoch}
 }
 
 func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (gone int, err error) {
-	args := []any{e.subject}
-	if e.epoch != nil {
-		args = append(args, *e.epoch)
-	}
-	args = append(args, limit)
+	args := append(e.args(), limit)
 	err = db.Write(ctx, func(tx *Tx) error {
 		tx.onRetry(func() { gone = 0 })
 		tx.query(func(row scanner) error {
