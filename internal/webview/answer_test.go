@@ -200,6 +200,13 @@ type broken struct {
 	failure error
 }
 
+// Profile is that of a bank that carries payments alone.
+func (b broken) Profile() connector.Profile {
+	profile := b.Responder.Profile()
+	profile.Data = nil
+	return profile
+}
+
 func (b broken) Answer(context.Context, connector.Order, connector.Answer) (payment.Report, error) {
 	return payment.Report{}, b.failure
 }
