@@ -114,6 +114,20 @@ func (i *Inspection) Events() []Event {
 	return events
 }
 
+// EventsOf lists the events of one subject, in the order of their versions.
+func (i *Inspection) EventsOf(subject string, id int64) []Event {
+	i.t.Helper()
+	var events []Event
+	text := fmt.Sprintf(`SELECT domain_id, name, subject, subject_id, version FROM event WHERE subject = '%s' AND subject_id = %d ORDER BY version`, subject, id)
+	i.query(text, func(rows *sql.Rows) error {
+		var e Event
+		err := rows.Scan(&e.Domain, &e.Name, &e.Subject, &e.SubjectID, &e.Version)
+		events = append(events, e)
+		return err
+	})
+	return events
+}
+
 // Delivery is an event on its way to a webhook; ID is its id_webhook_data.
 type Delivery struct {
 	Event
