@@ -32,14 +32,15 @@ const (
 // places are the members of objects in samples, by the event and the way to
 // the object, written down a second time from what receivers rely on.
 var places = map[string]string{
-	"USER_CREATED":                                       "id platform signin",
-	"USER_DELETED":                                       "id platform signin",
-	"USER_SYNCED":                                        "connections user",
-	"USER_SYNCED connections":                            connectionKeys + " accounts connector sources subscriptions",
-	"CONNECTION_SYNCED":                                  "connection user",
-	"CONNECTION_SYNCED user":                             "id platform signin",
-	"CONNECTION_SYNCED connection":                       connectionKeys + " accounts connector sources subscriptions",
-	"CONNECTION_SYNCED connection accounts":              syncedKeys + " market_orders",
+	"USER_CREATED":                          "id platform signin",
+	"USER_DELETED":                          "id platform signin",
+	"USER_SYNCED":                           "connections user",
+	"USER_SYNCED connections":               connectionKeys + " accounts connector sources subscriptions",
+	"CONNECTION_SYNCED":                     "connection user",
+	"CONNECTION_SYNCED user":                "id platform signin",
+	"CONNECTION_SYNCED connection":          connectionKeys + " accounts connector sources subscriptions",
+	"CONNECTION_SYNCED connection accounts": syncedKeys + " market_orders",
+
 	"CONNECTION_SYNCED connection accounts transactions": transactionKeys,
 	"CONNECTION_SYNCED connection sources":               "access_expire created disabled expire id id_connection id_connector_source last_update name next_try state",
 	"CONNECTION_SYNCED connection subscriptions":         subscribedKeys + " documents",

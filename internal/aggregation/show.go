@@ -17,10 +17,10 @@ import (
 func (a *Aggregation) Show(c store.Connection, zone *time.Location) wire.Connection {
 	out := wire.Connection{
 		ID: int64(c.ID), IDUser: int64(c.User), ConnectorUUID: c.Connector, Created: passerelle.FormatDateTime(c.Created, zone), Active: c.Active,
-		LastUpdate: moment(c.LastUpdate, zone), LastPush: moment(c.LastPush, zone), NextTry: moment(c.NextTry, zone), Expire: moment(c.Expire, zone),
+		LastUpdate: wire.Moment(c.LastUpdate, zone), LastPush: wire.Moment(c.LastPush, zone), NextTry: wire.Moment(c.NextTry, zone), Expire: wire.Moment(c.Expire, zone),
 	}
 	if c.Expire == nil {
-		out.Expire = moment(c.ConsentUntil, zone)
+		out.Expire = wire.Moment(c.ConsentUntil, zone)
 	}
 	if c.State != "" {
 		out.State, out.Error = &c.State, &c.State
@@ -50,22 +50,14 @@ func (a *Aggregation) Show(c store.Connection, zone *time.Location) wire.Connect
 	return out
 }
 
-func moment(t *time.Time, zone *time.Location) *string {
-	if t == nil {
-		return nil
-	}
-	text := passerelle.FormatDateTime(*t, zone)
-	return &text
-}
-
 // ShowSources renders the sources of a connection.
 func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.ConnectionSource {
 	shown := make([]wire.ConnectionSource, len(sources))
 	for i, s := range sources {
 		shown[i] = wire.ConnectionSource{
 			ID: int64(s.ID), IDConnection: int64(s.Connection), IDConnectorSource: s.ConnectorSource, Name: s.Name,
-			Created: passerelle.FormatDateTime(s.Created, zone), LastUpdate: moment(s.LastUpdate, zone), Disabled: moment(s.Disabled, zone),
-			AccessExpire: moment(s.AccessExpire, zone), Expire: moment(s.Expire, zone), NextTry: moment(s.NextTry, zone),
+			Created: passerelle.FormatDateTime(s.Created, zone), LastUpdate: wire.Moment(s.LastUpdate, zone), Disabled: wire.Moment(s.Disabled, zone),
+			AccessExpire: wire.Moment(s.AccessExpire, zone), Expire: wire.Moment(s.Expire, zone), NextTry: wire.Moment(s.NextTry, zone),
 		}
 		if s.State != "" {
 			shown[i].State = &sources[i].State
@@ -78,7 +70,7 @@ func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.
 func (a *Aggregation) ShowLog(c store.Connection, l store.ConnectionLog, zone *time.Location) wire.ConnectionLog {
 	out := wire.ConnectionLog{
 		ID: l.ID, IDUser: int64(l.User), IDConnection: int64(l.Connection), IDConnector: a.Show(c, zone).IDConnector, Timestamp: passerelle.FormatDateTime(l.At, zone),
-		Start: passerelle.FormatDateTime(l.Started, zone), NextTry: moment(l.NextTry, zone), Accounts: l.Accounts, PSURequested: l.Attended,
+		Start: passerelle.FormatDateTime(l.Started, zone), NextTry: wire.Moment(l.NextTry, zone), Accounts: l.Accounts, PSURequested: l.Attended,
 	}
 	if l.Source != 0 {
 		source := int64(l.Source)

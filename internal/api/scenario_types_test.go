@@ -158,11 +158,13 @@ func complete(t *testing.T, call string) any {
 		"POST /connections/{connectionId}/accounts/{accountId}":                `{}`,
 		"POST /users/{userId}/connections":                                     connecting,
 		"POST /users/{userId}/connections/{connectionId}":                      `{}`,
-		"POST /clients":                                                `{"name":"n"}`,
-		"POST /clients/{clientId}":                                     `{}`,
-		"POST /clients/{clientId}/logo":                                `{"logo":"AA=="}`,
-		"POST /auth/token":                                             `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
-		"POST /payments":                                               strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
+
+		"POST /clients":                 `{"name":"n"}`,
+		"POST /clients/{clientId}":      `{}`,
+		"POST /clients/{clientId}/logo": `{"logo":"AA=="}`,
+		"POST /auth/token":              `{"grant_type":"client_credentials","scope":"payments:read-only"}`,
+		"POST /payments":                strings.Replace(minimalDraft, "{", "{"+payer+",", 1),
+
 		"POST /payments/{paymentId} PaymentValidateRequest":            `{` + payer + `,"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
 		"POST /payments/{paymentId} PaymentResumeRequest":              `{"resume":true}`,
 		"POST /payments/{paymentId} PaymentSubmitFieldValuesRequest":   `{"fields":{"a":"b"}}`,

@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/delivery"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
+	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
 
@@ -182,13 +183,7 @@ func (s *Service) shownWebhook(ctx context.Context, c *protocol.Caller, w store.
 	return shown[0], nil
 }
 
-func optionalTime(c *protocol.Caller, t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	text := passerelle.FormatDateTime(*t, c.Location)
-	return &text
-}
+func optionalTime(c *protocol.Caller, t *time.Time) *string { return wire.Moment(t, c.Location) }
 
 func optionalInt(n int64) *int64 {
 	if n == 0 {

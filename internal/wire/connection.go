@@ -161,7 +161,7 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 		Number: a.Number, IBAN: a.IBAN, BIC: a.BIC, WebID: a.Key, Name: a.AccountDetails.Name, OriginalName: a.AccountDetails.Name, CompanyName: optional(a.CompanyName),
 		Balance: Amount(a.Balance), Coming: Amount(a.Coming), ComingBalance: Amount(ComingBalance(a)), FormattedBalance: formatted(a.Balance, a.Currency),
 		Type: details.Type, IDType: details.Number, Usage: optional(a.Usage), Ownership: optional(a.Ownership), Display: a.Display, Bookmarked: bit(a.Bookmarked),
-		Disabled: moment(a.Disabled, zone), Deleted: moment(a.Deleted, zone), LastUpdate: moment(a.LastUpdate, zone), OpeningDate: date(a.OpeningDate),
+		Disabled: Moment(a.Disabled, zone), Deleted: Moment(a.Deleted, zone), LastUpdate: Moment(a.LastUpdate, zone), OpeningDate: date(a.OpeningDate),
 		Error: optional(a.Error), Information: map[string]string{}, Loan: loan(a.Loan), CoveredFrom: date(a.CoveredFrom),
 	}
 	if a.CustomName != "" {
@@ -215,7 +215,8 @@ func Amount(d *decimal.Decimal) *json.Number {
 	return &text
 }
 
-func moment(t *time.Time, zone *time.Location) *string {
+// Moment writes an instant in the zone; nil is none.
+func Moment(t *time.Time, zone *time.Location) *string {
 	if t == nil {
 		return nil
 	}

@@ -29,8 +29,8 @@ type Subscription struct {
 func NewSubscription(s passerelle.Subscription, zone *time.Location) Subscription {
 	return Subscription{
 		ID: int64(s.ID), IDConnection: int64(s.Connection), IDUser: int64(s.User), IDSource: optional(int64(s.Source)), Number: optional(s.Number), Label: s.Label,
-		Subscriber: optional(s.Subscriber), Validity: date(s.Validity), RenewDate: date(s.Renewing), LastUpdate: moment(s.LastUpdate, zone),
-		Deleted: moment(s.Deleted, zone), Disabled: moment(s.Disabled, zone), Error: optional(s.Error),
+		Subscriber: optional(s.Subscriber), Validity: date(s.Validity), RenewDate: date(s.Renewing), LastUpdate: Moment(s.LastUpdate, zone),
+		Deleted: Moment(s.Deleted, zone), Disabled: Moment(s.Disabled, zone), Error: optional(s.Error),
 	}
 }
 

@@ -82,13 +82,13 @@ type Counterparty struct {
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
 	value := t.Value
 	out := Transaction{
-		ID: int64(t.ID), IDAccount: int64(t.Account), ApplicationDate: date(t.ApplicationDate), Date: date(t.Date), Datetime: moment(t.DateTime, time.UTC),
-		VDate: date(t.VDate), VDatetime: moment(t.VDateTime, time.UTC), RDate: date(t.RDate), RDatetime: moment(t.RDateTime, time.UTC),
-		BDate: date(t.BDate), BDatetime: moment(t.BDateTime, time.UTC), Value: Amount(&value), GrossValue: Amount(t.GrossValue), FormattedValue: formatted(&value, c),
+		ID: int64(t.ID), IDAccount: int64(t.Account), ApplicationDate: date(t.ApplicationDate), Date: date(t.Date), Datetime: Moment(t.DateTime, time.UTC),
+		VDate: date(t.VDate), VDatetime: Moment(t.VDateTime, time.UTC), RDate: date(t.RDate), RDatetime: Moment(t.RDateTime, time.UTC),
+		BDate: date(t.BDate), BDatetime: Moment(t.BDateTime, time.UTC), Value: Amount(&value), GrossValue: Amount(t.GrossValue), FormattedValue: formatted(&value, c),
 		Type: t.Type, Nature: t.Type, OriginalWording: t.TransactionDetails.Wording, SimplifiedWording: t.SimplifiedWording, Wording: t.SimplifiedWording,
 		StemmedWording: stemmed(t.TransactionDetails.Wording), Categories: categories(t.Categories), IDCategory: uncategorized,
 		DateScraped: passerelle.FormatDateTime(t.Scraped, zone), Coming: t.Coming, Active: t.Active, State: "parsed", IDCluster: optional(t.Cluster), Comment: optional(t.Comment),
-		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: moment(t.Deleted, zone), OriginalValue: Amount(t.OriginalValue),
+		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: Moment(t.Deleted, zone), OriginalValue: Amount(t.OriginalValue),
 		OriginalGrossValue: Amount(t.OriginalGrossValue), OriginalCurrency: currency(t.OriginalCurrency), Commission: Amount(t.Commission),
 		CommissionCurrency: currency(t.CommissionCurrency), Country: optional(t.Country), Card: t.Card, WebID: t.Key, Information: map[string]string{},
 		Counterparty: counterparty(t.Counterparty),
