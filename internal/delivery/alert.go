@@ -56,7 +56,7 @@ func (t *turn) notice(ctx context.Context, to target, stopped bool) (*notice, er
 	if err != nil {
 		return nil, err
 	}
-	l := letter{domain: t.domain, values: values, now: t.now(t.domain)}
+	l := letter{domain: t.domain, values: values, now: to.clock.Now(t.Now())}
 	if l.webhook, err = t.DB.Webhook(ctx, t.domain.ID, to.webhook.ID); err != nil {
 		return nil, fmt.Errorf("load webhook %d: %w", to.webhook.ID, err)
 	}

@@ -379,9 +379,6 @@ func TestTheDomainsClockRulesRetries(t *testing.T) {
 		in.answers(always(http.StatusInternalServerError))
 		r.webhook(in.url, "")
 		frozen := r.clock.Now().Add(time.Hour)
-		r.domain.Clock.Frozen = &frozen
-		from := passerelle.Clock{}
-		r.write(func(tx *store.Tx) error { tx.SetClock(r.domain.ID, from, r.domain.Clock); return nil })
 		r.emit(1, 1)
 		for _, step := range []struct {
 			advance time.Duration
@@ -389,6 +386,7 @@ func TestTheDomainsClockRulesRetries(t *testing.T) {
 		}{{0, delivery.Counts{Failed: 1}}, {59 * time.Second, delivery.Counts{}}, {time.Second, delivery.Counts{Failed: 1}}} {
 			r.clock.advance(time.Hour) // means nothing to the domain
 			frozen = frozen.Add(step.advance)
+			r.freeze(frozen)
 			got, err := r.RunDue(t.Context(), r.domain)
 			must(t, err)
 			if got != step.want {
@@ -396,6 +394,13 @@ func TestTheDomainsClockRulesRetries(t *testing.T) {
 			}
 		}
 	})
+}
+
+// freeze stops the domain's clock at an instant.
+func (r *rig) freeze(at time.Time) {
+	to := passerelle.Clock{Frozen: &at}
+	r.write(func(tx *store.Tx) error { tx.SetClock(r.domain.ID, r.domain.Clock, to); return nil })
+	r.domain.Clock = to
 }
 
 func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {

@@ -32,7 +32,7 @@ func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a sto
 	defer cancel()
 	defer func() { a.Detail = explained(a) }()
 	began := t.Now()
-	a = store.DeliveryAttempt{Delivery: d.ID, At: t.domain.Clock.Now(began)}
+	a = store.DeliveryAttempt{Delivery: d.ID, At: to.clock.Now(began)}
 	shown, err := to.authority.credential(ctx, d.User)
 	if err != nil {
 		a.Duration, a.Failure = t.Now().Sub(began), err.Error()
@@ -57,7 +57,7 @@ func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown cred
 	ctx, cancel := context.WithTimeout(ctx, to.timeout)
 	defer cancel()
 	sent := t.Now()
-	a.At, a.Detail = t.domain.Clock.Now(sent), shown.detail
+	a.At, a.Detail = to.clock.Now(sent), shown.detail
 	var reached atomic.Bool // told of from another goroutine, even after the end
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { reached.Store(true) }})
 	request, err := t.request(ctx, to, d, shown, sent)

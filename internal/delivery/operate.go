@@ -156,7 +156,7 @@ func (t *turn) once(ctx context.Context, one store.Delivery) error {
 	attempt := t.exchange(context.WithoutCancel(ctx), to, one)
 	recorded, cancel := recording(ctx)
 	defer cancel()
-	now := t.now(t.domain)
+	now := to.clock.Now(t.Now())
 	batch := store.Batch{
 		Holder: t.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
 	}

@@ -28,7 +28,7 @@ type account struct {
 // lease has lapsed, somebody else may have sent the same. A failure calls the
 // flusher.
 func (t *turn) enter(ctx context.Context, a account) account {
-	now := t.now(t.domain)
+	now := a.to.clock.Now(t.Now())
 	b := store.Batch{
 		Holder: t.holder, Lease: a.to.lease(), Void: a.void, Stopped: a.ended,
 		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Now: now,

@@ -89,7 +89,7 @@ func (t *turn) work(ctx context.Context, e errand) error {
 	if err != nil {
 		return err
 	}
-	due := to.webhook.NextFlush != nil && !to.webhook.NextFlush.After(t.now(t.domain))
+	due := to.webhook.NextFlush != nil && !to.webhook.NextFlush.After(to.clock.Now(t.Now()))
 	if to.webhook.Stopped && !due {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (t *turn) work(ctx context.Context, e errand) error {
 	if err := f.run(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	return t.conclude(ctx, to, due, f.pace.ended())
+	return t.conclude(ctx, f.to, due, f.pace.ended())
 }
 
 // concerns keeps of an error what somebody should hear of: not that the caller
@@ -178,7 +178,7 @@ func (t *turn) finish(ctx context.Context, to target, due, stopped bool) error {
 	err = t.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepWebhook(to.webhook, t.holder, to.lease())
 		if due {
-			tx.PlanFlush(to.webhook, t.now(t.domain).Add(to.interval))
+			tx.PlanFlush(to.webhook, to.clock.Now(t.Now()).Add(to.interval))
 		}
 		return n.write(tx)
 	})
@@ -218,6 +218,7 @@ func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 // target is a webhook as it stands now, with what a request to it needs.
 type target struct {
 	webhook           store.Webhook
+	clock             passerelle.Clock
 	authority         *authority
 	client            *http.Client
 	aliases           []string
@@ -235,6 +236,18 @@ func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + 
 func (t *turn) target(ctx context.Context) (to target, err error) {
 	t.calmly(func() { to, err = t.load(ctx) })
 	return to, err
+}
+
+// clock is the domain's as it stands now: a sandbox's may be set during a turn.
+func (t *turn) clock(ctx context.Context) (passerelle.Clock, error) {
+	if t.domain.Kind != passerelle.Sandbox {
+		return t.domain.Clock, nil
+	}
+	d, err := t.DB.Domain(ctx, t.domain.ID)
+	if err != nil {
+		return passerelle.Clock{}, fmt.Errorf("load domain %d: %w", t.domain.ID, err)
+	}
+	return d.Clock, nil
 }
 
 // load reads the target anew for each page, so that a long run notices that the
@@ -256,8 +269,12 @@ func (t *turn) load(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	clock, err := t.clock(ctx)
+	if err != nil {
+		return target{}, err
+	}
 	return target{
-		webhook: w, authority: auth, client: client,
+		webhook: w, clock: clock, authority: auth, client: client,
 		aliases: values.List(settings.SignatureAliases), compress: values.On(settings.Compression),
 		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
 	}, nil
