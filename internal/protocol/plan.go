@@ -12,7 +12,8 @@ import (
 // starts, so that no request reads a struct tag.
 //
 // A field says where its value comes from with one of the tags path, query,
-// header and body, followed by the name and optionally ",required". More tags:
+// header and body, followed by the name and optionally ",required"; one of the
+// path with ",optional" is zero in the patterns that lack it. More tags:
 //
 //	default  the value of a query parameter that did not come
 //	min, max the range of an integer; max alone is the length of a string in code points
@@ -49,6 +50,8 @@ type field struct {
 	name     string
 	index    []int
 	required bool
+	// optional fields of the path are not in every pattern of their endpoint.
+	optional bool
 	// queried fields of any key take parameters of the query as well.
 	queried  bool
 	standard *node // the value when none came
@@ -146,7 +149,7 @@ func (p *plan) declare(in reflect.Type, f reflect.StructField, index []int) {
 
 func newField(f reflect.StructField, source string, index []int) field {
 	name, option, _ := strings.Cut(f.Tag.Get(source), ",")
-	out := field{name: name, index: index, required: option == "required", queried: option == "query", rules: newRules(f), typ: f.Type}
+	out := field{name: name, index: index, required: option == "required", optional: option == "optional", queried: option == "query", rules: newRules(f), typ: f.Type}
 	if value, ok := f.Tag.Lookup("default"); ok {
 		out.standard = &node{shape: loose, text: value}
 	}

@@ -18,7 +18,7 @@ type Route struct {
 	// "/payments/{paymentId}".
 	Pattern string
 	// Aliases are further patterns for the same endpoint. A parameter {userId}
-	// that an alias lacks is "me".
+	// that an alias lacks is "me"; others that it lacks have to be optional.
 	Aliases []string
 	// Unversioned routes also answer without the version segment in front.
 	Unversioned bool
@@ -133,9 +133,9 @@ func (e *endpoint) agree(pattern string) {
 			panic(fmt.Sprintf("protocol: %s: the input has no field for {%s}", pattern, name))
 		}
 	}
-	for _, name := range e.plan.path.names {
-		if !slices.Contains(names, name) && name != userParameter {
-			panic(fmt.Sprintf("protocol: %s: the pattern has no {%s}", pattern, name))
+	for _, f := range e.plan.path.list {
+		if !slices.Contains(names, f.name) && !f.optional && f.name != userParameter {
+			panic(fmt.Sprintf("protocol: %s: the pattern has no {%s}", pattern, f.name))
 		}
 	}
 }

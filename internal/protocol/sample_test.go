@@ -78,7 +78,8 @@ type someItems struct {
 }
 
 type ofUser struct {
-	User passerelle.UserID `path:"userId"`
+	User  passerelle.UserID `path:"userId"`
+	Group itemID            `path:"groupId,optional"`
 }
 
 type item struct {
@@ -175,6 +176,9 @@ func (s *sample) update(_ context.Context, _ *protocol.Caller, in updateItem) (i
 }
 
 func (s *sample) user(_ context.Context, c *protocol.Caller, in ofUser) (echo, error) {
+	if in.Group != 0 {
+		return echo{Got: []int64{int64(in.User), int64(in.Group)}}, nil
+	}
 	return echo{Got: in.User}, nil
 }
 
@@ -263,7 +267,7 @@ func (s *sample) routes() []protocol.Route {
 		{Method: "POST", Pattern: "/passed", Needs: admin, Summary: "Pass an object on", MaxBody: 3 << 20, Endpoint: protocol.Handle(passed)},
 		{Method: "GET", Pattern: "/guarded", Needs: protocol.Needs{Public: true, Guarded: "secret", AnyScope: reader.AnyScope}, Summary: "Partly public", Endpoint: protocol.Handle(s.caller)},
 		{Method: "DELETE", Pattern: "/items/{itemId}", Needs: admin, Summary: "Delete an item", Endpoint: nothing[oneItem]()},
-		{Method: "GET", Pattern: "/users/{userId}/things", Aliases: []string{"/things"}, Needs: user, Summary: "Of a user", Endpoint: protocol.Handle(s.user)},
+		{Method: "GET", Pattern: "/users/{userId}/things", Aliases: []string{"/things", "/groups/{groupId}/things"}, Needs: user, Summary: "Of a user", Endpoint: protocol.Handle(s.user)},
 		{Method: "GET", Pattern: "/resolved", Needs: public, Summary: "Ranges", Endpoint: protocol.Handle(s.resolved)},
 		{Method: "GET", Pattern: "/inclusive", Needs: public, Summary: "Ranges", Endpoint: protocol.Handle(s.inclusive)},
 		{Method: "GET", Pattern: "/flag", Needs: public, Summary: "A flag", Endpoint: protocol.Handle(s.flag)},
