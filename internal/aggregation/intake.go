@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"time"
 
@@ -16,11 +15,8 @@ import (
 
 // The bounds of what an institution may give.
 const (
-	maxAccounts  = 1000
-	pageSize     = 500
-	maxPerVisit  = 2_000_000
-	maxKeyLength = 255
-	maxWording   = 2048
+	maxAccounts = 1000
+	maxWording  = 2048
 )
 
 var (
@@ -44,19 +40,16 @@ type intake struct {
 	subscribed    []string
 }
 
-// account is an account of the visit. Seen are hashes of the keys handed over:
-// eight bytes each, whatever the history.
+// account is an account of the visit.
 type account struct {
 	store.StoredAccount
-	seen map[uint64]struct{}
+	// transactions are those from a day on: what is older is never missed.
+	transactions shelf[passerelle.TransactionDetails]
+	from         passerelle.Date
 	// first is the first day of what was handed over.
 	first passerelle.Date
 	read  bool
 }
-
-var seed = maphash.MakeSeed()
-
-func hashed(key string) uint64 { return maphash.String(seed, key) }
 
 // Accounts takes the list of accounts there are. New ones are disabled until
 // the person shares them; those that are no longer listed are deleted.
@@ -92,19 +85,17 @@ func (in *intake) account(known *store.StoredAccount, details passerelle.Account
 		return fmt.Errorf("%w: accounts have distinct keys of 1 to %d bytes", errNonsense, maxKeyLength)
 	}
 	details.Type = details.Type.Details().Type
-	a := &account{seen: map[uint64]struct{}{}}
+	a := &account{}
 	var err error
 	if known == nil {
 		a.StoredAccount, err = in.found(details)
 	} else {
 		a.StoredAccount, err = in.refreshed(*known, details)
 	}
+	a.transactions = in.transactionsOf(a)
 	in.accounts[details.Key], in.order = a, append(in.order, details.Key)
 	return err
 }
-
-// sound reports whether a text can be a key.
-func sound(key string) bool { return key != "" && len(key) <= maxKeyLength }
 
 // found stores a new account and tells of it.
 func (in *intake) found(details passerelle.AccountDetails) (store.StoredAccount, error) {
@@ -190,46 +181,21 @@ func (in *intake) Transactions(key string, page []passerelle.TransactionDetails)
 	if _, wanted := in.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: transactions of an account that was not asked for", errNonsense)
 	}
-	for chunk := range slices.Chunk(page, pageSize) {
-		if err := in.page(a, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (in *intake) page(a *account, page []passerelle.TransactionDetails) error {
-	fresh, keys, err := in.fresh(a, page)
-	if err != nil || len(fresh) == 0 {
+	booked, err := a.booked(page)
+	if err != nil {
 		return err
 	}
-	known, err := in.DB.TransactionsByKey(in.ctx, a.StoredAccount, keys)
-	if err != nil {
-		return fmt.Errorf("%w: find transactions: %w", errStore, err)
-	}
-	c := changes{sync: in.sync, at: in.instant(), domain: in.domain.ID, account: a.StoredAccount}
-	for _, d := range fresh {
-		if err := c.note(d, known); err != nil {
-			return fmt.Errorf("%w: %w", errNonsense, err)
-		}
-	}
-	if c.none() {
-		return nil
-	}
-	return in.store(c.write)
+	return a.transactions.take(in, booked)
 }
 
-// fresh are those of a page that are sound and did not come before in this
-// visit: institutions that turn pages while they book give some twice.
-func (in *intake) fresh(a *account, page []passerelle.TransactionDetails) (fresh []passerelle.TransactionDetails, keys []string, err error) {
-	for _, d := range page {
-		if !sound(d.Key) || d.Date.IsZero() || len(d.Wording) > maxWording || len(a.seen) >= maxPerVisit {
-			return nil, nil, fmt.Errorf("%w: a transaction has a key of 1 to %d bytes, a day and a label of at most %d bytes", errNonsense, maxKeyLength, maxWording)
+// booked are the transactions of a page with what institutions leave out.
+func (a *account) booked(page []passerelle.TransactionDetails) ([]passerelle.TransactionDetails, error) {
+	booked := slices.Clone(page)
+	for i := range booked {
+		d := &booked[i]
+		if d.Date.IsZero() || len(d.Wording) > maxWording {
+			return nil, fmt.Errorf("%w: a transaction has a day and a label of at most %d bytes", errNonsense, maxWording)
 		}
-		if _, twice := a.seen[hashed(d.Key)]; twice {
-			continue
-		}
-		a.seen[hashed(d.Key)] = struct{}{}
 		if a.first.IsZero() || d.Date.Compare(a.first) < 0 {
 			a.first = d.Date
 		}
@@ -239,63 +205,37 @@ func (in *intake) fresh(a *account, page []passerelle.TransactionDetails) (fresh
 		if d.RDate.IsZero() {
 			d.RDate = d.Date
 		}
-		fresh, keys = append(fresh, d), append(keys, d.Key)
 	}
-	return fresh, keys, nil
+	return booked, nil
 }
 
-// changes are what is to be written of a page.
-type changes struct {
-	sync    int64
-	at      time.Time
-	domain  passerelle.DomainID
-	account store.StoredAccount
-
-	created []passerelle.Transaction
-	updated []update
-	// back counts those that were gone.
-	back int64
-}
-
-type update struct {
-	id      passerelle.TransactionID
-	details passerelle.TransactionDetails
-}
-
-func (c *changes) none() bool { return len(c.created)+len(c.updated) == 0 }
-
-func (c *changes) note(d passerelle.TransactionDetails, known map[string]store.KnownTransaction) error {
-	before, isKnown := known[d.Key]
-	if !isKnown {
-		c.created = append(c.created, passerelle.Transaction{
-			TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: c.at, LastUpdate: c.at, Categories: categorize(d),
-		})
-		return nil
+// transactionsOf are the transactions of an account.
+func (in *intake) transactionsOf(a *account) shelf[passerelle.TransactionDetails] {
+	return shelf[passerelle.TransactionDetails]{
+		seen:   map[uint64]struct{}{},
+		key:    func(d passerelle.TransactionDetails) string { return d.Key },
+		digest: store.TransactionDigest,
+		known: func(keys []string) (map[string]store.Known, error) {
+			return in.DB.TransactionsByKey(in.ctx, a.StoredAccount, keys)
+		},
+		listed: func(after string) ([]store.Known, error) {
+			return in.DB.KeysFrom(in.ctx, a.StoredAccount, a.from, after, pageSize)
+		},
+		create: func(tx *store.Tx, d passerelle.TransactionDetails, at time.Time) error {
+			return tx.CreateTransaction(in.domain.ID, a.StoredAccount, &passerelle.Transaction{
+				TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: categorize(d),
+			}, in.sync)
+		},
+		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {
+			return tx.UpdateTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, in.sync)
+		},
+		lose: func(tx *store.Tx, id int64, at time.Time) {
+			tx.LoseTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, in.sync)
+		},
+		count: func(tx *store.Tx, there, gone int64) {
+			tx.CountTransactions(in.domain.ID, a.StoredAccount, there, gone)
+		},
 	}
-	digest, err := store.TransactionDigest(d)
-	if err != nil || digest == before.Digest && !before.Deleted {
-		return err
-	}
-	if before.Deleted {
-		c.back++
-	}
-	c.updated = append(c.updated, update{before.ID, d})
-	return nil
-}
-
-func (c *changes) write(tx *store.Tx) error {
-	for i := range c.created {
-		if err := tx.CreateTransaction(c.domain, c.account, &c.created[i], c.sync); err != nil {
-			return err
-		}
-	}
-	for _, u := range c.updated {
-		if err := tx.UpdateTransaction(c.domain, c.account, u.id, u.details, c.at, c.sync); err != nil {
-			return err
-		}
-	}
-	tx.CountTransactions(c.domain, c.account, int64(len(c.created))+c.back, -c.back)
-	return nil
 }
 
 // AccountRead ends an account: what is stored from that day on and was not
@@ -305,7 +245,8 @@ func (in *intake) AccountRead(key string, from passerelle.Date) error {
 	if _, wanted := in.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: the end of an account that was not asked for", errNonsense)
 	}
-	if err := in.sweep(a, from); err != nil {
+	a.from = from
+	if err := a.transactions.sweep(in); err != nil {
 		return err
 	}
 	a.read = true
@@ -333,35 +274,4 @@ func (a *account) cover(from, today passerelle.Date) {
 	if a.CoveredFrom.IsZero() || from.Compare(a.CoveredFrom) < 0 {
 		a.CoveredFrom = from
 	}
-}
-
-// sweep marks what is gone, in the order of keys, page by page.
-func (in *intake) sweep(a *account, from passerelle.Date) error {
-	for after := ""; ; {
-		page, err := in.DB.KeysFrom(in.ctx, a.StoredAccount, from, after, pageSize)
-		if err != nil {
-			return fmt.Errorf("%w: list transactions: %w", errStore, err)
-		}
-		gone := slices.DeleteFunc(slices.Clone(page), func(k store.KnownTransaction) bool {
-			_, seen := a.seen[hashed(k.Key)]
-			return seen
-		})
-		if err := in.lose(a, gone); err != nil || len(page) < pageSize {
-			return err
-		}
-		after = page[len(page)-1].Key
-	}
-}
-
-func (in *intake) lose(a *account, gone []store.KnownTransaction) error {
-	if len(gone) == 0 {
-		return nil
-	}
-	return in.store(func(tx *store.Tx) error {
-		for _, k := range gone {
-			tx.LoseTransaction(in.domain.ID, a.StoredAccount, k.ID, in.instant(), in.sync)
-		}
-		tx.CountTransactions(in.domain.ID, a.StoredAccount, -int64(len(gone)), int64(len(gone)))
-		return nil
-	})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -15,12 +15,11 @@ import (
 // maxSubscriptions is how many subscriptions a provider may give.
 const maxSubscriptions = 1000
 
-// subscription is a subscription of the visit; seen are the keys of documents
-// that were handed over.
+// subscription is a subscription of the visit.
 type subscription struct {
 	store.StoredSubscription
-	seen map[uint64]struct{}
-	read bool
+	documents shelf[passerelle.DocumentDetails]
+	read      bool
 }
 
 // Subscriptions takes the list of subscriptions there are. New ones are
@@ -56,13 +55,14 @@ func (in *intake) subscription(known *store.StoredSubscription, details passerel
 	if _, twice := in.subscriptions[details.Key]; twice || !sound(details.Key) {
 		return fmt.Errorf("%w: subscriptions have distinct keys of 1 to %d bytes", errNonsense, maxKeyLength)
 	}
-	s := &subscription{seen: map[uint64]struct{}{}}
+	s := &subscription{}
 	var err error
 	if known == nil {
 		s.StoredSubscription, err = in.foundSubscription(details)
 	} else {
 		s.StoredSubscription, err = in.refreshedSubscription(*known, details)
 	}
+	s.documents = in.documentsOf(s)
 	in.subscriptions[details.Key], in.subscribed = s, append(in.subscribed, details.Key)
 	return err
 }
@@ -114,72 +114,32 @@ func (in *intake) Documents(key string, page []passerelle.DocumentDetails) error
 	if !in.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: documents of a subscription that was not asked for", errNonsense)
 	}
-	for chunk := range slices.Chunk(page, pageSize) {
-		if err := in.documents(s, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.documents.take(in, page)
 }
 
-func (in *intake) documents(s *subscription, page []passerelle.DocumentDetails) error {
-	var fresh []passerelle.DocumentDetails
-	var keys []string
-	for _, d := range page {
-		if !sound(d.Key) || len(s.seen) >= maxPerVisit {
-			return fmt.Errorf("%w: a document has a key of 1 to %d bytes", errNonsense, maxKeyLength)
-		}
-		if _, twice := s.seen[hashed(d.Key)]; !twice {
-			s.seen[hashed(d.Key)] = struct{}{}
-			fresh, keys = append(fresh, d), append(keys, d.Key)
-		}
+// documentsOf are the documents of a subscription.
+func (in *intake) documentsOf(s *subscription) shelf[passerelle.DocumentDetails] {
+	return shelf[passerelle.DocumentDetails]{
+		seen:   map[uint64]struct{}{},
+		key:    func(d passerelle.DocumentDetails) string { return d.Key },
+		digest: store.DocumentDigest,
+		known: func(keys []string) (map[string]store.Known, error) {
+			return in.DB.DocumentsByKey(in.ctx, s.StoredSubscription, keys)
+		},
+		listed: func(after string) ([]store.Known, error) {
+			return in.DB.DocumentKeys(in.ctx, s.StoredSubscription, after, pageSize)
+		},
+		create: func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
+			return tx.CreateDocument(in.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, in.sync)
+		},
+		update: func(tx *store.Tx, id int64, d passerelle.DocumentDetails, at time.Time) error {
+			return tx.UpdateDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, in.sync)
+		},
+		lose: func(tx *store.Tx, id int64, at time.Time) {
+			tx.LoseDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, in.sync)
+		},
+		count: func(tx *store.Tx, there, _ int64) { tx.CountDocuments(in.domain.ID, s.StoredSubscription, there) },
 	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	known, err := in.DB.DocumentsByKey(in.ctx, s.StoredSubscription, keys)
-	if err != nil {
-		return fmt.Errorf("%w: find documents: %w", errStore, err)
-	}
-	return in.storeDocuments(s, fresh, known)
-}
-
-func (in *intake) storeDocuments(s *subscription, fresh []passerelle.DocumentDetails, known map[string]store.KnownDocument) error {
-	now := in.instant()
-	var writes []func(tx *store.Tx) error
-	more := int64(0)
-	for _, d := range fresh {
-		before, isKnown := known[d.Key]
-		digest, err := store.DocumentDigest(d)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errNonsense, err)
-		}
-		switch {
-		case !isKnown:
-			more++
-			one := passerelle.Document{DocumentDetails: d, Found: now, LastUpdate: now}
-			writes = append(writes, func(tx *store.Tx) error { return tx.CreateDocument(in.domain.ID, s.StoredSubscription, &one, in.sync) })
-		case digest != before.Digest || before.Deleted:
-			if before.Deleted {
-				more++
-			}
-			writes = append(writes, func(tx *store.Tx) error {
-				return tx.UpdateDocument(in.domain.ID, s.StoredSubscription, before.ID, d, now, in.sync)
-			})
-		}
-	}
-	if len(writes) == 0 {
-		return nil
-	}
-	return in.store(func(tx *store.Tx) error {
-		for _, write := range writes {
-			if err := write(tx); err != nil {
-				return err
-			}
-		}
-		tx.CountDocuments(in.domain.ID, s.StoredSubscription, more)
-		return nil
-	})
 }
 
 // SubscriptionRead ends a subscription: documents that were not handed over are
@@ -189,7 +149,7 @@ func (in *intake) SubscriptionRead(key string) error {
 	if !in.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: the end of a subscription that was not asked for", errNonsense)
 	}
-	if err := in.sweepDocuments(s); err != nil {
+	if err := s.documents.sweep(in); err != nil {
 		return err
 	}
 	s.read = true
@@ -205,34 +165,9 @@ func (in *intake) SubscriptionRead(key string) error {
 	}, e)
 }
 
-func (in *intake) sweepDocuments(s *subscription) error {
-	for after := ""; ; {
-		page, err := in.DB.DocumentKeys(in.ctx, s.StoredSubscription, after, pageSize)
-		if err != nil {
-			return fmt.Errorf("%w: list documents: %w", errStore, err)
-		}
-		gone := slices.DeleteFunc(slices.Clone(page), func(k store.KnownDocument) bool {
-			_, seen := s.seen[hashed(k.Key)]
-			return seen
-		})
-		if len(gone) > 0 {
-			err = in.store(func(tx *store.Tx) error {
-				for _, k := range gone {
-					tx.LoseDocument(in.domain.ID, s.StoredSubscription, k.ID, in.instant(), in.sync)
-				}
-				tx.CountDocuments(in.domain.ID, s.StoredSubscription, -int64(len(gone)))
-				return nil
-			})
-		}
-		if err != nil || len(page) < pageSize {
-			return err
-		}
-		after = page[len(page)-1].Key
-	}
-}
-
 // writeSubscription writes a subscription with the documents that changed.
 func (v *visit) writeSubscription(ctx context.Context, l *letter, s store.StoredSubscription) error {
+	l.hold(v.c, s.Holding())
 	l.open(wire.NewSubscription(s.Subscription, v.zone()))
 	l.add(`,"documents":[`)
 	n := 0

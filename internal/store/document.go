@@ -43,43 +43,17 @@ func scanDocument(row scanner) (StoredDocument, error) {
 	return d, nil
 }
 
-// KnownDocument is what a sync needs to know of a stored document.
-type KnownDocument struct {
-	ID      passerelle.DocumentID
-	Key     string
-	Digest  int64
-	Deleted bool
-	File    passerelle.FileID
-}
-
-func scanKnownDocument(row scanner) (KnownDocument, error) {
-	var k KnownDocument
-	var file *int64
-	err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted, &file)
-	k.File = owner[passerelle.FileID](file)
-	return k, err
-}
-
 // DocumentsByKey finds those of a subscription that have one of the keys.
-func (r *Reader) DocumentsByKey(ctx context.Context, s StoredSubscription, keys []string) (map[string]KnownDocument, error) {
+func (r *Reader) DocumentsByKey(ctx context.Context, s StoredSubscription, keys []string) (map[string]Known, error) {
 	var c conditions
 	c.and("subscription_id = %s AND epoch = %s", int64(s.ID), s.Epoch)
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = c.bind(key)
-	}
-	all, err := collect(ctx, r, scanKnownDocument, `SELECT id, key, digest, deleted IS NOT NULL, file_id FROM document WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
-	found := map[string]KnownDocument{}
-	for _, k := range all {
-		found[k.Key] = k
-	}
-	return found, err
+	return r.knownByKey(ctx, "document", c, keys)
 }
 
 // DocumentKeys lists the documents of a subscription that are there, in the
 // order of their keys and after one of them.
-func (r *Reader) DocumentKeys(ctx context.Context, s StoredSubscription, after string, limit int) ([]KnownDocument, error) {
-	return collect(ctx, r, scanKnownDocument, `SELECT id, key, digest, FALSE, file_id FROM document
+func (r *Reader) DocumentKeys(ctx context.Context, s StoredSubscription, after string, limit int) ([]Known, error) {
+	return collect(ctx, r, scanKnown, `SELECT id, key, digest, FALSE FROM document
 		WHERE subscription_id = $1 AND epoch = $2 AND key > $3 AND deleted IS NULL ORDER BY key LIMIT $4`, int64(s.ID), s.Epoch, after, limit)
 }
 

@@ -37,42 +37,46 @@ func scanTransaction(row scanner) (passerelle.Transaction, error) {
 	return t, err
 }
 
-// KnownTransaction is what a sync needs to know of a stored transaction.
-type KnownTransaction struct {
-	ID      passerelle.TransactionID
+// Known is what a sync needs to know of a stored row that has a key of the
+// institution's.
+type Known struct {
+	ID      int64
 	Key     string
 	Digest  int64
 	Deleted bool
 }
 
-// TransactionsByKey finds those of an account that have one of the keys, in
-// one query.
-func (r *Reader) TransactionsByKey(ctx context.Context, a StoredAccount, keys []string) (map[string]KnownTransaction, error) {
-	args := []any{int64(a.ID), a.Epoch}
+func scanKnown(row scanner) (Known, error) {
+	var k Known
+	err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
+	return k, err
+}
+
+// knownByKey finds rows of a table that have one of the keys, in one query.
+func (r *Reader) knownByKey(ctx context.Context, table string, c conditions, keys []string) (map[string]Known, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {
-		args = append(args, key)
-		names[i] = fmt.Sprintf("$%d", len(args))
+		names[i] = c.bind(key)
 	}
-	found := map[string]KnownTransaction{}
-	err := r.each(ctx, `SELECT id, key, digest, deleted IS NOT NULL FROM bank_transaction WHERE account_id = $1 AND epoch = $2 AND key IN (`+strings.Join(names, ", ")+`)`,
-		args, func(row scanner) (bool, error) {
-			var k KnownTransaction
-			err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
-			found[k.Key] = k
-			return true, err
-		})
+	all, err := collect(ctx, r, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	found := map[string]Known{}
+	for _, k := range all {
+		found[k.Key] = k
+	}
 	return found, err
+}
+
+// TransactionsByKey finds those of an account that have one of the keys.
+func (r *Reader) TransactionsByKey(ctx context.Context, a StoredAccount, keys []string) (map[string]Known, error) {
+	var c conditions
+	c.and("account_id = %s AND epoch = %s", int64(a.ID), a.Epoch)
+	return r.knownByKey(ctx, "bank_transaction", c, keys)
 }
 
 // KeysFrom lists keys of an account's transactions that are not deleted, from
 // a day on, in the order of keys and after one of them.
-func (r *Reader) KeysFrom(ctx context.Context, a StoredAccount, from passerelle.Date, after string, limit int) ([]KnownTransaction, error) {
-	return collect(ctx, r, func(row scanner) (KnownTransaction, error) {
-		var k KnownTransaction
-		err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
-		return k, err
-	}, `SELECT id, key, digest, FALSE FROM bank_transaction WHERE account_id = $1 AND epoch = $2 AND key > $3 AND date >= $4 AND deleted IS NULL ORDER BY key LIMIT $5`,
+func (r *Reader) KeysFrom(ctx context.Context, a StoredAccount, from passerelle.Date, after string, limit int) ([]Known, error) {
+	return collect(ctx, r, scanKnown, `SELECT id, key, digest, FALSE FROM bank_transaction WHERE account_id = $1 AND epoch = $2 AND key > $3 AND date >= $4 AND deleted IS NULL ORDER BY key LIMIT $5`,
 		int64(a.ID), a.Epoch, after, from.String(), limit)
 }
 

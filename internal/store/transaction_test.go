@@ -250,11 +250,11 @@ func TestChangesOfTransactions(t *testing.T) {
 		}
 		digest, err := TransactionDigest(changed)
 		known, err2 := h.db.TransactionsByKey(t.Context(), a, []string{changed.Key, "no such key"})
-		if want := (KnownTransaction{ID: made[0].ID, Key: changed.Key, Digest: digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
+		if want := (Known{ID: int64(made[0].ID), Key: changed.Key, Digest: digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
 			t.Errorf("known %v, want %v (%v)", known, want, err2)
 		}
 		from, err := h.db.KeysFrom(t.Context(), a, day(1), "", 10)
-		if err != nil || len(from) != 1 || from[0].ID != made[1].ID {
+		if err != nil || len(from) != 1 || from[0].ID != int64(made[1].ID) {
 			t.Errorf("from a day on: %v (%v)", from, err)
 		}
 	})
