@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"cfonb":                    {"."},
 	"connector":                {".", "payment"},
 	"internal/keys":            {"."},
+	"internal/files":           {"."},
 	"internal/store":           {".", "payment", "webhook", "internal/keys"},
 	"internal/store/storetest": {},
 	"internal/settings":        {".", "internal/store"},
@@ -47,7 +48,7 @@ var mayImport = map[string][]string{
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/secrecy"},
 	"internal/statement":       {".", "cfonb"},
-	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
+	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/files", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},
@@ -67,6 +68,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"github.com/jackc/", "internal/store", "all SQL is in one place"},
 	{"modernc.org/", "internal/store", "all SQL is in one place"},
 	{"github.com/pressly/goose/", "internal/store", "all SQL is in one place"},
+	{"github.com/minio/", "internal/files", "where bytes are kept is known in one place"},
 }
 
 // pure names the packages that compute and nothing else. They meet no file,
