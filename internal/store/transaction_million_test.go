@@ -41,9 +41,9 @@ const bookMany = `INSERT INTO bank_transaction (id, domain_id, user_id, account_
 
 // longHistory is a user with many transactions and a second connection with
 // few.
-func longHistory(t *testing.T, s site, n int) (h *holdings, few *holdings) {
+func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
 	t.Helper()
-	h, few = newHoldings(t, s), newHoldings(t, s)
+	h, few = newSavings(t, s), newSavings(t, s)
 	const step = 50_000
 	for first := 1; first <= n; first += step {
 		s.write(func(tx *Tx) error {

@@ -18,15 +18,15 @@ import (
 
 const reader = "reader"
 
-// holdings is a user with a connection and two enabled accounts.
-type holdings struct {
+// savings is a user with a connection and two enabled accounts.
+type savings struct {
 	site
 	connection Connection
 	accounts   []StoredAccount
 }
 
-func newHoldings(t *testing.T, s site) *holdings {
-	h := &holdings{site: s}
+func newSavings(t *testing.T, s site) *savings {
+	h := &savings{site: s}
 	h.connection = Connection{Domain: s.domain, User: 7, Connector: "c1", Created: now, Active: true, State: passerelle.Validating}
 	s.write(func(tx *Tx) error {
 		return tx.CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
@@ -38,7 +38,7 @@ func newHoldings(t *testing.T, s site) *holdings {
 }
 
 // enable adds an account that the person shares.
-func (h *holdings) enable(key string) {
+func (h *savings) enable(key string) {
 	h.t.Helper()
 	a := StoredAccount{BankAccount: passerelle.BankAccount{
 		User: 7, Connection: h.connection.ID, Disabled: &now,
@@ -58,7 +58,7 @@ func day(n int) passerelle.Date {
 }
 
 // add stores one transaction for each of the days.
-func (h *holdings) add(account int, days ...int) []passerelle.Transaction {
+func (h *savings) add(account int, days ...int) []passerelle.Transaction {
 	h.t.Helper()
 	var added []passerelle.Transaction
 	h.write(func(tx *Tx) error {
@@ -80,11 +80,11 @@ func (h *holdings) add(account int, days ...int) []passerelle.Transaction {
 	return added
 }
 
-func (h *holdings) filter() TransactionFilter { return TransactionFilter{Domain: h.domain, User: 7} }
+func (h *savings) filter() TransactionFilter { return TransactionFilter{Domain: h.domain, User: 7} }
 
 // days are those of the transactions that a filter selects, through pages of
 // two, and their number is the one that is counted.
-func (h *holdings) days(f TransactionFilter) string {
+func (h *savings) days(f TransactionFilter) string {
 	h.t.Helper()
 	var days []string
 	w := Window{Limit: 2}
@@ -111,7 +111,7 @@ func (h *holdings) days(f TransactionFilter) string {
 
 func TestTransactionsOfAUser(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newHoldings(t, s)
+		h := newSavings(t, s)
 		h.add(0, 0, 2, 4, 6)
 		gone := h.add(1, 1, 3, 3)
 		truth, no := true, decimal.MustNew(-5, 0)
@@ -153,7 +153,7 @@ func TestTransactionsOfAUser(t *testing.T) {
 // erased later, and nobody can add to it.
 func TestWithdrawnTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newHoldings(t, s)
+		h := newSavings(t, s)
 		h.add(0, 0, 1, 2)
 		h.add(1, 3)
 		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
@@ -183,7 +183,7 @@ func TestWithdrawnTransactions(t *testing.T) {
 // TestErasersAtOnce: those who erase at the same time leave nothing behind.
 func TestErasersAtOnce(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newHoldings(t, s)
+		h := newSavings(t, s)
 		days := make([]int, 300)
 		for i := range days {
 			days[i] = i
@@ -209,7 +209,7 @@ func TestErasersAtOnce(t *testing.T) {
 	})
 }
 
-func (h *holdings) eraseAll(limit int) {
+func (h *savings) eraseAll(limit int) {
 	h.t.Helper()
 	for more := true; more; {
 		var err error
@@ -219,7 +219,7 @@ func (h *holdings) eraseAll(limit int) {
 	}
 }
 
-func (h *holdings) rows(table string) int64 {
+func (h *savings) rows(table string) int64 {
 	h.t.Helper()
 	n, err := one(h.t.Context(), &h.db.Reader, scanCount, `SELECT count(*) FROM `+table)
 	if err != nil {
@@ -232,7 +232,7 @@ func (h *holdings) rows(table string) int64 {
 // gone can come back, and a sync finds what it changed.
 func TestChangesOfTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newHoldings(t, s)
+		h := newSavings(t, s)
 		a, made := h.accounts[0], h.add(0, 0, 1)
 		moved, wording := day(9), "Mine"
 		s.write(func(tx *Tx) error {
@@ -262,7 +262,7 @@ func TestChangesOfTransactions(t *testing.T) {
 
 func TestConnections(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newHoldings(t, s)
+		h := newSavings(t, s)
 		c := h.connection
 		values, memory, err := s.db.ConnectionSecrets(t.Context(), s.domain, c.ID)
 		if err != nil || values["password"] != "secret" || memory != nil {
@@ -294,7 +294,7 @@ func TestConnections(t *testing.T) {
 // however much there is.
 func TestPlansOfTransactions(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
-	h := newHoldings(t, s)
+	h := newSavings(t, s)
 	engine := &explained{engine: s.db.engine}
 	s.db.engine = engine
 	for name, with := range map[string]func(*TransactionFilter){
@@ -321,7 +321,7 @@ func TestPlansOfTransactions(t *testing.T) {
 // accounts or, when those are too many, found among all that the user has.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h, other := newHoldings(t, s), newHoldings(t, s)
+		h, other := newSavings(t, s), newSavings(t, s)
 		for len(h.accounts) < maxMerged {
 			h.enable(fmt.Sprint("k", len(h.accounts)))
 		}
@@ -340,7 +340,7 @@ func TestTransactionsOfAConnection(t *testing.T) {
 }
 
 // pages are the ids of a list there and back, by cursors, and by offsets.
-func (h *holdings) pages(f TransactionFilter) (ids []passerelle.TransactionID) {
+func (h *savings) pages(f TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30
 	read := func(w Window) []passerelle.Transaction {
