@@ -153,3 +153,11 @@ func earlierMidnight(d Date, midnight, change time.Time) time.Time {
 	}
 	return midnight
 }
+
+// FirstOfMonth is the first day of the month of a date. No date stays no date.
+func (d Date) FirstOfMonth() Date {
+	if d.IsZero() {
+		return d
+	}
+	return Date{year: d.year, month: d.month, day: 1}
+}

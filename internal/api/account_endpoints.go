@@ -144,18 +144,10 @@ func (s *sums) add(c passerelle.Currency, amount *decimal.Decimal) {
 	if s.of == nil {
 		s.of = map[passerelle.Currency]*decimal.Decimal{}
 	}
-	before, begun := s.of[c]
-	if !begun {
-		s.of[c] = amount
-		return
+	if before, begun := s.of[c]; begun {
+		amount = passerelle.SumAmounts(before, amount)
 	}
-	if before == nil {
-		return
-	}
-	sum, err := before.Add(*amount)
-	if s.of[c] = &sum; err != nil {
-		s.of[c] = nil
-	}
+	s.of[c] = amount
 }
 
 func (s *sums) shown() map[passerelle.Currency]*json.Number {

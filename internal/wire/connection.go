@@ -179,11 +179,7 @@ func ComingBalance(a passerelle.BankAccount) *decimal.Decimal {
 	if a.Balance == nil || a.Coming == nil {
 		return a.Balance
 	}
-	sum, err := a.Balance.Add(*a.Coming)
-	if err != nil {
-		return nil
-	}
-	return &sum
+	return passerelle.SumAmounts(a.Balance, a.Coming)
 }
 
 func loan(l *passerelle.Loan) *Loan {

@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	exact "github.com/govalues/decimal"
+
+	"passerelle/internal/store"
+)
+
+// balanced gives the accounts of the holdings what they have at present.
+func (s *stage) balanced(t testing.TB, tenant string) *holdings {
+	t.Helper()
+	h := s.holdings(t, tenant)
+	for key, present := range map[string]string{"a": "1000.00", "b": "-5", "c": "0.01", "withheld": "7"} {
+		a := h.accounts[key]
+		balance := exact.MustParse(present)
+		a.Balance = &balance
+		s.write(t, func(tx *store.Tx) error { return tx.UpdateAccount(s.tenant(tenant).domain.ID, &a) })
+	}
+	return h
+}
+
+func TestBalanceScenarios(t *testing.T) {
+	get := func(path string) ask { return ask{method: "GET", path: path, token: "user"} }
+	onStages(t, func(t *testing.T, s *stage) {
+		h := s.balanced(t, "")
+		account := func(key string) string { return fmt.Sprint("/accounts/", int64(h.accounts[key].ID)) }
+		bodies := readGolden(t, "balances")
+		for _, sc := range []scenario{
+			{name: "of an account, this month", status: 200, ask: get(account("a") + "/balances")},
+			{name: "of a connection, by weeks", status: 200, ask: get("/connections/{holder}/balances?min_date=2026-11-01&max_date=2026-11-08&period=1week")},
+			{name: "of an account of a connection", status: 200, ask: get("/users/me/connections/{holder}/accounts/{holding}/balances?min_date=2026-10-31&max_date=2026-11-02")},
+			{name: "of several currencies", status: 200, ask: get("/users/me/balances?min_date=2026-11-10&max_date=2026-11-11")},
+			{name: "of a month to come", status: 200, ask: get(account("b") + "/balances?min_date=2027-02")},
+			{name: "until a day", status: 200, ask: get(account("b") + "/balances?max_date=2025-12-31&period=15days")},
+			{name: "of nothing", status: 200, ask: ask{tenant: "live", method: "GET", path: "/balances?min_date=2026-11-19&max_date=2026-11-19", token: "user"}},
+			{name: "of one that is withheld", status: 404, ask: get(account("withheld") + "/balances")},
+			{name: "of another connection's", status: 404, ask: get("/connections/" + fmt.Sprint(int64(h.connections[1])) + "/accounts/{holding}/balances")},
+			{name: "of another domain's", status: 404, ask: get("/accounts/{other:holding}/balances")},
+			{name: "of another user", status: 404, ask: get("/users/" + noID + "/balances")},
+			{name: "of too long a time", status: 400, ask: get("/balances?min_date=2025-01-01&max_date=2026-01-02")},
+			{name: "since a day long ago", status: 400, ask: get("/balances?min_date=2024-01-01")},
+			{name: "from the end to the beginning", status: 400, ask: get("/balances?min_date=2026-11-02&max_date=2026-11-01")},
+			{name: "by no time at all", status: 400, ask: get("/balances?period=0days")},
+			{name: "by a word", status: 400, ask: get("/balances?period=monthly")},
+			{name: "from no day", status: 400, ask: get("/balances?min_date=2026-13")},
+		} {
+			t.Run(sc.name, func(t *testing.T) { s.run(t, sc, bodies) })
+		}
+		bodies.close(t)
+	})
+}
+
+// A year is as long as balances go, leap years included, and all its days are
+// there once.
+func TestBalancesOfAYear(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.balanced(t, "")
+		var out struct {
+			Balances []struct {
+				Min   string                  `json:"min_date"`
+				Max   string                  `json:"max_date"`
+				Daily []struct{ Date string } `json:"daily_balances"`
+			}
+			Total int
+		}
+		s.do(t, ask{method: "GET", path: "/balances?min_date=2024&max_date=2024", token: "user"}).decode(t, &out)
+		days := map[string]bool{}
+		for _, group := range out.Balances {
+			for _, day := range group.Daily {
+				if day.Date < group.Min || day.Date > group.Max || days[day.Date] {
+					t.Errorf("%s in the group from %s to %s", day.Date, group.Min, group.Max)
+				}
+				days[day.Date] = true
+			}
+		}
+		if out.Total != 12 || len(out.Balances) != 12 || len(days) != 366 || out.Balances[1].Max != "2024-02-29" {
+			t.Errorf("%d groups with %d days: %+v", out.Total, len(days), out.Balances[1])
+		}
+	})
+}

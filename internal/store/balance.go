@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// A sum of values is taken in two parts, of which neither can overflow.
+const halves = 1_000_000_000
+
+// partialSums are the sums of the values that come in, and of those that go out.
+const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value > 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
+
+// Movements are what moved on the accounts, which have one currency, on each
+// day from first to last that has a booked transaction. What moved after the
+// last day is one more movement, of the day after it. The days are those of
+// booking, each of which one index finds.
+func (r *Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
+	var c conditions
+	later := c.bind(last.AddDays(1).String())
+	ids := make([]string, len(accounts))
+	for i, a := range accounts {
+		ids[i] = c.bind(int64(a.ID))
+	}
+	var all []passerelle.Movement
+	err := r.each(ctx, fmt.Sprintf(`SELECT CASE WHEN t.date > %[1]s THEN %[1]s ELSE t.date END, t.value_scale, %s FROM bank_account a CROSS JOIN bank_transaction t
+		WHERE a.id IN (%s) AND t.account_id = a.id AND t.epoch = a.epoch AND t.date >= %s AND t.deleted IS NULL AND NOT t.coming GROUP BY 1, 2 ORDER BY 1`,
+		later, partialSums, strings.Join(ids, ", "), c.bind(first.String())), c.args, func(row scanner) (bool, error) {
+		m, err := scanMovement(row)
+		if n := len(all); err == nil && n > 0 && all[n-1].Day == m.Day {
+			all[n-1].In, all[n-1].Out = passerelle.SumAmounts(all[n-1].In, m.In), passerelle.SumAmounts(all[n-1].Out, m.Out)
+			return true, nil
+		}
+		all = append(all, m)
+		return true, err
+	})
+	return all, err
+}
+
+func scanMovement(row scanner) (passerelle.Movement, error) {
+	var (
+		m           passerelle.Movement
+		day         string
+		scale       int
+		high, low   [2]int64
+		readingDate error
+	)
+	if err := row.Scan(&day, &scale, &high[0], &low[0], &high[1], &low[1]); err != nil {
+		return m, err
+	}
+	m.Day, readingDate = storedDate(&day)
+	m.In, m.Out = whole(high[0], low[0], scale), whole(high[1], low[1], scale)
+	return m, readingDate
+}
+
+// whole joins the parts of a sum; nil when it has too many digits.
+func whole(high, low int64, scale int) *decimal.Decimal {
+	sum := new(big.Int).Mul(big.NewInt(high), big.NewInt(halves))
+	if sum.Add(sum, big.NewInt(low)); !sum.IsInt64() {
+		return nil
+	}
+	d, err := decimal.New(sum.Int64(), scale)
+	if err != nil {
+		return nil
+	}
+	return &d
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+)
+
+// values stores transactions of an account, each as day and value.
+func (h *savings) values(account int, list ...string) []passerelle.Transaction {
+	h.t.Helper()
+	var stored []passerelle.Transaction
+	h.write(func(tx *Tx) error {
+		stored = nil
+		for i, text := range list {
+			var n int
+			var value string
+			_, err := fmt.Sscan(text, &n, &value)
+			d := passerelle.TransactionDetails{Key: fmt.Sprint("v", account, i), Date: day(n), RDate: day(n + 40), Type: "card", Wording: "Shop", Value: decimal.MustParse(value)}
+			d.Coming = strings.HasSuffix(text, "coming")
+			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
+			if err == nil {
+				err = tx.CreateTransaction(h.domain, h.accounts[account], &one, 1)
+			}
+			if err != nil {
+				return err
+			}
+			stored = append(stored, one)
+		}
+		return nil
+	})
+	return stored
+}
+
+func (h *savings) moved(accounts []StoredAccount, first, last int) (lines []string) {
+	h.t.Helper()
+	all, err := h.db.Movements(h.t.Context(), accounts, day(first), day(last))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, m := range all {
+		lines = append(lines, fmt.Sprint(m.Day, " ", m.In, " ", m.Out))
+	}
+	return lines
+}
+
+// TestMovements: sums are exact whatever the digits, by the day of booking, of
+// what is booked and there; what is later is one sum.
+func TestMovements(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newSavings(t, s)
+		h.values(0, "0 5", "1 10.10", "1 -0.005", "1 9000000000000000", "2 -1 coming", "3 1", "9 2", "12 -3.5")
+		gone := h.values(1, "1 -7", "3 4")[1]
+		s.write(func(tx *Tx) error { tx.LoseTransaction(s.domain, h.accounts[1], gone.ID, now, 2); return nil })
+		h.enable("long")
+		h.values(2, "1 9223372036854775807", "1 9223372036854775807", "2 -9223372036854775807", "2 -9223372036854775807")
+		for _, test := range []struct {
+			accounts    []StoredAccount
+			first, last int
+			want        []string
+		}{
+			{h.accounts[:2], 1, 3, []string{"2026-01-02 9000000000000010.10 -7.005", "2026-01-04 1 0", "2026-01-05 2.0 -3.5"}},
+			{h.accounts[1:2], 0, 1, []string{"2026-01-02 0 -7"}},
+			{h.accounts[1:2], 2, 3, nil},
+			{h.accounts[2:], 1, 2, []string{"2026-01-02 <nil> 0", "2026-01-03 0 <nil>"}},
+		} {
+			if diff := cmp.Diff(test.want, h.moved(test.accounts, test.first, test.last)); diff != "" {
+				t.Errorf("from %d to %d (-want +got):\n%s", test.first, test.last, diff)
+			}
+		}
+		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[1], now); return nil })
+		if left := h.moved(h.accounts[1:2], 0, 9); left != nil {
+			t.Errorf("of an account that was withdrawn: %v", left)
+		}
+	})
+}
+
+// TestPlanOfMovements: days are found along an index, from the first on.
+func TestPlanOfMovements(t *testing.T) {
+	s := newSite(t, storetest.SQLite(t))
+	h := newSavings(t, s)
+	engine := &explained{engine: s.db.engine}
+	s.db.engine = engine
+	h.moved(h.accounts, 0, 9)
+	if plan := strings.Join(engine.plans, "; "); !strings.Contains(plan, "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)") || strings.Contains(plan, "SCAN") {
+		t.Error(plan)
+	}
+}

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// Moved are the amounts of accounts of one currency over some time.
+type Moved struct {
+	Balance  *json.Number `json:"balance" doc:"at the end"`
+	Expenses *json.Number `json:"expenses" doc:"what went out, zero or less"`
+	Incomes  *json.Number `json:"incomes"`
+	Remains  *json.Number `json:"remains" doc:"incomes and expenses together"`
+}
+
+// BalanceGroup is what accounts had and what moved on them from one day to
+// another. Amounts that would mix currencies are null.
+type BalanceGroup struct {
+	MinDate    string            `json:"min_date"`
+	MaxDate    string            `json:"max_date"`
+	Currencies []CurrencyBalance `json:"currencies"`
+	NOverdraft int               `json:"n_overdraft" doc:"number of days that ended with a balance below zero, in any currency"`
+	Moved
+	DailyBalances []DailyBalance `json:"daily_balances" doc:"of the days until today"`
+}
+
+// CurrencyBalance is the part of a group that is in one currency.
+type CurrencyBalance struct {
+	ID     string `json:"id"`
+	Symbol string `json:"symbol"`
+	Moved
+}
+
+// DailyBalance is a day of a group.
+type DailyBalance struct {
+	Date string `json:"date"`
+	Moved
+}
+
+// CurrencyBalances are the balances of accounts of one currency, day by day, and
+// what they have at present.
+type CurrencyBalances struct {
+	Currency passerelle.Currency
+	Present  *decimal.Decimal
+	Days     []passerelle.Balance
+}
+
+// sum is the balance of the days. Of a time to come there are none, and what
+// there is stays.
+func (b CurrencyBalances) sum() passerelle.Balance {
+	if len(b.Days) == 0 {
+		return passerelle.Balance{End: b.Present, In: &decimal.Zero, Out: &decimal.Zero, Net: &decimal.Zero}
+	}
+	return passerelle.SumBalances(b.Days)
+}
+
+// NewBalanceGroup renders the days from first to last of accounts. All
+// currencies have the same days.
+func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) BalanceGroup {
+	out := BalanceGroup{MinDate: first.String(), MaxDate: last.String(), Currencies: []CurrencyBalance{}, DailyBalances: []DailyBalance{}}
+	sums := make([]passerelle.Balance, len(all))
+	for i, one := range all {
+		sums[i] = one.sum()
+		out.Currencies = append(out.Currencies, CurrencyBalance{ID: string(one.Currency), Symbol: one.Currency.Details().Symbol, Moved: moved(sums[i])})
+	}
+	out.Moved = movedAlone(sums)
+	if len(all) == 0 {
+		return out
+	}
+	for i := range all[0].Days {
+		out.day(i, all)
+	}
+	return out
+}
+
+// day adds one of the days, and counts it when it ends below zero.
+func (g *BalanceGroup) day(i int, all []CurrencyBalances) {
+	day := make([]passerelle.Balance, len(all))
+	for c, one := range all {
+		day[c] = one.Days[i]
+	}
+	if slices.ContainsFunc(day, func(b passerelle.Balance) bool { return b.End != nil && b.End.IsNeg() }) {
+		g.NOverdraft++
+	}
+	g.DailyBalances = append(g.DailyBalances, DailyBalance{Date: day[0].Last.String(), Moved: movedAlone(day)})
+}
+
+func moved(b passerelle.Balance) Moved {
+	return Moved{Balance: Amount(b.End), Expenses: Amount(b.Out), Incomes: Amount(b.In), Remains: Amount(b.Net)}
+}
+
+// movedAlone are the amounts of the one currency there is; nothing sums up to
+// nothing.
+func movedAlone(all []passerelle.Balance) Moved {
+	switch len(all) {
+	case 0:
+		return moved(CurrencyBalances{Present: &decimal.Zero}.sum())
+	case 1:
+		return moved(all[0])
+	}
+	return Moved{}
+}
