@@ -203,8 +203,10 @@ func (p *expandParser) name() string {
 	return name
 }
 
+// nameByte takes points too: some clients write connection.connector, which is a
+// name that nothing has.
 func nameByte(c byte) bool {
-	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // take consumes the byte if it comes next.

@@ -171,6 +171,7 @@ func TestExpand(t *testing.T) {
 	for value, want := range map[string]outcome{
 		"": asked(""), "parts": asked("parts"), " parts , maker ": asked("parts,maker"),
 		"maker[country]": asked("maker[country]"), "maker[country,city,mayor],banks": asked("maker[country,city]"),
+		"maker.city,parts":           asked("parts"),
 		"maker[country],maker[city]": asked("maker[country,city]"), "maker,maker[ city ]": asked("maker[city]"),
 		"a[b[c[d]]]":    asked(""),
 		"a[b[c[d[e]]]]": invalid("expand: nested deeper than 4 levels"),
@@ -183,7 +184,6 @@ func TestExpand(t *testing.T) {
 		"maker[city":                                      invalid("expand: expected a closing bracket"),
 		"maker]":                                          invalid("expand: expected a comma or the end at character 6"),
 		"maker[city]a":                                    invalid("expand: expected a comma or the end"),
-		"maker.city":                                      invalid("expand: expected a comma or the end"),
 		"[maker]":                                         invalid("expand: expected a name"),
 	} {
 		t.Run(value, func(t *testing.T) {
