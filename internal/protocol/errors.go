@@ -40,25 +40,26 @@ var codes = map[string]struct {
 	finer       bool
 	description string
 }{
-	"missingParameter":   {400, false, "A required parameter is missing."},
-	"invalidValue":       {400, false, "A parameter has a value that cannot be accepted."},
-	"badRequest":         {400, false, "The request cannot be understood."},
-	"wrongpass":          {400, false, "The institution refuses the credentials."},
-	"notSupported":       {400, false, "The connector does not support this operation."},
-	"websiteUnavailable": {400, false, "The bank cannot be reached."},
-	"invalidToken":       {401, false, "A valid token is required."},
-	"authFailure":        {401, false, "The credentials are not valid."},
-	"forbidden":          {403, false, "The token does not permit this operation."},
-	"notFound":           {404, false, "The resource was not found."},
-	"methodNotAllowed":   {405, true, "The resource does not have this method."},
-	"conflict":           {409, false, "The request does not fit the present state of the resource."},
-	"noAccount":          {409, false, "The user has no account that fits the request."},
-	"connectionLocked":   {409, false, "The connection is being synchronised."},
-	"payloadTooLarge":    {413, false, "The request is too large."},
-	"rateLimited":        {429, true, "Too many requests in a short time."},
-	"bug":                {500, false, "An internal error happened."},
-	"maintenance":        {503, false, "The service is down for maintenance."},
-	"unavailable":        {503, false, "The service cannot answer at the moment."},
+	"missingParameter":    {400, false, "A required parameter is missing."},
+	"invalidValue":        {400, false, "A parameter has a value that cannot be accepted."},
+	"badRequest":          {400, false, "The request cannot be understood."},
+	"wrongpass":           {400, false, "The institution refuses the credentials."},
+	"notSupported":        {400, false, "The connector does not support this operation."},
+	"websiteUnavailable":  {400, false, "The bank cannot be reached."},
+	"invalidToken":        {401, false, "A valid token is required."},
+	"authFailure":         {401, false, "The credentials are not valid."},
+	"forbidden":           {403, false, "The token does not permit this operation."},
+	"notFound":            {404, false, "The resource was not found."},
+	"methodNotAllowed":    {405, true, "The resource does not have this method."},
+	"conflict":            {409, false, "The request does not fit the present state of the resource."},
+	"noAccount":           {409, false, "The user has no account that fits the request."},
+	"connectionLocked":    {409, false, "The connection is being synchronised."},
+	"payloadTooLarge":     {413, false, "The request is too large."},
+	"rangeNotSatisfiable": {416, true, "The file has no such range."},
+	"rateLimited":         {429, true, "Too many requests in a short time."},
+	"bug":                 {500, false, "An internal error happened."},
+	"maintenance":         {503, false, "The service is down for maintenance."},
+	"unavailable":         {503, false, "The service cannot answer at the moment."},
 }
 
 // fallbackDescription serves a code that has no sentence of its own, so that
@@ -115,6 +116,8 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	// content is in the place of a body that is not JSON.
+	content *Content
 }
 
 // newAnswer starts an answer with the headers that all of them have.
@@ -174,13 +177,17 @@ func (a *API) logFailure(ctx context.Context, f failure, err error) {
 		slog.String("request_id", a.config.RequestID(ctx)), slog.Int("status", f.status), slog.Any("error", err))
 }
 
-func (an answer) write(w http.ResponseWriter, method string) {
+func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
 	header := w.Header()
 	for name, values := range an.header {
 		header[name] = slices.Clone(values)
 	}
+	if an.content != nil {
+		an.writeContent(w, r, refuse)
+		return
+	}
 	w.WriteHeader(an.status)
-	if method != http.MethodHead {
+	if r.Method != http.MethodHead {
 		// The client may be gone; there is nobody left to tell.
 		_, _ = w.Write(an.body)
 	}

@@ -287,7 +287,12 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	}
 	t := e.route.Endpoint.out
 	success := content{Description: "success"}
-	if t != reflect.TypeFor[Nothing]() {
+	switch t {
+	case reflect.TypeFor[Nothing]():
+	case reflect.TypeFor[Content]():
+		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
+		out[strconv.Itoa(http.StatusPartialContent)] = success
+	default:
 		success.Content = map[string]mediaType{"application/json": {Schema: s.output(t)}}
 	}
 	for _, status := range append(e.route.Statuses, successStatus(reflect.Zero(t).Interface())) {

@@ -6,5 +6,5 @@ import "net/http"
 // answers for the error, so that clients of the whole service meet one form of
 // refusal.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	a.failed(r.Context(), err).write(w, r.Method)
+	a.failed(r.Context(), err).write(w, r, a.refusal(r.Context()))
 }

@@ -99,7 +99,7 @@ type exchange struct {
 
 // ServeHTTP answers one request, whatever happens.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.answer(w, r).write(w, r.Method)
+	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
 // answer turns everything that can go wrong into an answer, panics included,
@@ -207,6 +207,9 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {
 		return newAnswer(status, nil, x.caller.Request), nil
+	}
+	if file, ok := out.(Content); ok {
+		return contentAnswer(file, x.caller.Request), nil
 	}
 	body, err := encode(out)
 	if err != nil {

@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// Content is an output that is not JSON: the bytes of a file, which are sent as
+// they are read, or the ranges of them that the client wants.
+type Content struct {
+	// MediaType is what somebody said the file is; nobody guesses another.
+	MediaType string
+	// Name is what a browser calls the file, in any characters.
+	Name string
+	// Version changes with the bytes, and Modified says when they last did; zero
+	// for unknown.
+	Version  string
+	Modified time.Time
+	// Body is closed once it was sent.
+	Body io.ReadSeekCloser
+}
+
+// shownInPage are the types of files that a browser may show by itself. In
+// others a stranger could have put something that runs, with the rights of
+// whoever is signed in here.
+var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
+
+// contentAnswer starts an answer with the bytes of a file. Whoever has it may
+// keep it, and has to ask whether it is still the same.
+func contentAnswer(c Content, requestID string) answer {
+	an := newAnswer(http.StatusOK, nil, requestID)
+	an.content = &c
+	an.header.Del("Content-Length")
+	disposition := "attachment"
+	if slices.Contains(shownInPage, c.MediaType) {
+		disposition = "inline"
+	}
+	if named := mime.FormatMediaType(disposition, map[string]string{"filename": plainName(c.Name)}); named != "" {
+		disposition = named
+	}
+	for name, value := range map[string]string{
+		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": "private, no-cache", "ETag": `"` + c.Version + `"`,
+	} {
+		an.header.Set(name, value)
+	}
+	return an
+}
+
+// plainName is a name for a file without what leads to another folder or ends a
+// line.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '-'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "-"))
+}
+
+// writeContent sends the file, or what the client wants of it.
+func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
+	c := an.content
+	defer c.Body.Close()
+	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, r, "", c.Modified, c.Body)
+}
+
+// strictWriter puts the error body of the interface in the place of the plain
+// text that the library has for a range that cannot be, and for a file that
+// cannot be read.
+type strictWriter struct {
+	http.ResponseWriter
+	request *http.Request
+	refuse  func(error) answer
+	refused bool
+}
+
+var (
+	errRange = &passerelle.Error{Kind: passerelle.Invalid, Code: "rangeNotSatisfiable", Message: "The file ends before that range."}
+	errBytes = errors.New("the file cannot be read")
+)
+
+func (w *strictWriter) WriteHeader(status int) {
+	if status < http.StatusBadRequest {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.refused = true
+	cause := error(errRange)
+	if status != http.StatusRequestedRangeNotSatisfiable {
+		cause = errBytes
+	}
+	w.Header().Del("Content-Disposition")
+	w.refuse(cause).write(w.ResponseWriter, w.request, nil)
+}
+
+func (w *strictWriter) Write(p []byte) (int, error) {
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// refusal is what answers an error of a request.
+func (a *API) refusal(ctx context.Context) func(error) answer {
+	return func(err error) answer { return a.failed(ctx, err) }
+}
