@@ -176,7 +176,7 @@ func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfP
 
 // measured is the time from answer to receipt that 99 of 100 events take at most.
 func measured(in *setting, isDead bool) time.Duration {
-	s := newStage(in, "5")
+	s := newStage(in, "60")
 	defer s.process.Kill()
 	if isDead {
 		in.crowd(s)

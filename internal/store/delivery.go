@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,18 +59,22 @@ const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.ve
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 
+// tried tells a delivery that was tried, 1, from one that was not, 0. It is the
+// expression of an index, which serves only where the number is part of the text.
+const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
+
 // NewDeliveries lists what a webhook is to be sent for the first time and at
 // once, from after the given delivery on, oldest first, at most limit.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
-	return collect(ctx, r, scanDelivery, undeliveredHeads+` AND d.attempts = 0 ORDER BY d.id LIMIT $4`,
+	return collect(ctx, r, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.news(), int64(after)), limit)
 }
 
 // NewestDelivery is the last delivery of a webhook that was never tried, and
 // zero when all were.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
-	newest, err := one(ctx, r, scanInt, `SELECT id FROM delivery WHERE domain_id = $1 AND webhook_id = $2
-		AND delivered IS NULL AND dropped IS NULL AND attempts = 0 ORDER BY id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
+	newest, err := one(ctx, r, scanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
+		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}
@@ -78,7 +84,17 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 // Undelivered lists what a webhook has not accepted yet, from after the given
 // delivery on, at most limit.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
-	return collect(ctx, r, scanDelivery, undeliveredHeads+` ORDER BY d.id LIMIT $4`, int64(w.Domain), int64(w.ID), int64(after), limit)
+	var all []Delivery
+	for _, which := range []string{` = 0`, ` = 1`} {
+		some, err := collect(ctx, r, scanDelivery, undeliveredHeads+` AND `+tried+which+` ORDER BY d.id LIMIT $4`,
+			int64(w.Domain), int64(w.ID), int64(after), limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
+	return all[:min(limit, len(all))], nil
 }
 
 // DeliveryAttempt is the account of one request to a receiver, begun at an instant

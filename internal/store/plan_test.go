@@ -158,7 +158,7 @@ func TestPlans(t *testing.T) {
 		"webhook data": {func() error {
 			_, err := s.db.WebhookData(ctx, WebhookDataFilter{Domain: s.domain, Webhook: 1, From: now}, Window{Limit: limit, From: from})
 			return err
-		}, "delivery_by_time (webhook_id=? AND created>? AND created<?)"},
+		}, "delivery_in_state (webhook_id=? AND <expr>=? AND created>? AND created<?)"},
 		"webhook data in a state": {func() error {
 			_, err := s.db.WebhookData(ctx, WebhookDataFilter{Domain: s.domain, Webhook: 1, State: WebhookPending}, Window{Limit: limit, From: from})
 			return err
@@ -194,8 +194,8 @@ func TestPlans(t *testing.T) {
 		"new deliveries": {func() error {
 			_, err := s.db.NewDeliveries(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit)
 			return err
-		}, "delivery_"},
-		"undelivered": {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_"},
+		}, "delivery_waiting (webhook_id=? AND <expr>=? AND id>?)"},
+		"undelivered": {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_waiting (webhook_id=? AND <expr>=? AND id>?)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine.plans = nil

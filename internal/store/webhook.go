@@ -97,7 +97,7 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped
-		AND (SELECT d.id FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND d.attempts = 0
+		AND (SELECT d.id FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0
 			AND d.not_before = 0 AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END AND NOT (`+waits+`)
 			ORDER BY d.id LIMIT 1) IS NOT NULL
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)

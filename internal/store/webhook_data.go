@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -82,12 +83,38 @@ type WebhookDataFilter struct {
 func (f WebhookDataFilter) selection() selection {
 	s := selection{from: "delivery d", where: []string{"d.domain_id = $1"}, args: []any{int64(f.Domain)}}
 	s = s.and("d.webhook_id = $%d", int64(f.Webhook))
-	if f.State != "" {
-		// The number is part of the text: only then does an index of an
-		// expression serve.
-		s.where = append(s.where, fmt.Sprintf("%s = %d", stateNumber, stateNumbers[f.State]))
-	}
+	s.where = append(s.where, f.inState())
 	return s.during("d.created", f.From, f.Until)
+}
+
+// inState is the condition on the state. The number is part of the text: only
+// then does an index of an expression serve.
+func (f WebhookDataFilter) inState() string {
+	if f.State == "" {
+		return stateNumber + " IN (0, 1, 2)"
+	}
+	return fmt.Sprintf("%s = %d", stateNumber, stateNumbers[f.State])
+}
+
+// window writes the query for a window of rows, the newest first. Without a
+// state it is put together from as many rows of each: the index has each state in
+// order, and not all of them.
+func (f WebhookDataFilter) window(w Window) (sql string, args []any) {
+	if f.State != "" {
+		return f.selection().newest(dataPlace, "d.created", "d.id", w)
+	}
+	each := w
+	each.Limit, each.Offset = w.Limit+int(w.Offset), 0
+	var states []string
+	for n, state := range []WebhookState{WebhookPending, WebhookDropped, WebhookDelivered} {
+		f.State = state
+		var one string
+		one, args = f.selection().newest(dataPlace, "d.created", "d.id", each)
+		states = append(states, fmt.Sprintf("SELECT * FROM (%s) AS list_%d", one, n))
+	}
+	all := selection{from: "(" + strings.Join(states, " UNION ALL ") + ") AS d", where: []string{"TRUE"}, args: args}
+	w.From = nil
+	return all.newest("d.*", "d.created", "d.id", w)
 }
 
 const dataPlace = `d.id AS id, d.event_id AS event_id, d.created AS created, d.not_before AS not_before, d.attempts AS attempts,
@@ -99,7 +126,7 @@ var dataColumns = fmt.Sprintf(`place.id, e.name, e.subject_id, e.user_id, e.medi
 
 // WebhookData reads a window of deliveries, the newest event first.
 func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window) ([]WebhookData, error) {
-	page, args := f.selection().newest(dataPlace, "d.created", "d.id", w)
+	page, args := f.window(w)
 	direction := "DESC"
 	if w.Backward {
 		direction = "ASC"
