@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"passerelle"
@@ -20,9 +19,13 @@ const (
 	unattendedDay = 24 * time.Hour
 )
 
-// RunDue does for a domain all that is due at its time: it reads connections and
-// removes those that were never established. It returns how many it read.
+// RunDue does for a domain all that is due at its time: it ends consents, reads
+// connections and removes those that were never established. It returns how many
+// it read.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (read int, err error) {
+	if err := a.LapseConsents(ctx, d); err != nil {
+		return 0, err
+	}
 	for range eraseRounds {
 		n, err := a.SyncDue(ctx, d)
 		read += n
@@ -48,44 +51,36 @@ func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	return nil
 }
 
-// readAll reads connections without their persons. What fails for one leaves
-// the others alone.
-func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, due []store.Connection) (int, error) {
-	var (
-		mu      sync.Mutex
-		errs    []error
-		reading sync.WaitGroup
-	)
-	room := make(chan struct{}, maxReading)
-	for _, c := range due {
-		room <- struct{}{}
-		reading.Go(func() {
-			defer func() { <-room }()
-			err := a.readUnattended(ctx, d, c)
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		})
-	}
-	reading.Wait()
-	return len(due), errors.Join(errs...)
-}
-
-// readUnattended reads one, unless somebody does, or its institution has been
-// read without the person as often as it allows in a day.
-func (a *Aggregation) readUnattended(ctx context.Context, d passerelle.Domain, c store.Connection) error {
+// readOne reads a connection, unless somebody does already, or its person is
+// away and it is barred. The visit is nil when there was none.
+func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.Connection, attended bool) (*visit, error) {
 	v, reader, err := a.again(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil // gone, or read by somebody else
+		return nil, nil // gone, or read by somebody else
 	}
 	if err != nil {
-		return fmt.Errorf("read connection %d: %w", c.ID, err)
+		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
-	if !v.allowed() {
-		return v.postpone(ctx)
+	if v.attended = attended; !attended {
+		if barred, err := v.barred(ctx); barred {
+			return v, err
+		}
 	}
-	return v.read(ctx, reader, asked{})
+	return v, v.read(ctx, reader, asked{attended: attended})
+}
+
+// barred reports whether a connection is not to be read without its person, and
+// leaves it then: because the consent has ended, or because the institution was
+// read so as often as it allows in a day.
+func (v *visit) barred(ctx context.Context) (bool, error) {
+	switch {
+	case v.lapsed():
+		return true, v.lapse(ctx)
+	case !v.allowed():
+		return true, v.postpone(ctx)
+	}
+	return false, nil
 }
 
 // allowed counts an unattended read against the bound of the institution.

@@ -136,7 +136,8 @@ func (v *visit) create(ctx context.Context, values map[string]string, e store.Ex
 
 // Resume goes on with a connection: it gives new or further values, says that
 // something was done elsewhere, or just reads. Without the person an institution
-// is not read more often than it allows: the connection is then left as it is.
+// is not read more often than it allows, nor after the end of the consent: the
+// connection is then left as it is.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (store.Connection, error) {
 	v, reader, err := a.again(ctx, d, user, id)
 	if err != nil {
@@ -147,8 +148,10 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if err != nil {
 		return v.c, errors.Join(err, v.release(ctx))
 	}
-	if r.Absent && !v.allowed() {
-		return v.c, v.postpone(ctx)
+	if r.Absent {
+		if barred, err := v.barred(ctx); barred {
+			return v.c, err
+		}
 	}
 	with := asked{attended: v.attended, answers: answers, resumed: r.Resume, callback: r.Callback, back: r.Back}
 	if r.Background {

@@ -2,6 +2,7 @@ package aggregation
 
 import (
 	"context"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -22,6 +23,8 @@ type letter struct {
 	limit int
 	text  []byte
 	long  *store.Body
+	// holds is what of it the person may withdraw.
+	holds []store.Holding
 	err   error
 }
 
@@ -58,8 +61,17 @@ func (l *letter) item(i int) {
 	}
 }
 
+// hold notes that the body holds something of a connection.
+func (l *letter) hold(of store.Connection, what store.Holding) {
+	if whole := of.Holding(); !slices.Contains(l.holds, whole) {
+		l.holds = append(l.holds, whole)
+	}
+	l.holds = append(l.holds, what)
+}
+
 // into makes what was written the body of an event.
 func (l *letter) into(e *store.Event) error {
+	e.Holds = l.holds
 	if l.long == nil || l.err != nil {
 		e.Body = l.text
 		return l.err

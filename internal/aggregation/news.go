@@ -36,6 +36,7 @@ func (v *visit) changed(ctx context.Context, a store.StoredAccount, write func(p
 
 // writeAccount writes an account with the transactions that changed.
 func (v *visit) writeAccount(ctx context.Context, l *letter, a store.StoredAccount) error {
+	l.hold(v.c, a.Holding())
 	l.open(wire.NewBankAccount(a.BankAccount, v.zone()))
 	l.add(`,"investments":[],"recipients":[],"transactions":[`)
 	n := 0
@@ -59,6 +60,7 @@ func (v *visit) accountSynced(ctx context.Context, a *account) (store.Event, err
 // fetched tells of the accounts before any transaction is read.
 func (in *intake) fetched() error {
 	e, l := store.Event{Name: webhook.AccountsFetched}, in.letter(in.ctx)
+	in.openUser(l, "connection")
 	if err := in.openConnection(in.ctx, l); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
@@ -66,6 +68,7 @@ func (in *intake) fetched() error {
 	n := 0
 	for _, key := range in.order {
 		if a := in.accounts[key]; a.Disabled == nil {
+			l.hold(in.c, a.Holding())
 			l.item(n)
 			l.object(wire.NewBankAccount(a.BankAccount, in.zone()))
 			n++
@@ -78,18 +81,26 @@ func (in *intake) fetched() error {
 	return in.store(func(*store.Tx) error { return nil }, e)
 }
 
-// openConnection writes user and connection, up to where the accounts of the
-// connection follow.
+// openUser writes the user, up to the value of the member that follows.
+func (v *visit) openUser(l *letter, next string) {
+	l.add(`{"user":`)
+	l.object(wire.NewUser(v.user, v.zone()))
+	l.add(`,"` + next + `":`)
+}
+
+// openConnection writes the connection, up to where its accounts follow.
 func (v *visit) openConnection(ctx context.Context, l *letter) error {
 	sources, err := v.DB.SourcesOf(ctx, v.domain.ID, v.c.ID)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", v.c.ID, err)
 	}
+	for i := range sources {
+		if sources[i].ID == v.source.ID {
+			sources[i] = v.source // as the unit of the event stores it
+		}
+	}
 	shown := v.Show(v.c, v.zone())
 	shown.Connector, shown.Sources = v.connector(), ShowSources(sources, v.zone())
-	l.add(`{"user":`)
-	l.object(wire.NewUser(v.user, v.zone()))
-	l.add(`,"connection":`)
 	l.open(shown)
 	return nil
 }
@@ -107,7 +118,8 @@ func (v *visit) finalEvents(ctx context.Context, in *intake, first bool) ([]stor
 			events = append(events, e)
 		}
 	}
-	synced, err := v.connectionSynced(ctx, in)
+	v.told = in.told()
+	synced, err := v.connectionSynced(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +149,7 @@ func (v *visit) categorized(ctx context.Context, accounts []*account) (store.Eve
 	e, l, n := store.Event{Name: webhook.AccountCategorized}, v.letter(ctx), 0
 	l.add(`{"transactions":[`)
 	for _, a := range accounts {
+		l.hold(v.c, a.Holding())
 		err := v.changed(ctx, a.StoredAccount, func(t passerelle.Transaction) {
 			l.item(n)
 			l.object(wire.NewTransaction(t, a.Currency, v.zone()))
@@ -154,6 +167,7 @@ func (v *visit) owned(ctx context.Context, accounts []*account) (store.Event, er
 	e, l := store.Event{Name: webhook.AccountOwnershipsFound}, v.letter(ctx)
 	l.add(`{"account_ownerships":[`)
 	for i, a := range accounts {
+		l.hold(v.c, a.Holding())
 		l.item(i)
 		l.object(wire.NewOwnership(a.BankAccount, v.profile.Name, v.source.ConnectorSource))
 	}
@@ -161,33 +175,56 @@ func (v *visit) owned(ctx context.Context, accounts []*account) (store.Event, er
 	return e, l.into(&e)
 }
 
-func (v *visit) connectionSynced(ctx context.Context, in *intake) (store.Event, error) {
+// told is what a visit has to tell of when it has ended: accounts and
+// subscriptions that are shared and were read, or changed.
+type told struct {
+	accounts      []store.StoredAccount
+	subscriptions []store.StoredSubscription
+}
+
+func (in *intake) told() (t told) {
+	for _, key := range in.order {
+		if a := in.accounts[key]; a.Disabled == nil && (a.read || a.Changed == in.sync) {
+			t.accounts = append(t.accounts, a.StoredAccount)
+		}
+	}
+	for _, key := range in.subscribed {
+		if s := in.subscriptions[key]; s.read || s.Disabled == nil && s.Changed == in.sync {
+			t.subscriptions = append(t.subscriptions, s.StoredSubscription)
+		}
+	}
+	return t
+}
+
+func (v *visit) connectionSynced(ctx context.Context) (store.Event, error) {
 	e, l := store.Event{Name: webhook.ConnectionSynced}, v.statable(ctx)
-	if err := v.openConnection(ctx, l); err != nil {
+	v.openUser(l, "connection")
+	if err := v.writeConnection(ctx, l, v.told); err != nil {
 		return e, err
 	}
+	l.add("}")
+	return e, v.finish(l, &e)
+}
+
+// writeConnection writes the connection with what a visit has to tell of it.
+func (v *visit) writeConnection(ctx context.Context, l *letter, t told) error {
+	if err := v.openConnection(ctx, l); err != nil {
+		return err
+	}
 	l.add(`,"accounts":[`)
-	n := 0
-	for _, key := range in.order {
-		if a := in.accounts[key]; a.Disabled == nil && (a.read || a.Changed == v.sync) {
-			l.item(n)
-			if err := v.writeAccount(ctx, l, a.StoredAccount); err != nil {
-				return e, err
-			}
-			n++
+	for i, a := range t.accounts {
+		l.item(i)
+		if err := v.writeAccount(ctx, l, a); err != nil {
+			return err
 		}
 	}
 	l.add(`],"subscriptions":[`)
-	n = 0
-	for _, key := range in.subscribed {
-		if s := in.subscriptions[key]; s.read || s.Disabled == nil && s.Changed == v.sync {
-			l.item(n)
-			if err := v.writeSubscription(ctx, l, s.StoredSubscription); err != nil {
-				return e, err
-			}
-			n++
+	for i, s := range t.subscriptions {
+		l.item(i)
+		if err := v.writeSubscription(ctx, l, s); err != nil {
+			return err
 		}
 	}
-	l.add("]}}")
-	return e, v.finish(l, &e)
+	l.add("]}")
+	return l.err
 }

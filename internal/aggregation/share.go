@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -158,28 +157,4 @@ func apply(account *store.StoredAccount, change AccountChange) {
 
 func (v *visit) accountEvent(name webhook.Event, account store.StoredAccount) store.Event {
 	return store.Event{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, v.zone()))}
-}
-
-// SyncDue reads the connections of a domain that are due, without their
-// persons, a bounded number at once, and returns how many it read. In a process
-// one call for a domain waits for another, so that what was due is read when it
-// returns, whoever read it.
-func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
-	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
-	turn := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
-	if err != nil || !values.On(settings.AutosyncEnabled) {
-		return 0, err
-	}
-	due, err := a.DB.ConnectionsDue(ctx, d.ID, a.now(d), maxDue)
-	if err != nil {
-		return 0, fmt.Errorf("list connections that are due: %w", err)
-	}
-	return a.readAll(ctx, d, due)
 }

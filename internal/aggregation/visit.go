@@ -37,6 +37,10 @@ type visit struct {
 	started  time.Time
 	// sync numbers what this visit changes.
 	sync int64
+	// told is what it has to tell of, once it has ended.
+	told told
+	// ended is true when how it ended is on record.
+	ended bool
 }
 
 // asked is what a visit is begun with.
@@ -163,7 +167,7 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 		return err
 	}
 	saved := v.c
-	return v.write(ctx, func(tx *store.Tx) error {
+	err = v.write(ctx, func(tx *store.Tx) error {
 		c := saved
 		tx.SaveConnection(c, saved.Version)
 		tx.SaveSource(v.domain.ID, v.source)
@@ -178,6 +182,8 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 			State: o.State, Message: o.Message, Accounts: int64(len(in.accounts)), Attended: v.attended,
 		})
 	}, final...)
+	v.ended = err == nil
+	return err
 }
 
 // close brings an outcome into the connection.

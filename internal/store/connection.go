@@ -227,9 +227,9 @@ func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 }
 
 // DeleteConnection takes a connection and all that is below it out of sight,
-// with its secrets, and leaves the erasing of the rest to
-// EraseWithdrawn. ErrNotFound
-// when it is not there.
+// with its secrets, and leaves the erasing of the rest to EraseWithdrawn. What
+// was agreed to for it is on record as withdrawn. ErrNotFound when it is not
+// there.
 func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -237,7 +237,8 @@ func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserI
 		WHERE connection_id = $2`, micros(now), int64(id))
 	tx.exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
 		micros(now), int64(id))
-	tx.exec(`INSERT INTO withdrawal (domain_id, kind, subject_id, created) VALUES ($1, 'connection', $2, $3)`, int64(domain), int64(id), micros(now))
+	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(id))
+	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: micros(now)})
 }
 
 // ConnectionsDue lists the connections of a domain that are to be read at its
@@ -253,6 +254,21 @@ func (r *Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domai
 	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), micros(now), limit)
+}
+
+// ConnectionsLapsing lists those of which the consent has ended at the domain's
+// instant, that nobody reads and that do not ask their person for another yet;
+// the longest overdue first, after one of them.
+func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
+	var since, id int64
+	if after.ConsentUntil != nil {
+		since, id = micros(*after.ConsentUntil), int64(after.ID)
+	}
+	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND consent_until <= $2 AND (consent_until, id) > ($3, $4) AND consent_until IS NOT NULL AND deleted IS NULL
+			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) AND lease_until < {now}
+		ORDER BY consent_until, id LIMIT $5`,
+		int64(domain), micros(now), since, id, limit)
 }
 
 // HoldUserAs keeps a user as it was read, temporary or permanent, until the

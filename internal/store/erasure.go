@@ -22,10 +22,12 @@ type Erasure struct {
 const erasureGrace = time.Minute
 
 // Who was deleted is told to receivers with the user's token; until they know,
-// both stay. $1 is the domain, $2 the user.
-const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id JOIN webhook w ON w.id = d.webhook_id
+// both stay: also for a webhook that is deleted, which may be made live again
+// until PurgeUndeliverable gives up what was for it. $1 is the domain, $2 the
+// user.
+const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
-	AND d.delivered IS NULL AND d.dropped IS NULL AND w.deleted IS NULL)`
+	AND d.delivered IS NULL AND d.dropped IS NULL)`
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
@@ -49,6 +51,10 @@ var remains = []struct{ rows, erase string }{
 	{
 		rows:  `SELECT e.id ` + eventsOfUser + ` AND e.erased IS NULL`,
 		erase: `UPDATE event SET body = CAST('{}' AS {bytes}), erased = $4 WHERE id IN ({rows})`,
+	},
+	{
+		rows:  `SELECT id FROM consent WHERE domain_id = $1 AND user_id = $2`,
+		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
 		rows:  `SELECT token_id FROM user_token WHERE domain_id = $1 AND user_id = $2 AND NOT ` + farewellPending,

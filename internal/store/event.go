@@ -28,6 +28,9 @@ type Event struct {
 	// they could not carry.
 	MediaType string
 	Omitted   int
+	// Holds is what of the body its person may withdraw: with that the body is
+	// done away with, and nobody gets it any more.
+	Holds []Holding
 	// Body is what receivers get, or Parts, closed, when that is large.
 	Body    []byte
 	Parts   *Body
@@ -54,10 +57,10 @@ func (tx *Tx) Emit(e Event) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
-		append([]byte{}, e.Body...), parted, micros(e.Created))
+		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds))
 	if e.Held {
 		return nil
 	}
@@ -116,13 +119,14 @@ func notBefore(t time.Time) int64 {
 }
 
 // ReleaseHeld gives the held events of a user their deliveries, to the webhooks
-// that are registered at this moment. Those that none is for lose their bodies.
+// that are registered at this moment. Those that none is for lose their bodies,
+// and those that lost them already are for none.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
 		JOIN webhook w ON w.domain_id = e.domain_id AND w.event = e.name AND (w.user_id IS NULL OR w.user_id = e.user_id)
 			AND w.deleted IS NULL AND w.disabled IS NULL
-		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held ORDER BY e.id`, int64(domain), int64(user))
+		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held AND e.erased IS NULL ORDER BY e.id`, int64(domain), int64(user))
 	tx.eraseUnsent(domain, `user_id = $2 AND held`, int64(user))
 	tx.exec(`UPDATE event SET held = FALSE WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }

@@ -12,14 +12,81 @@ import (
 // withdrawal is what was withdrawn and is still to be erased.
 type withdrawal struct {
 	id, domain, subject int64
+	user                int64
 	kind                string
 	epoch               *int64
+	// at is when, in the domain's time.
+	at int64
 }
 
 func scanWithdrawal(row scanner) (withdrawal, error) {
-	var e withdrawal
-	err := row.Scan(&e.id, &e.domain, &e.kind, &e.subject, &e.epoch)
+	var (
+		e    withdrawal
+		user *int64
+	)
+	err := row.Scan(&e.id, &e.domain, &user, &e.kind, &e.subject, &e.epoch, &e.at)
+	e.user = owner[int64](user)
 	return e, err
+}
+
+// Holding names what a person may withdraw, as it is kept with the events whose
+// bodies hold it.
+type Holding string
+
+func newHolding(kind string, subject int64, epoch *int64) Holding {
+	if epoch == nil {
+		return Holding(fmt.Sprintf("%s:%d", kind, subject))
+	}
+	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
+}
+
+// Holding is the account with what was read of it since it was last shared.
+func (a StoredAccount) Holding() Holding { return newHolding("account", int64(a.ID), &a.Epoch) }
+
+// Holding is the subscription with what was read of it since it was last shared.
+func (s StoredSubscription) Holding() Holding {
+	return newHolding("subscription", int64(s.ID), &s.Epoch)
+}
+
+// Holding is the connection with all that is below it.
+func (c Connection) Holding() Holding { return newHolding("connection", int64(c.ID), nil) }
+
+// holdings writes them as they are looked for, or nil when there are none.
+func holdings(all []Holding) *string {
+	if len(all) == 0 {
+		return nil
+	}
+	text := " "
+	for _, one := range all {
+		text += string(one) + " "
+	}
+	return &text
+}
+
+// A subject is withdrawn at once for whoever looks, and its rows are erased soon
+// after, in steps. Bodies that hold it go first.
+
+// maxVoided is how many bodies are done away with in the unit of the withdrawal;
+// a receiver that has been away for long may have more to come.
+const maxVoided = 500
+
+// withdraw gives up what holds a subject and leaves the rest to EraseWithdrawn.
+func (tx *Tx) withdraw(e withdrawal) {
+	tx.exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)
+	tx.void(e, maxVoided, func() {})
+}
+
+// void does away with the bodies that hold a subject, at most limit, and calls
+// voided for each. Deliveries of them are over, and say why; a held event stays
+// without its body.
+func (tx *Tx) void(e withdrawal, limit int, voided func()) {
+	const holding = `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id LIMIT $4`
+	args := []any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %", limit}
+	tx.exec(`UPDATE delivery SET dropped = $5, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND delivered IS NULL AND dropped IS NULL`, append(args, e.at)...)
+	tx.exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
+	tx.query(func(row scanner) error { voided(); return row.Scan(new(int64)) },
+		`UPDATE event SET body = CAST('{}' AS {bytes}), erased = $5 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
 }
 
 // erasable are the tables below each kind of subject in the order in which they
@@ -36,7 +103,6 @@ var erasable = map[string][]struct{ table, condition string }{
 		{"document", "subscription_id IN (SELECT id FROM subscription WHERE connection_id = $1)"},
 		{"subscription", "connection_id = $1"},
 		{"bank_transaction", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
-		{"consent", "connection_id = $1"},
 		{"bank_account", "connection_id = $1"},
 		{"connection_log", "connection_id = $1"},
 		{"connection_source", "connection_id = $1"},
@@ -48,12 +114,15 @@ var erasable = map[string][]struct{ table, condition string }{
 // first, in one short unit, and reports whether there is more. It is meant to
 // be called again and again by one loop; several at once only waste work.
 func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (more bool, err error) {
-	e, err := one(ctx, &db.Reader, scanWithdrawal, `SELECT id, domain_id, kind, subject_id, epoch FROM withdrawal ORDER BY id LIMIT 1`)
+	e, err := one(ctx, &db.Reader, scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if voided, err := db.voidSome(ctx, e, limit); err != nil || voided > 0 {
+		return true, err
 	}
 	for _, below := range erasable[e.kind] {
 		gone, err := db.eraseSome(ctx, e, below.table, below.condition, limit)
@@ -83,6 +152,18 @@ func (e withdrawal) args() []any {
 	return []any{e.subject, *e.epoch}
 }
 
+func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		tx.onRetry(func() { voided = 0 })
+		tx.void(e, limit, func() { voided++ })
+		return nil
+	})
+	if err != nil {
+		return voided, fmt.Errorf("erase bodies of events: %w", err)
+	}
+	return voided, nil
+}
+
 func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (gone int, err error) {
 	args := append(e.args(), limit)
 	err = db.Write(ctx, func(tx *Tx) error {
@@ -100,10 +181,21 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 	return gone, nil
 }
 
+// HoldAccount keeps an account as shared as it was read, until the unit is
+// written. One that was withdrawn since is ErrConflict.
+func (tx *Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
+	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
+}
+
+// HoldSubscription does the same for a subscription.
+func (tx *Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) {
+	tx.execOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
+}
+
 // WithdrawUser takes all connections of a user who is deleted out of sight, and
 // leaves the erasing of what is below them to EraseWithdrawn.
 func (tx *Tx) WithdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
-	tx.exec(`INSERT INTO withdrawal (domain_id, kind, subject_id, created) SELECT domain_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL`,
+	tx.exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL`,
 		micros(now), int64(domain), int64(user))
 	tx.exec(`UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
 		micros(now), []byte{}, int64(domain), int64(user))

@@ -174,6 +174,7 @@ column connection.deleted bigint
 constraint connection.connection_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint connection.connection_pkey PRIMARY KEY (id)
 CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHERE ((next_try IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX connection_lapsing ON connection USING btree (domain_id, consent_until) WHERE ((consent_until IS NOT NULL) AND (deleted IS NULL) AND ((state IS NULL) OR (state <> ALL (ARRAY['SCARequired'::text, 'webauthRequired'::text]))))
 CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
 CREATE INDEX connection_unfinished ON connection USING btree (domain_id, expire) WHERE ((expire IS NOT NULL) AND (deleted IS NULL))
@@ -227,11 +228,11 @@ column consent.origin text NOT NULL
 column consent.given bigint NOT NULL
 column consent.withdrawn bigint
 constraint consent.consent_check CHECK (((account_id IS NULL) OR (subscription_id IS NULL)))
-constraint consent.consent_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
 constraint consent.consent_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint consent.consent_pkey PRIMARY KEY (id)
 CREATE INDEX consent_of_account ON consent USING btree (account_id) WHERE (account_id IS NOT NULL)
 CREATE INDEX consent_of_connection ON consent USING btree (connection_id, id)
+CREATE INDEX consent_of_subscription ON consent USING btree (subscription_id) WHERE (subscription_id IS NOT NULL)
 CREATE INDEX consent_of_user ON consent USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX consent_pkey ON consent USING btree (id)
 column counter.domain_id bigint NOT NULL
@@ -368,12 +369,14 @@ column event.media_type text NOT NULL DEFAULT 'application/json'::text
 column event.omitted bigint NOT NULL DEFAULT 0
 column event.parted bigint NOT NULL DEFAULT 0
 column event.erased bigint
+column event.holds text
 constraint event.event_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint event.event_domain_id_subject_subject_id_name_version_key UNIQUE (domain_id, subject, subject_id, name, version)
 constraint event.event_pkey PRIMARY KEY (id)
 CREATE INDEX event_by_age ON event USING btree (domain_id, created, id)
 CREATE UNIQUE INDEX event_domain_id_subject_subject_id_name_version_key ON event USING btree (domain_id, subject, subject_id, name, version)
 CREATE INDEX event_held ON event USING btree (domain_id, user_id, id) WHERE held
+CREATE INDEX event_holding ON event USING btree (domain_id, user_id, id) WHERE ((holds IS NOT NULL) AND (erased IS NULL))
 CREATE INDEX event_of_user ON event USING btree (domain_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX event_pkey ON event USING btree (id)
 column event_part.event_id bigint NOT NULL
@@ -805,6 +808,7 @@ column withdrawal.kind text NOT NULL
 column withdrawal.subject_id bigint NOT NULL
 column withdrawal.epoch bigint
 column withdrawal.created bigint NOT NULL
+column withdrawal.user_id bigint
 constraint withdrawal.withdrawal_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint withdrawal.withdrawal_kind_check CHECK ((kind = ANY (ARRAY['connection'::text, 'account'::text, 'subscription'::text])))
 constraint withdrawal.withdrawal_pkey PRIMARY KEY (id)

@@ -156,6 +156,8 @@ CREATE TABLE connection (
   deleted         BIGINT
 );
 CREATE INDEX connection_due ON connection (domain_id, next_try) WHERE next_try IS NOT NULL AND deleted IS NULL;
+CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
+  WHERE consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'));
 CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
 CREATE INDEX connection_unfinished ON connection (domain_id, expire) WHERE expire IS NOT NULL AND deleted IS NULL;
 CREATE TABLE connection_log (
@@ -192,11 +194,11 @@ CREATE TABLE connector_name (
   uuid TEXT NOT NULL PRIMARY KEY,
   name TEXT NOT NULL
 );
-CREATE TABLE consent (
+CREATE TABLE "consent" (
   id              INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id       BIGINT NOT NULL REFERENCES domain (id),
   user_id         BIGINT NOT NULL,
-  connection_id   BIGINT NOT NULL REFERENCES connection (id),
+  connection_id   BIGINT NOT NULL,
   account_id      BIGINT,
   subscription_id BIGINT,
   text_version    TEXT NOT NULL,
@@ -207,6 +209,7 @@ CREATE TABLE consent (
 );
 CREATE INDEX consent_of_account ON consent (account_id) WHERE account_id IS NOT NULL;
 CREATE INDEX consent_of_connection ON consent (connection_id, id);
+CREATE INDEX consent_of_subscription ON consent (subscription_id) WHERE subscription_id IS NOT NULL;
 CREATE INDEX consent_of_user ON consent (domain_id, user_id, id);
 CREATE TABLE counter (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
@@ -310,11 +313,12 @@ CREATE TABLE event (
   subject_id   BIGINT NOT NULL,
   version      BIGINT NOT NULL,
   body         BLOB NOT NULL,
-  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT,
+  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT, holds TEXT,
   UNIQUE (domain_id, subject, subject_id, name, version)
 );
 CREATE INDEX event_by_age ON event (domain_id, created, id);
 CREATE INDEX event_held ON event (domain_id, user_id, id) WHERE held;
+CREATE INDEX event_holding ON event (domain_id, user_id, id) WHERE holds IS NOT NULL AND erased IS NULL;
 CREATE INDEX event_of_user ON event (domain_id, user_id, id) WHERE user_id IS NOT NULL;
 CREATE TABLE event_part (
   event_id  BIGINT NOT NULL,
@@ -716,4 +720,4 @@ CREATE TABLE withdrawal (
   subject_id BIGINT NOT NULL,
   epoch      BIGINT,
   created    BIGINT NOT NULL
-);
+, user_id BIGINT);

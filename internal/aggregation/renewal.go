@@ -1,0 +1,82 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+)
+
+// A consent ends after the days that the connector says, or when the institution
+// says. From then on the connection is not read without its person, who is asked
+// for it by its state.
+
+// LapseConsents has the connections of a domain whose consent has come to its end
+// wait for their persons: each goes into the state that asks for it, and
+// CONNECTION_SYNCED tells of that. One that is being read is left to the next
+// call.
+func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
+	var (
+		last store.Connection
+		errs []error
+	)
+	for {
+		page, err := a.DB.ConnectionsLapsing(ctx, d.ID, a.now(d), last, maxDue)
+		if err != nil {
+			return fmt.Errorf("list connections whose consent has ended: %w", err)
+		}
+		for _, c := range page {
+			errs = append(errs, a.lapse(ctx, d, c))
+			last = c
+		}
+		if len(page) < maxDue {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c store.Connection) error {
+	v, _, err := a.again(ctx, d, c.User, c.ID)
+	var refused *passerelle.Error
+	if errors.As(err, &refused) {
+		return nil // gone, or read by somebody else
+	}
+	if err == nil && !v.lapsed() {
+		err = v.release(ctx)
+	} else if err == nil {
+		err = v.lapse(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("end the consent of connection %d: %w", c.ID, err)
+	}
+	return nil
+}
+
+// lapsed reports whether the consent has ended.
+func (v *visit) lapsed() bool {
+	return v.c.ConsentUntil != nil && !v.started.Before(*v.c.ConsentUntil)
+}
+
+// lapse ends a visit before it begins, because nobody consents to it. Where
+// receivers know that, it stays as it is.
+func (v *visit) lapse(ctx context.Context) error {
+	if v.c.State == v.renewal() {
+		return v.release(ctx)
+	}
+	return v.end(ctx, &intake{visit: v, ctx: ctx}, connector.Outcome{State: v.renewal()})
+}
+
+// renewal is the state in which a person is asked to consent anew: at a page of
+// the institution where the source has one.
+func (v *visit) renewal() passerelle.ConnectionState {
+	for _, source := range v.profile.Sources {
+		if source.Name == v.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
+			return passerelle.WebauthRequired
+		}
+	}
+	return passerelle.SCARequired
+}

@@ -1,0 +1,317 @@
+package aggregation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// pending are the events that are still to be delivered with their bodies, and
+// lost are those whose deliveries were given up and whose bodies are gone.
+func (h *home) pending() (pending, lost []string) {
+	h.t.Helper()
+	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
+		if d.Dropped != (d.Body == "{}") {
+			h.t.Errorf("%s %d: dropped %t, body %.40s", d.Name, d.Version, d.Dropped, d.Body)
+		}
+		list := &pending
+		if d.Dropped {
+			list = &lost
+		}
+		*list = append(*list, d.Name)
+	}
+	return pending, lost
+}
+
+func (h *home) erased() {
+	h.t.Helper()
+	must(h.t, h.EraseWithdrawn(h.t.Context()))
+}
+
+// TestWithdrawalStopsWhatIsOnItsWay: bodies with what a person withholds are
+// delivered no more; those with what they still share are.
+func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		_, err := h.connect("anna", "1234")
+		must(t, err)
+		all := h.accounts(true)
+		h.share(all[0], true)
+		h.share(all[1], true)
+		h.sync()
+		before, lost := h.pending()
+		if len(lost) != 0 {
+			t.Fatalf("lost %v", lost)
+		}
+		h.share(all[0], false)
+		after, lost := h.pending()
+		if want := []string{"ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"}; !slices.Equal(lost, want) {
+			t.Errorf("lost %v, want %v", lost, want)
+		}
+		if len(after) != len(before)-len(lost)+1 || !slices.Contains(after, "ACCOUNT_SYNCED") || after[len(after)-1] != "ACCOUNT_DISABLED" {
+			t.Errorf("left %v of %v", after, before)
+		}
+		eyes := storetest.Inspect(t, h.url)
+		if n := eyes.Count(`SELECT count(*) FROM delivery WHERE drop_reason = 'what it holds was withdrawn'`); n != int64(len(lost)) {
+			t.Errorf("%d deliveries say why", n)
+		}
+		h.erased()
+		for _, e := range eyes.Events() {
+			if strings.Contains(e.Body, fmt.Sprintf(`"id_account":%d,`, all[0].ID)) {
+				t.Errorf("%s %d still has transactions of the account", e.Name, e.Version)
+			}
+		}
+		h.share(all[0], true)
+		h.sync()
+		h.erased()
+		if _, again := h.pending(); len(again) != len(lost) {
+			t.Errorf("what was shared anew is lost: %v", again)
+		}
+	})
+}
+
+// TestDisconnectingStopsWhatIsOnItsWay: the same for a whole connection, a
+// subscription, and bodies that are too large for one piece.
+func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("one", "1234")
+		must(t, err)
+		subscriptions, err := h.DB.SubscriptionsOf(t.Context(), h.domain.ID, c.ID)
+		must(t, err)
+		turn := func(disabled bool) {
+			t.Helper()
+			must(t, h.ChangeSubscriptions(t.Context(), h.domain, h.user.ID, []passerelle.SubscriptionID{subscriptions[0].ID}, aggregation.SubscriptionChange{Disabled: &disabled, Origin: "api"}))
+		}
+		turn(false)
+		h.sync()
+		turn(true)
+		_, lost := h.pending()
+		if want := []string{"SUBSCRIPTION_SYNCED", "CONNECTION_SYNCED"}; !slices.Equal(lost, want) {
+			t.Errorf("lost with a subscription: %v, want %v", lost, want)
+		}
+		h.share(h.accounts(true)[0], true)
+		h.sync()
+		eyes := storetest.Inspect(t, h.url)
+		if eyes.Count(`SELECT count(*) FROM event_part`) == 0 {
+			t.Fatal("no body is large")
+		}
+		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		left, lost := h.pending()
+		if want := 2 + 5; len(lost) != want || left[len(left)-1] != "CONNECTION_DELETED" || slices.Contains(left, "ACCOUNT_SYNCED") {
+			t.Errorf("left %v, lost %v", left, lost)
+		}
+		if n := eyes.Count(`SELECT count(*) FROM event_part`); n != 0 {
+			t.Errorf("%d parts of large bodies are left", n)
+		}
+		h.erased()
+		consents, err := h.DB.Consents(t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 9})
+		if err != nil || len(consents) != 2 || consents[0].Withdrawn == nil || consents[1].Withdrawn == nil {
+			t.Errorf("consents %+v (%v)", consents, err)
+		}
+	})
+}
+
+// TestWithdrawalWhileTemporary: what was held for a temporary user and withdrawn
+// is not sent when the user stays.
+func TestWithdrawalWhileTemporary(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		var err error
+		nothing := func(*store.Tx, passerelle.User) error { return nil }
+		h.user, err = h.CreateUser(t.Context(), h.domain, false, nothing)
+		must(t, err)
+		_, err = h.connect("one", "1234")
+		must(t, err)
+		account := h.accounts(true)[0]
+		h.share(account, true)
+		h.sync()
+		h.share(account, false)
+		_, err = h.KeepUser(t.Context(), h.domain, h.user.ID, nothing)
+		must(t, err)
+		want := "USER_CREATED ACCOUNT_FOUND ACCOUNTS_FETCHED SUBSCRIPTION_FOUND SUBSCRIPTION_FOUND CONNECTION_SYNCED CONNECTION_CERTIFICATE_AVAILABLE ACCOUNT_ENABLED ACCOUNT_DISABLED"
+		if got := names(h.events()); got != want {
+			t.Errorf("events %s, want %s", got, want)
+		}
+	})
+}
+
+// through connects through a source.
+func (h *home) through(source, login string) store.Connection {
+	h.t.Helper()
+	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
+		Connector: sandbox.TestConnector, Source: source, Values: map[string]string{"login": login, "password": "1234"},
+	})
+	must(h.t, err)
+	return c
+}
+
+// TestConsentsEnd: at its end each connection asks its person once, is read no
+// more without them, and after they took part all is as before.
+func TestConsentsEnd(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c := h.through("directaccess", "one")
+		end := *c.ConsentUntil
+		if want := noon.AddDate(0, 0, 180); !end.Equal(want) {
+			t.Fatalf("the consent ends %s, want %s", end, want)
+		}
+		state := func() passerelle.ConnectionState {
+			one, err := h.Connection(t.Context(), h.domain, h.user.ID, c.ID)
+			must(t, err)
+			return one.State
+		}
+		h.now = end.Add(-time.Microsecond)
+		must(t, h.LapseConsents(t.Context(), h.domain))
+		h.events()
+		if got := state(); got != "" {
+			t.Errorf("before the end: %s", got)
+		}
+		h.now = end
+		for _, want := range []string{"CONNECTION_SYNCED", ""} {
+			read, err := h.RunDue(t.Context(), h.domain)
+			must(t, err)
+			events := h.events()
+			if names(events) != want || read != 0 || state() != passerelle.SCARequired {
+				t.Errorf("at the end: %d read, events %s, state %s", read, names(events), state())
+			}
+			if want != "" {
+				told := events[0].body["connection"].(map[string]any)
+				if told["state"] != "SCARequired" || told["expire"] != passerelle.FormatDateTime(end, time.UTC) || len(told["accounts"].([]any)) != 0 {
+					t.Errorf("told %v", told)
+				}
+			}
+		}
+		absent, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Absent: true})
+		must(t, err)
+		if got := names(h.events()); got != "" || absent.State != passerelle.SCARequired {
+			t.Errorf("read without the person: events %s, state %s", got, absent.State)
+		}
+		present, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})
+		must(t, err)
+		if want := end.AddDate(0, 0, 180); present.State != "" || !present.ConsentUntil.Equal(want) {
+			t.Errorf("with the person: %+v", present)
+		}
+	})
+}
+
+// TestConsentsEndWhereTheyWereGiven: whoever consented at a page of the
+// institution is sent there again.
+func TestConsentsEndWhereTheyWereGiven(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		var want []passerelle.ConnectionState
+		for range 3 {
+			c := h.through("openapi", "one")
+			must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
+				c.State, c.ConsentUntil = "", &noon
+				tx.SaveConnection(c, c.Version)
+				return nil
+			}))
+			want = append(want, passerelle.WebauthRequired)
+		}
+		must(t, h.LapseConsents(t.Context(), h.domain))
+		list, err := h.DB.Connections(t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 9})
+		must(t, err)
+		var got []passerelle.ConnectionState
+		for _, c := range list {
+			got = append(got, c.State)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestUserSynced: a round that ends two connections of a user or more tells of
+// the user after that, with what is new of each.
+func TestUserSynced(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		for range 2 {
+			_, err := h.connect("one", "1234")
+			must(t, err)
+		}
+		for _, a := range h.accounts(true) {
+			h.share(a, true)
+		}
+		h.events()
+		if n := h.sync(); n != 2 {
+			t.Fatalf("%d connections were due", n)
+		}
+		events := h.events()
+		last := events[len(events)-1]
+		if last.name != "USER_SYNCED" || strings.Count(names(events), "USER_SYNCED") != 1 || strings.Count(names(events), "CONNECTION_SYNCED") != 2 {
+			t.Fatalf("events %s", names(events))
+		}
+		told := last.body["connections"].([]any)
+		var alone []any
+		for _, e := range events {
+			if e.name == "CONNECTION_SYNCED" {
+				alone = append(alone, e.body["connection"])
+				if diff := cmp.Diff(e.body["user"], last.body["user"]); diff != "" {
+					t.Errorf("user: %s", diff)
+				}
+			}
+		}
+		slices.SortFunc(alone, func(a, b any) int {
+			return int(a.(map[string]any)["id"].(float64) - b.(map[string]any)["id"].(float64))
+		})
+		if diff := cmp.Diff(alone, told); diff != "" {
+			t.Errorf("connections are told of otherwise than by themselves:\n%s", diff)
+		}
+		if n := len(told[0].(map[string]any)["accounts"].([]any)[0].(map[string]any)["transactions"].([]any)); n < 100 {
+			t.Errorf("%d transactions", n)
+		}
+	})
+}
+
+// TestUserSyncedOnRequest: asking for all connections is a round as well, one
+// connection is none, and a withheld account takes the news along.
+func TestUserSyncedOnRequest(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		all := func() string {
+			t.Helper()
+			list, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)
+			must(t, err)
+			for _, c := range list {
+				if c.State != "" || c.LastUpdate == nil {
+					t.Errorf("connection %+v", c)
+				}
+			}
+			got := names(h.events())
+			return fmt.Sprintf("%d %t", len(list), strings.HasSuffix(got, "USER_SYNCED"))
+		}
+		if got := all(); got != "0 false" {
+			t.Errorf("of no connections: %s", got)
+		}
+		for _, want := range []string{"1 false", "2 true", "3 true"} {
+			_, err := h.connect("one", "1234")
+			must(t, err)
+			h.events()
+			if got := all(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		account := h.share(h.accounts(true)[0], true)
+		h.sync()
+		all()
+		h.share(account, false)
+		_, lost := h.pending()
+		if !slices.Contains(lost, "USER_SYNCED") {
+			t.Errorf("lost %v", lost)
+		}
+		before := storetest.Inspect(t, h.url).Rows()["event"]
+		must(t, h.DeleteUser(t.Context(), h.domain, h.user.ID))
+		if _, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true); err != nil {
+			t.Error(err)
+		}
+		if after := storetest.Inspect(t, h.url).Rows()["event"]; after != before+1 {
+			t.Errorf("%d events of a deleted user", after-before)
+		}
+	})
+}
