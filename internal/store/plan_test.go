@@ -124,7 +124,18 @@ func TestPlans(t *testing.T) {
 		"deleted users":        {func() error { _, err := s.db.ErasuresDue(ctx, s.domain, now, limit); return err }, "erasure_due (domain_id=? AND due<?)"},
 		"remains of a user":    {func() error { _, err := s.db.anyRemains(ctx, Erasure{Domain: s.domain, User: 1}); return err }, "event_of_user (domain_id=? AND user_id=?)"},
 		"erasing a user":       {write(func(tx *Tx) { tx.erase(Erasure{Domain: s.domain, User: 1}, limit, now) }), "token_by_user (domain_id=? AND user_id=?)"},
-		"tokens of a user":     {write(func(tx *Tx) { tx.RevokeUserTokens(s.domain, s.client, 1, now) }), "token_by_user (domain_id=? AND user_id=?)"},
+		"consents of a user": {func() error {
+			_, err := s.db.Consents(ctx, s.domain, 1, Window{Limit: limit})
+			return err
+		}, "consent_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"ended consents": {func() error {
+			_, err := s.db.ConnectionsLapsing(ctx, s.domain, now, Connection{}, limit)
+			return err
+		}, "connection_lapsing (domain_id=? AND consent_until>? AND consent_until<?)"},
+		"bodies to be erased": {write(func(tx *Tx) {
+			tx.void(withdrawal{domain: int64(s.domain), user: 1, kind: "connection", subject: 1}, limit, func() {})
+		}), "event_holding (domain_id=? AND user_id=?)"},
+		"tokens of a user": {write(func(tx *Tx) { tx.RevokeUserTokens(s.domain, s.client, 1, now) }), "token_by_user (domain_id=? AND user_id=?)"},
 		"webhook token": {func() error {
 			_, err := s.db.WebhookToken(ctx, s.domain, s.client, 1)
 			return unless(err, ErrNotFound)

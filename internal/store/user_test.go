@@ -235,6 +235,42 @@ func TestErasure(t *testing.T) {
 	})
 }
 
+// TestFarewellToADeletedWebhook: a webhook that is deleted and made live again
+// within a day is still told, with the token; one that stays deleted keeps
+// nothing.
+func TestFarewellToADeletedWebhook(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		u := s.user(true)
+		w := Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
+		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+		s.userToken(u, s.client, "token", now)
+		s.emitted(u, webhook.UserDeleted, 2)
+		s.write(func(tx *Tx) error { tx.DeleteUser(u, now); return nil })
+		deleted := func(yes bool) {
+			t.Helper()
+			s.write(func(tx *Tx) error { tx.ChangeWebhook(s.domain, w.ID, WebhookChange{Deleted: &yes}, now); return nil })
+		}
+		later := now.Add(10 * time.Minute)
+		deleted(true)
+		s.eraseDue(now, later, 1)
+		deleted(false)
+		s.wantWebhookToken(s.client, u.ID, "token")
+		left, err := s.db.Undelivered(t.Context(), w, 0, 9)
+		if err != nil || len(left) != 1 || left[0].Erased || string(left[0].Body) != `{"id":1}` {
+			t.Errorf("to be delivered: %+v (%v)", left, err)
+		}
+		deleted(true)
+		if err := s.db.PurgeUndeliverable(t.Context(), s.domain, now.Add(25*time.Hour), 9, 9); err != nil {
+			t.Fatal(err)
+		}
+		s.eraseDue(later, later, 1)
+		s.wantWebhookToken(s.client, u.ID, "")
+		if n := s.count(`SELECT count(*) FROM erasure`) + s.count(`SELECT count(*) FROM event WHERE erased IS NULL`); n != 0 {
+			t.Errorf("%d things are left", n)
+		}
+	})
+}
+
 func (s site) eraseDue(realNow, next time.Time, want int) {
 	s.t.Helper()
 	due, err := s.db.ErasuresDue(s.t.Context(), s.domain, realNow, 9)
