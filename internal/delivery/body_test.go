@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -139,12 +140,23 @@ func (p *peak) Write(piece []byte) (int, error) {
 	const often = 2 << 20
 	p.seen += len(piece)
 	if p.seen >= often {
+		p.seen, p.heap = 0, max(p.heap, alive())
+	}
+	return p.Hash.Write(piece)
+}
+
+// alive is how much of the heap is in use. What others allocate between a
+// collection and the count is garbage already: the least of some counts has the
+// least of it.
+func alive() uint64 {
+	least := uint64(math.MaxUint64)
+	for range 3 {
 		var memory runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&memory)
-		p.seen, p.heap = 0, max(p.heap, memory.HeapAlloc)
+		least = min(least, memory.HeapAlloc)
 	}
-	return p.Hash.Write(piece)
+	return least
 }
 
 // TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and
@@ -152,9 +164,7 @@ func (p *peak) Write(piece []byte) (int, error) {
 func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	const size, bound = 24 << 20, 12 << 20
 	onEach(t, func(t *testing.T, r *rig) {
-		var before runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
+		before := alive()
 		_, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		got := &peak{Hash: sha256.New()}
@@ -185,7 +195,7 @@ func TestALargeBodyIsNeverInMemory(t *testing.T) {
 		if !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
 			t.Error("other bytes arrived")
 		}
-		if grown := int64(got.heap) - int64(before.HeapAlloc); grown > bound {
+		if grown := int64(got.heap) - int64(before); grown > bound {
 			t.Errorf("the heap grew by %d bytes", grown)
 		}
 	})
