@@ -56,6 +56,26 @@ type Profile struct {
 	// Idempotent declares that the bank recognises an order's key, so that
 	// the same order may be sent again when nobody knows whether it arrived.
 	Idempotent bool
+	// Restricted connectors take no new connections; those there are go on.
+	Restricted bool
+	Look       Look
+}
+
+// Look is what people and programs tell a connector by, beside its name. All of
+// it may be empty.
+type Look struct {
+	// Slug is a short name, not unique.
+	Slug string
+	// Code is the bank's own in its country, such as the French CIB.
+	Code string
+	// Siret is the French number of the establishment.
+	Siret string
+	// Color is hexadecimal, without a hash.
+	Color string
+	// URLs are the institution's sites.
+	URLs []string
+	// Beta connectors may be unreliable; Charged ones are billed.
+	Beta, Charged bool
 }
 
 // Source is one channel of a connector. Its ID is unique within a deployment
@@ -171,6 +191,9 @@ func NewRegistry(connectors ...Connector) (*Registry, error) {
 	}
 	return r, nil
 }
+
+// All lists the connectors, in order. The list is not to be changed.
+func (r *Registry) All() []Connector { return r.list }
 
 // Initiators lists the connectors that initiate payments, in order.
 func (r *Registry) Initiators() []Initiator {

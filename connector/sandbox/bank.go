@@ -48,11 +48,11 @@ type Bank struct {
 // Connectors lists the test connectors of the bank, in the order they are
 // shown.
 func (b *Bank) Connectors() []connector.Connector {
-	list := make([]connector.Connector, 0, len(variants)+1)
+	list := make([]connector.Connector, 0, len(variants)+2)
 	for _, v := range variants {
 		list = append(list, b.connector(v))
 	}
-	return append(list, b.provider())
+	return append(list, b.provider(), b.restricted())
 }
 
 func (b *Bank) connector(v variant) connector.Connector {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -47,17 +48,39 @@ const ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 // testConnector lets the connector of payments read as well.
 func (b *Bank) testConnector(payments cancellingConnector) testConnector {
 	profile := payments.bank.profile
-	profile.Sources = sources(profile.ID)
+	profile.Sources, profile.Look.Code = sources(profile.ID), "30001"
 	profile.Data = dataSettings("bank", "document")
 	return testConnector{payments, reader{world: b, profile: profile, accounts: true, documents: true}}
 }
 
 func (b *Bank) provider() reader {
 	profile := connector.Profile{
-		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true,
+		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Provider", 64),
 		Sources: sources(64)[1:], Data: dataSettings("document"),
 	}
 	return reader{world: b, profile: profile, documents: true}
+}
+
+// RestrictedConnector is the UUID of the connector that takes no connections.
+const RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
+
+func (b *Bank) restricted() reader {
+	profile := connector.Profile{
+		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Restricted", 65),
+		Restricted: true, Sources: sources(65), Data: dataSettings("bank"),
+	}
+	return reader{world: b, profile: profile, accounts: true}
+}
+
+// look is that of a simulated institution: the capitals of its name, and a color
+// by its number.
+func look(name string, id int64) connector.Look {
+	var capitals []rune
+	for _, word := range strings.Fields(name) {
+		capitals = append(capitals, []rune(strings.ToUpper(word))[0])
+	}
+	colors := []string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
+	return connector.Look{Slug: string(capitals), Color: colors[id%int64(len(colors))], URLs: []string{"https://bank.example/"}}
 }
 
 func sources(connectorID int64) []connector.Source {

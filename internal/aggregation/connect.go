@@ -79,10 +79,13 @@ func wrongpass(message string) error {
 // open checks a request for a new connection.
 func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*visit, connector.DataReader, error) {
 	reader, known := a.Connectors.DataReader(r.Connector)
-	if !known || reader.Profile().Sandbox && d.Kind == passerelle.Live {
+	if !known || !usable(d, reader.Profile()) {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "no connector of that UUID reads accounts or documents")
 	}
 	profile := reader.Profile()
+	if profile.Restricted {
+		return nil, nil, passerelle.InvalidField("connector_uuid", "%s takes no new connections", profile.Name)
+	}
 	source, mechanism, err := chooseSource(profile, r.Source)
 	if err != nil {
 		return nil, nil, err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/connector"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -92,7 +91,7 @@ func (a *Aggregation) Connector(c store.Connection, view wire.ConnectorView) *wi
 	if !known {
 		return nil
 	}
-	shown := wire.NewConnector(Bank(reader.Profile()), view)
+	shown := wire.NewConnector(bank(reader.Profile()), view)
 	return &shown
 }
 
@@ -125,21 +124,9 @@ func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user 
 	return shown, nil
 }
 
-// Bank is what the public may know of a connector.
-func Bank(p connector.Profile) wire.Bank {
-	b := wire.Bank{UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Payments: p.Payments, Fields: p.PaymentFields}
-	for _, s := range p.Sources {
-		b.Sources = append(b.Sources, wire.Source{ID: s.ID, Name: s.Name, Mechanisms: s.Mechanisms, Priority: s.Priority})
-	}
-	if p.Data != nil {
-		b.Capabilities, b.AccountTypes, b.Usages, b.MonthsToFetch = p.Data.Capabilities, p.Data.AccountTypes, p.Data.Usages, p.Data.MonthsToFetch
-	}
-	return b
-}
-
 // connector renders the connector of a visit.
 func (v *visit) connector() *wire.Connector {
-	shown := wire.NewConnector(Bank(v.profile), wire.ConnectorView{})
+	shown := wire.NewConnector(bank(v.profile), wire.ConnectorView{})
 	return &shown
 }
 

@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -12,6 +11,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
+	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
 
@@ -191,7 +191,7 @@ func (v *visit) close(now time.Time, o connector.Outcome) {
 	c := &v.c
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
 	if len(o.Fields) > 0 {
-		c.Fields = shownFields(o.Fields)
+		c.Fields = string(wire.Encode(shownFields(o.Fields)))
 	}
 	c.Sync, v.source.State = v.sync, o.State
 	v.source.LastUpdate = &now
@@ -227,38 +227,4 @@ func (v *visit) agree(now time.Time, o connector.Outcome) {
 	if until != nil {
 		v.c.ConsentUntil, v.source.AccessExpire = until, until
 	}
-}
-
-// Field is a value an institution asks for, as clients see it.
-type shownField struct {
-	Name           string                     `json:"name"`
-	Type           string                     `json:"type"`
-	Label          string                     `json:"label"`
-	Required       bool                       `json:"required"`
-	Regex          *string                    `json:"regex"`
-	Values         []connector.FieldValue     `json:"values"`
-	AuthMechanisms []passerelle.AuthMechanism `json:"auth_mechanisms"`
-	Sources        []string                   `json:"connector_sources"`
-	Description    *string                    `json:"description"`
-}
-
-func shownFields(fields []connector.Field) string {
-	shown := make([]shownField, len(fields))
-	for i, f := range fields {
-		shown[i] = shownField{
-			Name: f.Name, Type: f.Type, Label: f.Label, Required: f.Required, Values: f.Values,
-			AuthMechanisms: append([]passerelle.AuthMechanism{}, f.Mechanisms...), Sources: append([]string{}, f.Sources...),
-		}
-		if f.Regex != "" {
-			shown[i].Regex = &f.Regex
-		}
-		if f.Description != "" {
-			shown[i].Description = &f.Description
-		}
-	}
-	encoded, err := json.Marshal(shown)
-	if err != nil {
-		panic(err) // texts and lists of texts
-	}
-	return string(encoded)
 }

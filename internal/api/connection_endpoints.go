@@ -134,7 +134,7 @@ func (s *Service) withAccounts(ctx context.Context, c *protocol.Caller, shown []
 type listConnectionsInput struct {
 	oneUserInput
 	protocol.Page
-	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
 }
 
 type listConnectionsOutput struct {
@@ -191,7 +191,7 @@ func (s *Service) waiting(ctx context.Context, c *protocol.Caller, one store.Con
 
 type connectInput struct {
 	oneUserInput
-	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
 	ConnectorUUID   string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
 	IDConnector     *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
 	Source          string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
@@ -245,7 +245,7 @@ func (s *Service) connection(ctx context.Context, c *protocol.Caller, in oneConn
 
 type readConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
 }
 
 func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in readConnectionInput) (connectionOutput, error) {
@@ -258,7 +258,7 @@ func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in read
 
 type resumeConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
 	Background      bool              `query:"background" doc:"answer at once"`
 	Source          string            `body:"source" doc:"name of the source the connection goes through"`
 	Active          *bool             `body:"active" doc:"whether it is synchronised in the background"`
@@ -282,7 +282,7 @@ func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in r
 
 type synchroniseConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[countries,sources],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
 	PSURequested    bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
 }
 

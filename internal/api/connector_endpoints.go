@@ -1,43 +1,115 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle"
-	"passerelle/internal/aggregation"
 	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
 
-// banks are the connectors that initiate payments in the caller's domain, in
-// the order they are shown.
-func (s *Service) banks(c *protocol.Caller) []wire.Bank {
-	profiles := s.Initiation.Initiators(c.Domain)
-	all := make([]wire.Bank, len(profiles))
-	for i, p := range profiles {
-		all[i] = aggregation.Bank(p)
+func (s *Service) connectorRoutes() []protocol.Route {
+	const one = "/connectors/{connectorId}"
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: protocol.Handle(s.listConnectors),
+			Summary: "List connectors", Doc: "All institutions that can be read or that payments can be initiated with; hidden ones are marked as such.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Needs: public, Endpoint: protocol.Handle(s.oneConnector),
+			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/fields", Needs: public, Endpoint: protocol.Handle(s.listFields),
+			Summary: "List the fields of a connector", Doc: "What an end user gives for a connection.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/sources", Needs: public, Endpoint: protocol.Handle(s.listSources),
+			Summary: "List the sources of a connector", Doc: "The channels by which the institution is reached.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: public, Endpoint: protocol.Handle(s.oneSource),
+			Summary: "Read a source of a connector",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/banks", Needs: offered, Endpoint: protocol.Handle(s.listBanks),
+			Summary: "List connectors that read bank accounts", Doc: "Deprecated, see /connectors.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/banks/{connectorId}", Needs: public, Endpoint: protocol.Handle(s.oneBank),
+			Summary: "Read a connector that reads bank accounts", Doc: "Deprecated, see /connectors.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/banks/categories", Needs: public, Endpoint: protocol.Handle(s.bankCategories),
+			Summary: "List the categories of connectors", Doc: "There are none: no connector has one.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/providers", Needs: offered, Endpoint: protocol.Handle(s.listProvidersOfDocuments),
+			Summary: "List connectors that read documents", Doc: "Deprecated, see /connectors.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/providers/{connectorId}", Needs: public, Endpoint: protocol.Handle(s.oneProviderOfDocuments),
+			Summary: "Read a connector that reads documents", Doc: "Deprecated, see /connectors.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: protocol.Handle(s.incompatibilities),
+			Summary: "See what speaks against connectors",
+			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
+		},
 	}
-	return all
+}
+
+// What the deprecated lists of connectors are of.
+const (
+	anything    = ""
+	ofAccounts  = "bank"
+	ofDocuments = "document"
+)
+
+// banks are the connectors of the caller's domain that read what is asked for,
+// or all of them, in the order they are shown.
+func (s *Service) banks(c *protocol.Caller, capability string) []wire.Bank {
+	return slices.DeleteFunc(s.Aggregation.Banks(c.Domain), func(b wire.Bank) bool {
+		return capability != anything && !slices.Contains(b.Capabilities, capability)
+	})
 }
 
 // connectorView shows in a connector what was asked for.
 func connectorView(asked protocol.Expansion) wire.ConnectorView {
-	return wire.ConnectorView{PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources")}
+	return wire.ConnectorView{
+		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),
+	}
 }
 
 type listConnectorsInput struct {
 	protocol.Page
-	protocol.Expand `names:"payment_fields,countries,sources"`
+	protocol.Expand `names:"fields,payment_fields,countries,sources,urls"`
 	CountryCodes    string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
 	IDPayment       *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
+	Top             *int64                `query:"top" min:"1" max:"1000" doc:"only so many connectors, those that were used most in the last month, the most used first; fewer when fewer were used"`
+	TopKey          string                `query:"top_key" enum:"payments" doc:"what use is counted by; the latest 1,000 count"`
 }
 
 type listConnectorsOutput struct {
 	Connectors []wire.Connector `json:"connectors"`
+	protocol.Listing
+}
+
+type listBanksOutput struct {
+	Banks []wire.Connector `json:"banks"`
+	protocol.Listing
+}
+
+type listProvidersOfDocumentsOutput struct {
+	Providers []wire.Connector `json:"providers"`
 	protocol.Listing
 }
 
@@ -48,23 +120,38 @@ type placedBank struct {
 }
 
 func (s *Service) listConnectors(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listConnectorsOutput, error) {
-	able, err := s.able(ctx, c, in)
+	shown, listing, err := s.connectorPage(ctx, c, in, anything)
+	return listConnectorsOutput{shown, listing}, err
+}
+
+func (s *Service) listBanks(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listBanksOutput, error) {
+	shown, listing, err := s.connectorPage(ctx, c, in, ofAccounts)
+	return listBanksOutput{shown, listing}, err
+}
+
+func (s *Service) listProvidersOfDocuments(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listProvidersOfDocumentsOutput, error) {
+	shown, listing, err := s.connectorPage(ctx, c, in, ofDocuments)
+	return listProvidersOfDocumentsOutput{shown, listing}, err
+}
+
+func (s *Service) connectorPage(ctx context.Context, c *protocol.Caller, in listConnectorsInput, capability string) ([]wire.Connector, protocol.Listing, error) {
+	able, err := s.able(ctx, c, in, capability)
 	if err != nil {
-		return listConnectorsOutput{}, err
+		return nil, protocol.Listing{}, err
 	}
 	fetch := func(_ context.Context, w protocol.Window) ([]placedBank, error) { return windowOf(able, w), nil }
 	position := func(b placedBank) protocol.Position { return protocol.Position{b.place} }
 	count := func(context.Context) (int64, error) { return int64(len(able)), nil }
 	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
-	out := listConnectorsOutput{Connectors: make([]wire.Connector, len(rows)), Listing: listing}
+	shown := make([]wire.Connector, len(rows))
 	for i, row := range rows {
-		out.Connectors[i] = wire.NewConnector(row.Bank, connectorView(in.Expansion()))
+		shown[i] = wire.NewConnector(row.Bank, connectorView(in.Expansion()))
 	}
-	return out, err
+	return shown, listing, err
 }
 
 // able are the connectors that the filters leave.
-func (s *Service) able(ctx context.Context, c *protocol.Caller, in listConnectorsInput) ([]placedBank, error) {
+func (s *Service) able(ctx context.Context, c *protocol.Caller, in listConnectorsInput, capability string) ([]placedBank, error) {
 	countries, err := parseCountries("country_codes", in.CountryCodes)
 	if err != nil {
 		return nil, err
@@ -73,13 +160,39 @@ func (s *Service) able(ctx context.Context, c *protocol.Caller, in listConnector
 	if err != nil {
 		return nil, err
 	}
+	banks, err := s.ranked(ctx, c, s.banks(c, capability), in.Top)
 	var able []placedBank
-	for i, b := range s.banks(c) {
-		if ofCountries(b, countries) && !excluded[b.UUID] {
+	for i, b := range banks {
+		carries := in.IDPayment == nil || b.Payments != nil && !excluded[b.UUID]
+		if carries && ofCountries(b, countries) {
 			able = append(able, placedBank{Bank: b, place: int64(i)})
 		}
 	}
-	return able, nil
+	if in.Top != nil {
+		able = able[:min(*in.Top, int64(len(able)))]
+	}
+	return able, err
+}
+
+// The use of connectors is counted over a month, of so many payments at most.
+const (
+	usePeriod = 30 * 24 * time.Hour
+	useSample = 1000
+)
+
+// ranked are the connectors that were used, the most used first, when the top is
+// asked for.
+func (s *Service) ranked(ctx context.Context, c *protocol.Caller, banks []wire.Bank, top *int64) ([]wire.Bank, error) {
+	if top == nil {
+		return banks, nil
+	}
+	used, err := s.DB.ConnectorUse(ctx, c.Domain.ID, c.Now.Add(-usePeriod), useSample)
+	if err != nil {
+		return nil, fmt.Errorf("count the payments of connectors: %w", err)
+	}
+	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool { return used[b.UUID] == 0 })
+	slices.SortStableFunc(banks, func(a, b wire.Bank) int { return cmp.Compare(used[b.UUID], used[a.UUID]) })
+	return banks, nil
 }
 
 // excluded are the connectors that cannot carry a payment; none for no payment.
@@ -141,8 +254,8 @@ type connectorPath struct {
 }
 
 // bank is the connector of a uuid or of a deprecated number.
-func (s *Service) bank(c *protocol.Caller, name string) (wire.Bank, error) {
-	for _, b := range s.banks(c) {
+func (s *Service) bank(c *protocol.Caller, name, capability string) (wire.Bank, error) {
+	for _, b := range s.banks(c, capability) {
 		if b.UUID == name || strconv.FormatInt(b.ID, 10) == name {
 			return b, nil
 		}
@@ -152,15 +265,53 @@ func (s *Service) bank(c *protocol.Caller, name string) (wire.Bank, error) {
 
 type oneConnectorInput struct {
 	connectorPath
-	protocol.Expand `names:"payment_fields,countries,sources"`
+	protocol.Expand `names:"fields,payment_fields,countries,sources,urls"`
 }
 
 func (s *Service) oneConnector(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
-	b, err := s.bank(c, in.ID)
+	return s.connector(c, in, anything)
+}
+
+func (s *Service) oneBank(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+	return s.connector(c, in, ofAccounts)
+}
+
+func (s *Service) oneProviderOfDocuments(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+	return s.connector(c, in, ofDocuments)
+}
+
+func (s *Service) connector(c *protocol.Caller, in oneConnectorInput, capability string) (wire.Connector, error) {
+	b, err := s.bank(c, in.ID, capability)
 	if err != nil {
 		return wire.Connector{}, err
 	}
 	return wire.NewConnector(b, connectorView(in.Expansion())), nil
+}
+
+type bankCategoriesOutput struct {
+	Categories []bankCategory `json:"bank_category"`
+}
+
+type bankCategory struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+func (s *Service) bankCategories(context.Context, *protocol.Caller, protocol.Nothing) (bankCategoriesOutput, error) {
+	return bankCategoriesOutput{Categories: []bankCategory{}}, nil
+}
+
+type listFieldsOutput struct {
+	Fields []wire.ConnectorField `json:"fields"`
+	Total  int                   `json:"total"`
+}
+
+func (s *Service) listFields(_ context.Context, c *protocol.Caller, in connectorPath) (listFieldsOutput, error) {
+	b, err := s.bank(c, in.ID, anything)
+	if err != nil {
+		return listFieldsOutput{}, err
+	}
+	return listFieldsOutput{Fields: append([]wire.ConnectorField{}, b.ConnectionFields...), Total: len(b.ConnectionFields)}, nil
 }
 
 type listSourcesOutput struct {
@@ -169,7 +320,7 @@ type listSourcesOutput struct {
 }
 
 func (s *Service) listSources(_ context.Context, c *protocol.Caller, in connectorPath) (listSourcesOutput, error) {
-	b, err := s.bank(c, in.ID)
+	b, err := s.bank(c, in.ID, anything)
 	if err != nil {
 		return listSourcesOutput{}, err
 	}
@@ -183,7 +334,7 @@ type oneSourceInput struct {
 }
 
 func (s *Service) oneSource(_ context.Context, c *protocol.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
-	b, err := s.bank(c, in.ID)
+	b, err := s.bank(c, in.ID, anything)
 	if err != nil {
 		return wire.ConnectorSource{}, err
 	}

@@ -87,32 +87,6 @@ func (s *Service) paymentRoutes() []protocol.Route {
 	}
 }
 
-func (s *Service) connectorRoutes() []protocol.Route {
-	return []protocol.Route{
-		{
-			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: protocol.Handle(s.listConnectors),
-			Summary: "List connectors", Doc: "All banks that payments can be initiated with; hidden ones are marked as such.",
-		},
-		{
-			Method: http.MethodGet, Pattern: "/connectors/{connectorId}", Needs: public, Endpoint: protocol.Handle(s.oneConnector),
-			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
-		},
-		{
-			Method: http.MethodGet, Pattern: "/connectors/{connectorId}/sources", Needs: public, Endpoint: protocol.Handle(s.listSources),
-			Summary: "List the sources of a connector", Doc: "The channels by which the bank is reached.",
-		},
-		{
-			Method: http.MethodGet, Pattern: "/connectors/{connectorId}/sources/{sourceId}", Needs: public, Endpoint: protocol.Handle(s.oneSource),
-			Summary: "Read a source of a connector",
-		},
-		{
-			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: protocol.Handle(s.incompatibilities),
-			Summary: "See what speaks against connectors",
-			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
-		},
-	}
-}
-
 func (s *Service) termsRoutes() []protocol.Route {
 	return []protocol.Route{
 		{

@@ -141,6 +141,12 @@ POST   /auth/token   200
 GET    /openapi.json 200
 GET    /connectors 200
 GET    /connectors/{connectorId} 200
+GET    /connectors/{connectorId}/fields 200
+GET    /banks 200
+GET    /banks/{connectorId} 200
+GET    /banks/categories 200
+GET    /providers 200
+GET    /providers/{connectorId} 200
 GET    /connectors/{connectorId}/sources 200
 GET    /connectors/{connectorId}/sources/{sourceId} 200
 GET    /publickey    200

@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,6 +18,7 @@ const (
 	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
 	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"
 	hiddenBank = "2f563544-83c1-4bd3-9fe7-ea9d8f121815"
+	provider   = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 )
 
 func TestConnectorScenarios(t *testing.T) {
@@ -25,6 +28,23 @@ func TestConnectorScenarios(t *testing.T) {
 		{name: "one by number, expanded", status: 200, ask: get("malformed", "/connectors/41?expand=payment_fields,countries,sources")},
 		{name: "one with bounds", status: 200, ask: get("", "/connectors/"+lowLimit)},
 		{name: "a hidden one", status: 200, ask: get("", "/connectors/"+hiddenBank)},
+		{name: "one that reads documents, with everything", status: 200, ask: get("", "/connectors/"+provider+"?expand=fields,payment_fields,countries,sources,urls,unknown")},
+		{name: "one that takes no connections", status: 200, ask: get("", "/connectors/65")},
+		{name: "fields", status: 200, ask: get("", "/connectors/"+testConnector+"/fields")},
+		{name: "fields of one that reads nothing", status: 200, ask: get("", "/connectors/41/fields")},
+		{name: "fields of none", status: 404, ask: get("", "/connectors/9999/fields")},
+		{name: "banks", status: 200, ask: get("", "/banks?limit=1")},
+		{name: "a bank", status: 200, ask: get("", "/banks/40")},
+		{name: "a bank that is a provider", status: 404, ask: get("", "/banks/"+provider)},
+		{name: "providers", status: 200, ask: get("", "/providers?limit=1&offset=1")},
+		{name: "a provider", status: 200, ask: get("", "/providers/"+provider+"?expand=sources")},
+		{name: "a provider that is a bank alone", status: 404, ask: get("", "/providers/65")},
+		{name: "categories of banks", status: 200, ask: get("", "/banks/categories")},
+		{name: "the most used when none was", status: 200, ask: ask{tenant: "live", method: "GET", path: "/connectors?top=3&top_key=payments"}},
+		{name: "the most used of nothing", status: 400, ask: get("", "/connectors?top=0")},
+		{name: "the most used for something else", status: 400, ask: get("", "/connectors?top=3&top_key=logins")},
+		{name: "a connection that is restricted", status: 400, ask: ask{method: "POST", path: "/connections", token: "user", body: `{"connector_uuid":"4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19","login":"one","password":"1234"}`}},
+
 		{name: "sources", status: 200, ask: get("", "/connectors/"+testConnector+"/sources")},
 		{name: "sources by number", status: 200, ask: get("malformed", "/connectors/41/sources")},
 		{name: "a source", status: 200, ask: get("", "/connectors/40/sources/401")},
@@ -62,6 +82,7 @@ type connectorPage struct {
 		UUID      string
 		ID        int64
 		Hidden    bool
+		Products  []string
 		Countries []struct{ ID string }
 	}
 	Total int
@@ -72,6 +93,17 @@ func (p connectorPage) uuids() []string {
 	var uuids []string
 	for _, c := range p.Connectors {
 		uuids = append(uuids, c.UUID)
+	}
+	return uuids
+}
+
+// initiating are those that initiate payments.
+func (p connectorPage) initiating() []string {
+	var uuids []string
+	for _, c := range p.Connectors {
+		if slices.Contains(c.Products, "pay") {
+			uuids = append(uuids, c.UUID)
+		}
 	}
 	return uuids
 }
@@ -192,7 +224,7 @@ func (s *stage) against(t *testing.T, id string, all bool) (types map[string]str
 func TestRulesAboutConnectorsAgree(t *testing.T) {
 	bulk := strings.NewReplacer(`"connector_uuid":"`+testConnector+`",`, "", "999999999.990", "1500").Replace(bulkDraft)
 	onStages(t, func(t *testing.T, s *stage) {
-		every := s.connectors(t, "/connectors", "").uuids()
+		every := s.connectors(t, "/connectors", "").initiating()
 		for name, draft := range map[string]string{
 			"ordinary": minimalDraft, "bulk above a limit": bulk, "pounds": strings.Replace(britishDraft, `"id_connector":41,`, "", 1),
 			"far away": strings.Replace(bulk, "2026-11-20", "2027-10-10", 2),
@@ -203,6 +235,9 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 				id := strconv.FormatInt(made.ID, 10)
 				types, codes := s.against(t, id, true)
 				able := s.connectors(t, "/connectors?id_payment="+id, "validate").uuids()
+				if slices.Contains(able, provider) {
+					t.Error("a connector that initiates no payments is offered for one")
+				}
 				for _, uuid := range every {
 					if (types[uuid] != "incompatible") != slices.Contains(able, uuid) {
 						t.Errorf("%s: %q by one list, offered %v by the other", uuid, types[uuid], slices.Contains(able, uuid))
@@ -262,6 +297,53 @@ func TestReasonsHaveBothSides(t *testing.T) {
 		} {
 			if diff := cmp.Diff(want, got[reason]); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", reason, diff)
+			}
+		}
+	})
+}
+
+// The connectors that were used most come first, no more than there are asked
+// for, and those that no payment of the last month went through do not come.
+func TestMostUsedConnectors(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		choose := func(connector string) {
+			path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
+			s.do(t, ask{method: "POST", path: path, token: "validate", body: `{"connector_uuid":"` + connector + `","webview_url":"https://shop.example/pay"}`}).says(t, 200, "", "")
+		}
+		if got := s.connectors(t, "/connectors?top=2", "").uuids(); got != nil {
+			t.Errorf("before any payment: %v", got)
+		}
+		for _, connector := range []string{testConnector, oneByOne, lowLimit, oneByOne, lowLimit, oneByOne} {
+			choose(connector)
+		}
+		s.created(t, "") // through none yet
+		for path, want := range map[string][]string{
+			"/connectors?top=5": {oneByOne, lowLimit, testConnector}, "/connectors?top=2&top_key=payments": {oneByOne, lowLimit},
+			"/connectors?top=5&country_codes=US": nil,
+		} {
+			if got := s.connectors(t, path, "").uuids(); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", path, got, want)
+			}
+		}
+		s.pass(31 * 24 * time.Hour)
+		if got := s.connectors(t, "/connectors?top=2", "").uuids(); got != nil {
+			t.Errorf("a month later: %v", got)
+		}
+	})
+}
+
+// A connection shows its connector as the list of connectors does.
+func TestConnectorsInsideConnections(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *stage) {
+		s.connected(t, "", "one")
+		for _, expand := range []string{"countries", "fields,sources", "urls,payment_fields", "fields,payment_fields,countries,sources,urls"} {
+			var page struct {
+				Connections []struct{ Connector json.RawMessage }
+			}
+			s.do(t, ask{method: "GET", path: "/connections?expand=connector[" + expand + "]", token: "user"}).decode(t, &page)
+			alone := s.do(t, ask{method: "GET", path: "/connectors/" + testConnector + "?expand=" + expand})
+			if diff := cmp.Diff(string(alone.body), string(page.Connections[0].Connector)); diff != "" {
+				t.Errorf("%s (-alone +inside):\n%s", expand, diff)
 			}
 		}
 	})

@@ -196,7 +196,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 // What does not exist yet is not promised.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *stage) {
-		for _, path := range []string{"/transfers", "/recipients", "/payment-links", "/banks"} {
+		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {
 			r := s.do(t, ask{method: "GET", path: path, token: "admin"})
 			if _, _, found := s.contract.operation("GET", version+path); found || r.status != http.StatusNotFound {
 				t.Errorf("GET %s: %d, in the document: %v", path, r.status, found)

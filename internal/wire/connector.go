@@ -21,6 +21,11 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
+	// Restricted connectors take no new connections.
+	Restricted               bool
+	Slug, Code, Siret, Color string
+	Beta, Charged            bool
+	URLs                     []string
 	// Payments is nil for a connector that initiates none, and Fields are those
 	// of payments.
 	Payments *payment.Settings
@@ -29,8 +34,12 @@ type Bank struct {
 	Capabilities []string
 	AccountTypes []passerelle.AccountType
 	Usages       []passerelle.Usage
+	// Documents are the types of the documents that are read.
+	Documents []string
 	// MonthsToFetch is zero when all there is is read.
 	MonthsToFetch int
+	// ConnectionFields are what a person gives for a connection.
+	ConnectionFields []ConnectorField
 }
 
 // Source is a channel by which a bank is reached. Mechanisms are those by which
@@ -43,7 +52,7 @@ type Source struct {
 }
 
 // ConnectorView says which linked resources are shown inside a connector.
-type ConnectorView struct{ PaymentFields, Countries, Sources bool }
+type ConnectorView struct{ Fields, PaymentFields, Countries, Sources, URLs bool }
 
 // Connector is a bank as clients see it. Members that concern reading are empty
 // for a connector that initiates payments and nothing else.
@@ -66,6 +75,7 @@ type Connector struct {
 	AccountTypes                []passerelle.AccountType   `json:"account_types"`
 	AccountUsages               []passerelle.Usage         `json:"account_usages"`
 	Categories                  []string                   `json:"categories"`
+	DocumentsType               []string                   `json:"documents_type,omitempty" doc:"types of documents, of one that reads documents"`
 	MonthsToFetch               *int                       `json:"months_to_fetch"`
 	Stability                   Stability                  `json:"stability"`
 	AvailableTransferMechanisms []string                   `json:"available_transfer_mechanisms" doc:"of a product that is not offered"`
@@ -73,9 +83,26 @@ type Connector struct {
 	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
 	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"of one that initiates payments"`
 	// The expansions; absent unless they are asked for.
+	Fields        *[]ConnectorField        `json:"fields,omitempty" doc:"with expand=fields"`
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" doc:"with expand=countries"`
 	Sources       *[]ConnectorSource       `json:"sources,omitempty" doc:"with expand=sources"`
+	URLs          *[]string                `json:"urls,omitempty" doc:"sites of the institution; with expand=urls"`
+}
+
+// ConnectorField is a value that a person gives for a connection, or while it is
+// being established.
+type ConnectorField struct {
+	Name     string `json:"name" doc:"key of the body in which the value comes"`
+	Type     string `json:"type" doc:"text, password, date, list or number"`
+	Label    string `json:"label"`
+	Required bool   `json:"required"`
+	// Regex and Values are null where any value will do.
+	Regex            *string                    `json:"regex"`
+	Values           *[]FieldValue              `json:"values" doc:"the choices of a list; null for other types"`
+	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"with which it is to be given; empty for all"`
+	ConnectorSources []string                   `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
+	Description      *string                    `json:"description"`
 }
 
 // ConnectorSource is a channel by which a bank is reached. Members that concern
@@ -152,7 +179,8 @@ type Bounds struct {
 func NewConnector(b Bank, v ConnectorView) Connector {
 	mechanisms := b.mechanisms()
 	out := Connector{
-		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, AuthMechanism: mechanisms[0], AvailableAuthMechanisms: mechanisms,
+		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, Charged: b.Charged, Beta: b.Beta, Restricted: b.Restricted,
+		Slug: optional(b.Slug), Code: optional(b.Code), Color: optional(b.Color), Siret: optional(b.Siret), DocumentsType: b.Documents, AuthMechanism: mechanisms[0], AvailableAuthMechanisms: mechanisms,
 		Capabilities: listed(b.Capabilities), Products: b.products(), AccountTypes: listed(b.AccountTypes), AccountUsages: listed(b.Usages), Categories: []string{},
 		MonthsToFetch: optional(b.MonthsToFetch), Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{},
 		TransferBeneficiaryTypes: []string{}, TransferExecutionDateTypes: []string{},
@@ -160,17 +188,32 @@ func NewConnector(b Bank, v ConnectorView) Connector {
 	if b.Payments != nil {
 		out.PaymentSettings = paymentSettings(b.Payments)
 	}
+	out.expand(b, v)
+	return out
+}
+
+func (c *Connector) expand(b Bank, v ConnectorView) {
+	if v.Fields {
+		c.Fields = shownList(b.ConnectionFields)
+	}
 	if v.PaymentFields && b.Payments != nil {
-		out.PaymentFields = connectorFields(b)
+		c.PaymentFields = paymentFields(b)
 	}
 	if v.Countries {
-		out.Countries = countries(b.Countries)
+		c.Countries = countries(b.Countries)
 	}
 	if v.Sources {
-		sources := NewConnectorSources(b)
-		out.Sources = &sources
+		c.Sources = shownList(NewConnectorSources(b))
 	}
-	return out
+	if v.URLs {
+		c.URLs = shownList(b.URLs)
+	}
+}
+
+// shownList is a list that was asked for, also when it is empty.
+func shownList[T any](list []T) *[]T {
+	list = listed(list)
+	return &list
 }
 
 // products are what a connector is good for, by what it can read.
@@ -255,7 +298,7 @@ func bounds(s *payment.Settings, minor map[payment.DateType]int64) Bounds {
 	}
 }
 
-func connectorFields(b Bank) *[]ConnectorPaymentField {
+func paymentFields(b Bank) *[]ConnectorPaymentField {
 	names := make([]string, len(b.Sources))
 	for i, s := range b.Sources {
 		names[i] = s.Name

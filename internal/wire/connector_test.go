@@ -37,7 +37,7 @@ func TestConnectorOfFewWords(t *testing.T) {
 	if diff := cmp.Diff(want, settings); diff != "" {
 		t.Errorf("payment_settings (-want +got):\n%s", diff)
 	}
-	for _, expansion := range []string{"payment_fields", "countries"} {
+	for _, expansion := range []string{"payment_fields", "countries", "fields", "sources", "urls", "documents_type"} {
 		if _, there := got[expansion]; there {
 			t.Errorf("%s was not asked for", expansion)
 		}

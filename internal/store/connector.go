@@ -1,0 +1,29 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+// ConnectorUse counts by connector the payments of a domain that were registered
+// since an instant, of the latest ones no more than limit.
+func (r *Reader) ConnectorUse(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) (map[string]int64, error) {
+	type use struct {
+		connector string
+		payments  int64
+	}
+	list, err := collect(ctx, r, func(row scanner) (use, error) {
+		var u use
+		err := row.Scan(&u.connector, &u.payments)
+		return u, err
+	}, `SELECT connector_uuid, COUNT(*) FROM (
+			SELECT connector_uuid FROM payment WHERE domain_id = $1 AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS latest
+		WHERE connector_uuid IS NOT NULL GROUP BY connector_uuid`, int64(domain), micros(since), limit)
+	used := make(map[string]int64, len(list))
+	for _, u := range list {
+		used[u.connector] = u.payments
+	}
+	return used, err
+}
