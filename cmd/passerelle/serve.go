@@ -29,6 +29,7 @@ type serveCommand struct {
 	TLSKey          string        `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
 	TrustedProxies  []string      `help:"Networks whose X-Forwarded headers count, as CIDR."`
 	AllowNetworks   []string      `help:"Private networks that webhooks may be sent to, as CIDR."`
+	AllowPorts      []uint16      `help:"Ports that webhooks may be sent to; any when none is named."`
 	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
 	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
 	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
@@ -74,7 +75,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return service.Config{}, fmt.Errorf("open the key file: %w", err)
 	}
 	config := service.Config{
-		Database: s.Database, Keys: ring, Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful,
+		Database: s.Database, Keys: ring, Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful, Ports: s.AllowPorts,
 		Migrate: !s.NoMigrate, Log: c.log,
 	}
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {

@@ -143,6 +143,7 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 // of passerelle serve and dev.
 type outbound struct {
 	AllowNetworks []string `help:"Private networks that webhooks may be sent to, as CIDR."`
+	AllowPorts    []uint16 `help:"Ports that webhooks may be sent to; any when none is named."`
 	Loopback      bool     `help:"Open the machine itself, as passerelle dev does."`
 }
 
@@ -158,7 +159,7 @@ func (o outbound) sending(c *console, g *webhookCommand, id passerelle.WebhookID
 			return nil, known(err, "id", id)
 		}
 		sender := d.registry()
-		sender.Name, sender.Client = rand.Text(), delivery.NewClient(delivery.Outbound{Loopback: o.Loopback, Networks: open})
+		sender.Name, sender.Client = rand.Text(), delivery.NewClient(delivery.Outbound{Loopback: o.Loopback, Networks: open, Ports: o.AllowPorts})
 		sent, err := command(d, sender, w)
 		if err != nil {
 			return nil, err

@@ -35,10 +35,10 @@ func within(addr netip.Addr, prefixes []netip.Prefix) bool {
 
 // guard is asked about each address in turn, in the moment before it is
 // dialled: what a name stood for when it was registered, or a moment ago, does
-// not matter. Receivers listen on any port.
+// not matter.
 func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
 	v4, v6 := o.allowed()
-	guardian := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	guardian := ssrf.New(o.ports(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 	return func(network, address string, conn syscall.RawConn) error {
 		if err := guardian.Safe(network, address, conn); err != nil {
 			return fmt.Errorf("%w: %w", ErrAddress, err)
@@ -53,6 +53,13 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 		}
 		return nil
 	}
+}
+
+func (o Outbound) ports() ssrf.Option {
+	if len(o.Ports) == 0 {
+		return ssrf.WithAnyPort()
+	}
+	return ssrf.WithPorts(o.Ports...)
 }
 
 // carriesOpen reports whether every address that an open one may stand for is

@@ -264,22 +264,24 @@ func (r *rig) wantBodies(w store.Webhook, want ...string) {
 	}
 }
 
-// TestAnErasedBodyIsNotSent erases what a webhook is about to get: the delivery
-// is given up, and what follows goes out.
+// TestAnErasedBodyIsNotSent erases what a webhook is about to get, and what is
+// held for it: the one is given up, the other never comes, and what follows goes
+// out.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
-		r.emitEvent(store.Event{Version: 1, Held: true, Body: []byte(`{"id":7,"version":1}`)}, nil)
+		r.emitEvent(store.Event{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
+		r.emitEvent(store.Event{Version: 2, Held: true, Body: []byte(`{"id":7,"version":2}`)}, nil)
 		now := r.clock.Now()
 		must(t, r.DB.Erase(t.Context(), store.Erasure{Domain: r.domain.ID, User: 7}, 10, now, now, now))
 		r.write(func(tx *store.Tx) error { tx.ReleaseHeld(r.domain.ID, 7); return nil })
-		r.emitEvent(store.Event{Version: 2, Body: []byte(`{"id":7,"version":2}`)}, nil)
+		r.emitEvent(store.Event{Version: 3, Body: []byte(`{"id":7,"version":3}`)}, nil)
 		r.run(1, 0)
-		in.want(t, "7.2")
+		in.want(t, "7.3")
 		d, err := r.DB.OneWebhookData(t.Context(), r.domain.ID, w.ID, 1)
 		must(t, err)
-		if d.Dropped == nil || d.DropReason != "the body was erased" || d.Attempts != 0 {
+		if d.Dropped == nil || d.DropReason != "the user was deleted" || d.Attempts != 0 {
 			t.Errorf("the first is %+v", d)
 		}
 	})

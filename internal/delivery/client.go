@@ -51,6 +51,8 @@ type Outbound struct {
 	Loopback bool
 	// Networks opens private networks of the operator's.
 	Networks []netip.Prefix
+	// Ports are the only ones to be dialled; none named means any.
+	Ports []uint16
 }
 
 // NewClient makes the client for requests to addresses that clients of the

@@ -129,8 +129,16 @@ func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	refused(t, only("10.0.0.0/8"), map[string][]string{"others": {"172.16.0.1", "127.0.0.1"}})
 }
 
+// port is that of a receiver.
+func port(t *testing.T, address string) uint16 {
+	t.Helper()
+	at, err := netip.ParseAddrPort(strings.TrimPrefix(address, "http://"))
+	must(t, err)
+	return at.Port()
+}
+
 func TestOperatorOpensAddresses(t *testing.T) {
-	url := receiver(t, ok)
+	address := receiver(t, ok)
 	for name, test := range map[string]struct {
 		outbound delivery.Outbound
 		want     error
@@ -141,9 +149,11 @@ func TestOperatorOpensAddresses(t *testing.T) {
 		"another network":    {delivery.Outbound{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, delivery.ErrAddress},
 		"the other protocol": {delivery.Outbound{Networks: []netip.Prefix{netip.MustParsePrefix("::/0")}}, delivery.ErrAddress},
 		"everything":         {anywhere, nil},
+		"the port":           {delivery.Outbound{Loopback: true, Ports: []uint16{1, port(t, address)}}, nil},
+		"another port":       {delivery.Outbound{Loopback: true, Ports: []uint16{port(t, address) ^ 1}}, delivery.ErrAddress},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := delivery.NewClient(test.outbound).Get(url)
+			answer, err := delivery.NewClient(test.outbound).Get(address)
 			if !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}

@@ -209,7 +209,7 @@ const (
 // advice is for failures that are seldom the receiver's. It has no address: what
 // a name stands for inside of the operator's network is nobody else's business.
 var advice = map[string]string{
-	addressRefused: "The name or address leads into a private or reserved network; who operates the service may open private ones with --allow-networks.",
+	addressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",
 }
 

@@ -25,7 +25,7 @@ func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
 // when it is the token endpoint that cannot be reached, and no address.
 func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
-		refused  = "The name or address leads into a private or reserved network; who operates the service may open private ones with --allow-networks."
+		refused  = "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports."
 		unknown  = "The name has no address where the service asks for it; check its spelling, and that it is known there."
 		tokens   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
 		endpoint = "http://10.255.255.1/token"

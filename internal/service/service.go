@@ -50,7 +50,9 @@ type Config struct {
 	// Timing is that of the simulated banks.
 	Timing sandbox.Timing
 	// Networks are private networks that webhooks may be sent to.
-	Networks       []netip.Prefix
+	Networks []netip.Prefix
+	// Ports are the only ones that webhooks may be sent to; none means any.
+	Ports          []uint16
 	TrustedProxies []netip.Prefix
 	// Mail sends the mails about webhooks; nil leaves them to whoever comes
 	// with one.
@@ -150,7 +152,7 @@ func (s *Service) assemble() error {
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Delivery = &delivery.Delivery{
 		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
-		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks}),
+		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),
 	}
 	s.sender = delivery.NewSender(s.Delivery)
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
