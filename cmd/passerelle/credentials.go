@@ -117,7 +117,7 @@ func newCredentials(ctx context.Context, s *service.Service, d passerelle.Domain
 	if err != nil {
 		return credentials{}, err
 	}
-	err = settings.Set(ctx, s.DB, d.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now())
+	err = settings.Set(ctx, s.DB, d.ID, map[string]string{settings.PeriodicEnabled: "1", settings.SignedAnswers: "1"}, time.Now())
 	return credentials{
 		ClientID: strconv.FormatInt(int64(client.ID), 10), ClientSecret: secret, ConfigToken: config.Text, UsersToken: users.Text,
 	}, err

@@ -1,8 +1,8 @@
 // Package access decides who calls and what they may do: tokens, scopes and
 // the applications that own them.
 //
-// It owns how tokens are made, hashed, checked and ended, and which principal
-// a token stands for. It does not own which scope a call needs (the route
+// It owns how tokens are made, hashed, checked and ended, which principal
+// a token stands for, and the keys that sign, tokens as well as answers. It does not own which scope a call needs (the route
 // table does) nor users: their tokens are made in the units in which package
 // aggregation makes or keeps them. Tokens leave this package once, when they are
 // made; the database has their hashes, and the text of permanent user tokens

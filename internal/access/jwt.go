@@ -25,7 +25,7 @@ import (
 // maxSigned bounds what is looked at before a signature was checked.
 const maxSigned = 4096
 
-// signingKeyBits is the size of the RSA keys of applications.
+// signingKeyBits is the size of the RSA keys that sign.
 const signingKeyBits = 2048
 
 // Payload is what a signed token says. Times are in seconds since the epoch;
@@ -124,19 +124,19 @@ func namesClient(bearer string) (token *jwt.JSONWebToken, name string, id int64)
 	return token, name, id
 }
 
-// keyPair makes the keys of an application, the private one in PKCS #8 and the
+// keyPair makes a pair of keys to sign with, the private one in PKCS #8 and the
 // public one in PEM. It takes a noticeable part of a second.
 func keyPair() (private []byte, public string, err error) {
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)
 	if err != nil {
-		return nil, "", fmt.Errorf("generate the keys of a client: %w", err)
+		return nil, "", fmt.Errorf("generate keys to sign with: %w", err)
 	}
 	if private, err = x509.MarshalPKCS8PrivateKey(pair); err != nil {
-		return nil, "", fmt.Errorf("write the private key of a client: %w", err)
+		return nil, "", fmt.Errorf("write a private key to sign with: %w", err)
 	}
 	der, err := x509.MarshalPKIXPublicKey(pair.Public())
 	if err != nil {
-		return nil, "", fmt.Errorf("write the public key of a client: %w", err)
+		return nil, "", fmt.Errorf("write a public key to sign with: %w", err)
 	}
 	return private, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), nil
 }

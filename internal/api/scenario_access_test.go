@@ -150,6 +150,8 @@ GET    /providers/{connectorId} 200
 GET    /connectors/{connectorId}/sources 200
 GET    /connectors/{connectorId}/sources/{sourceId} 200
 GET    /publickey    200
+GET    /sign-keys    200
+GET    /sign-keys/{keyId} 200
 GET    /documenttypes 200
 GET    /account_types 200
 GET    /account_types/{typeId} 200
@@ -298,7 +300,7 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 	attempts++
 	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401").Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}").Replace(path)
 	path = s.people(call, path)
 	if strings.Contains(call, "/transactions") {
 		s.holdings(t, "") // there is none to list without an account

@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|key)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -83,6 +83,8 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.code(t, s.tenant(tenant)).Text
 	case "application":
 		return s.application(t, tenant)
+	case "key":
+		return s.answerKey(t, s.tenant(tenant))
 	case "signer":
 		return s.signer(t, s.tenant(tenant))
 	case "connection":

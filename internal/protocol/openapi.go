@@ -78,6 +78,7 @@ const conventions = `Conventions of all calls:
 - Scalar fields of a request body may also come as query parameters, whatever the content type. A body without nested levels may be a form.
 - Unknown query parameters, body keys and names in expand are ignored; with the header "Prefer: handling=strict" each is an error that names it.
 - A flag without a value, such as ?all, is true.
+- With the query flag sign_response a successful answer is a compact JWS (application/jose), in domains that have it enabled: its header names the key by key_url, see /sign-keys, and its payload has request_url, response_timestamp and, as response_payload, the answer. Errors and files are not signed.
 - HEAD answers like GET. A trailing slash is tolerated.
 - Money is a JSON number in the digits stored; it is accepted as a number or as a decimal string.
 - Error bodies have exactly the keys of the schema ErrorBody; decide by code.`

@@ -113,7 +113,7 @@ func (x *exchange) foreign(b *binding, name string) error {
 	for _, body := range p.bodies() {
 		known = append(known, body.names...)
 	}
-	if rest := p.body.find(anyKey); !b.strict || slices.Contains(known, name) || rest != nil && rest.queried {
+	if rest := p.body.find(anyKey); !b.strict || name == signParameter || slices.Contains(known, name) || rest != nil && rest.queried {
 		return nil
 	}
 	return passerelle.InvalidField(shown(name), "unknown%s", hint(name, known))
@@ -143,7 +143,7 @@ func (p *plan) fromQuery(query url.Values) []string {
 	for _, name := range sorted(query) {
 		scalar := func(f *fields) bool { at := f.find(name); return at != nil && at.scalar }
 		rest := p.body.find(anyKey)
-		foreign := rest != nil && rest.queried && p.query.find(name) == nil && p.body.find(name) == nil
+		foreign := rest != nil && rest.queried && name != signParameter && p.query.find(name) == nil && p.body.find(name) == nil
 		if foreign || slices.ContainsFunc(p.bodies(), scalar) {
 			names = append(names, name)
 		}

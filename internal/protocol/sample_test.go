@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -307,6 +308,8 @@ type service struct {
 	matched []string
 	db      *store.DB
 	log     strings.Builder
+	// unsigned is true in a domain that does not sign.
+	unsigned bool
 }
 
 func newService(t testing.TB) *service {
@@ -322,6 +325,7 @@ func newService(t testing.TB) *service {
 		Location:       func(context.Context, passerelle.Domain) (*time.Location, error) { return paris, nil },
 		Maintenance:    func(context.Context) (bool, error) { return s.down, nil },
 		MAC:            mac,
+		Sign:           s.sign,
 		RequestID:      func(context.Context) string { return "1234" },
 		Matched:        func(_ context.Context, pattern string) { s.matched = append(s.matched, pattern) },
 		Now:            func() time.Time { return testNow },
@@ -330,6 +334,16 @@ func newService(t testing.TB) *service {
 		Answers:        s.db,
 	}, s.routes())
 	return s
+}
+
+// sign signs by saying for whom; a domain without signatures refuses.
+func (s *service) sign(_ context.Context, c *protocol.Caller) (protocol.Signature, error) {
+	if s.unsigned {
+		return nil, passerelle.InvalidField("sign_response", "not here")
+	}
+	return func(payload []byte) (string, error) {
+		return fmt.Sprint("domain ", c.Domain.ID, " says ", string(payload)), nil
+	}, nil
 }
 
 func openStore(t testing.TB) *store.DB {

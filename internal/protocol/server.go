@@ -31,6 +31,9 @@ type Config struct {
 	Maintenance func(ctx context.Context) (bool, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
+	// Sign finds how an answer to the caller is to be signed; a domain that does
+	// not sign its answers is an Invalid error.
+	Sign func(ctx context.Context, c *Caller) (Signature, error)
 	// RequestID gives the identifier of the request, decimal digits.
 	RequestID func(ctx context.Context) string
 	// Matched hears of the pattern of the route that a request found, with the
@@ -200,6 +203,10 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (ans
 
 // run is the part that must not happen twice.
 func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
+	signature, err := a.signature(ctx, x)
+	if err != nil {
+		return answer{}, err
+	}
 	out, err := x.endpoint.route.Endpoint.call(ctx, &x.caller, x.bind)
 	if err != nil {
 		return answer{}, err
@@ -214,6 +221,9 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	body, err := encode(out)
 	if err != nil {
 		return answer{}, fmt.Errorf("render %T: %w", out, err)
+	}
+	if signature != nil {
+		return a.sign(x, signature, status, body)
 	}
 	return newAnswer(status, body, x.caller.Request), nil
 }

@@ -666,6 +666,18 @@ constraint setting_change.setting_change_pkey PRIMARY KEY (id)
 constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
 CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
 CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
+column sign_key.id bigint NOT NULL IDENTITY
+column sign_key.domain_id bigint NOT NULL
+column sign_key.number bigint NOT NULL
+column sign_key.public text NOT NULL
+column sign_key.private bytea NOT NULL
+column sign_key.created bigint NOT NULL
+column sign_key.deprecated boolean NOT NULL DEFAULT false
+constraint sign_key.sign_key_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint sign_key.sign_key_domain_id_number_key UNIQUE (domain_id, number)
+constraint sign_key.sign_key_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX sign_key_domain_id_number_key ON sign_key USING btree (domain_id, number)
+CREATE UNIQUE INDEX sign_key_pkey ON sign_key USING btree (id)
 column stored_file.id bigint NOT NULL IDENTITY
 column stored_file.domain_id bigint NOT NULL
 column stored_file.user_id bigint NOT NULL

@@ -596,6 +596,16 @@ CREATE TABLE setting_change (
   CHECK ((type = 'delete') = (new_value IS NULL))
 );
 CREATE INDEX setting_change_by_time ON setting_change (domain_id, at, id);
+CREATE TABLE sign_key (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  number     BIGINT NOT NULL,
+  public     TEXT NOT NULL,
+  private    BLOB NOT NULL,
+  created    BIGINT NOT NULL,
+  deprecated BOOLEAN NOT NULL DEFAULT FALSE,
+  UNIQUE (domain_id, number)
+);
 CREATE TABLE stored_file (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),

@@ -1,0 +1,58 @@
+package access
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// AnswerKey is the key with which the answers of a domain are signed, and its id.
+// The first call in the life of a domain makes one.
+func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (id int64, key jose.SigningKey, err error) {
+	stored, err := a.DB.NewestSignKey(ctx, domain)
+	if errors.Is(err, store.ErrNotFound) {
+		stored, err = a.addAnswerKey(ctx, domain, 1)
+		if errors.Is(err, store.ErrDuplicate) { // somebody else was faster
+			stored, err = a.DB.NewestSignKey(ctx, domain)
+		}
+	}
+	if err != nil {
+		return 0, jose.SigningKey{}, fmt.Errorf("find the key for answers of domain %d: %w", domain, err)
+	}
+	private, err := x509.ParsePKCS8PrivateKey(stored.Private)
+	if err != nil {
+		return 0, jose.SigningKey{}, fmt.Errorf("read key %d for answers: not a PKCS #8 key", stored.ID)
+	}
+	named := jose.JSONWebKey{Key: private, KeyID: strconv.FormatInt(stored.ID, 10)}
+	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
+}
+
+// RotateAnswerKey has the answers of a domain signed with a new key. Those before
+// it still check what they signed, and are deprecated.
+func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID) (store.SignKey, error) {
+	last, err := a.DB.NewestSignKey(ctx, domain)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.SignKey{}, fmt.Errorf("find the key for answers of domain %d: %w", domain, err)
+	}
+	made, err := a.addAnswerKey(ctx, domain, last.Number+1)
+	if errors.Is(err, store.ErrDuplicate) {
+		return store.SignKey{}, passerelle.Conflicting("somebody else rotates the key of this domain; look at what there is and try again")
+	}
+	return made, err
+}
+
+func (a *Access) addAnswerKey(ctx context.Context, domain passerelle.DomainID, number int64) (store.SignKey, error) {
+	private, public, err := keyPair()
+	if err != nil {
+		return store.SignKey{}, err
+	}
+	made := store.SignKey{Domain: domain, Number: number, Public: public, Private: private, Created: a.Now()}
+	return made, a.DB.Write(ctx, func(tx *store.Tx) error { return tx.AddSignKey(&made) })
+}

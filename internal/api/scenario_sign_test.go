@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+)
+
+// answerKey is the id of the key with which the answers of a tenant are signed.
+func (s *stage) answerKey(t testing.TB, who *tenant) string {
+	t.Helper()
+	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// A domain signs its answers once its key says so, with a key of its own, which
+// another takes the place of; what it refuses it does not do.
+func TestSigningKeys(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		get := func(path string) ask { return ask{method: "GET", path: path} }
+		create := ask{method: "POST", path: "/clients?sign_response", token: "config", body: `{"name":"signed"}`}
+		before := s.record()
+		s.do(t, create).says(t, 400, "invalidValue", "sign_response: this domain does not sign its answers; its key api.sign_responses would be 1")
+		s.untouched(t, before)
+		s.configure(t, "home", map[string]string{"api.sign_responses": "1"})
+
+		type key struct {
+			ID         int64
+			PublicKey  string `json:"public_key"`
+			Deprecated bool
+		}
+		var list struct {
+			Keys  []key `json:"sign_keys"`
+			Total int
+		}
+		s.do(t, get("/sign-keys")).decode(t, &list)
+		if list.Total != 0 || list.Keys == nil {
+			t.Errorf("before anything was signed: %+v", list)
+		}
+		first := s.answerKey(t, s.tenant("home"))
+		if again := s.answerKey(t, s.tenant("home")); again != first {
+			t.Errorf("key %s, then %s", first, again)
+		}
+		second, err := s.Access.RotateAnswerKey(t.Context(), s.Domain.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do(t, get("/sign-keys")).decode(t, &list)
+		if list.Total != 2 || list.Keys[0].ID != second.ID || list.Keys[0].Deprecated || !list.Keys[1].Deprecated || fmt.Sprint(list.Keys[1].ID) != first {
+			t.Errorf("after a rotation: %+v", list)
+		}
+		var one key
+		s.do(t, get("/sign-keys/"+first)).decode(t, &one)
+		if one != list.Keys[1] || one.PublicKey == second.Public {
+			t.Errorf("the first key is %+v", one)
+		}
+		s.do(t, get("/sign-keys/"+noID)).says(t, 404, "notFound", "")
+		s.do(t, ask{tenant: "other", method: "GET", path: "/sign-keys/" + first}).says(t, 404, "notFound", "")
+	})
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"passerelle"
+	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+func (s *Service) signRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: "/sign-keys", Needs: public, Endpoint: protocol.Handle(s.signKeys),
+			Summary: "List the keys that answers are signed with", Doc: "Newest first. The first signs; what deprecated ones signed remains good.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: public, Endpoint: protocol.Handle(s.oneSignKey),
+			Summary: "Read a key that answers are signed with", Doc: "The one that the header of a signed answer names as key_url.",
+		},
+	}
+}
+
+type signKey struct {
+	ID         int64  `json:"id"`
+	PublicKey  string `json:"public_key" doc:"PEM; checks RS256"`
+	Deprecated bool   `json:"deprecated" doc:"whether another signs now"`
+}
+
+func shownSignKey(k store.SignKey) signKey { return signKey{k.ID, k.Public, k.Deprecated} }
+
+type signKeysOutput struct {
+	Keys  []signKey `json:"sign_keys"`
+	Total int       `json:"total"`
+}
+
+// maxSignKeys is how many keys are listed: a key a day for years.
+const maxSignKeys = 1000
+
+func (s *Service) signKeys(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (signKeysOutput, error) {
+	stored, err := s.DB.SignKeys(ctx, c.Domain.ID, maxSignKeys)
+	if err != nil {
+		return signKeysOutput{}, fmt.Errorf("list the keys for answers: %w", err)
+	}
+	out := signKeysOutput{Keys: make([]signKey, len(stored)), Total: len(stored)}
+	for i, k := range stored {
+		out.Keys[i] = shownSignKey(k)
+	}
+	return out, nil
+}
+
+type oneSignKeyInput struct {
+	ID int64 `path:"keyId"`
+}
+
+func (s *Service) oneSignKey(ctx context.Context, c *protocol.Caller, in oneSignKeyInput) (signKey, error) {
+	stored, err := s.DB.SignKey(ctx, c.Domain.ID, in.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return signKey{}, passerelle.Missing()
+	}
+	if err != nil {
+		return signKey{}, fmt.Errorf("load a key for answers: %w", err)
+	}
+	return shownSignKey(stored), nil
+}
+
+// Signature is how answers to a caller are signed: by the newest key of the
+// domain, whose address is in the header as the caller reaches it.
+func (s *Service) Signature(ctx context.Context, c *protocol.Caller) (protocol.Signature, error) {
+	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !values.On(settings.SignedAnswers) {
+		return nil, passerelle.InvalidField("sign_response", "this domain does not sign its answers; its key %s would be 1", settings.SignedAnswers)
+	}
+	id, key, err := s.Access.AnswerKey(ctx, c.Domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	options := (&jose.SignerOptions{}).WithHeader("key_url", fmt.Sprintf("%s/sign-keys/%d", c.Base, id))
+	signer, err := jose.NewSigner(key, options)
+	if err != nil {
+		return nil, fmt.Errorf("sign answers of domain %d: %w", c.Domain.ID, err)
+	}
+	return func(payload []byte) (string, error) {
+		object, err := signer.Sign(payload)
+		if err != nil {
+			return "", fmt.Errorf("sign an answer: %w", err)
+		}
+		return object.CompactSerialize()
+	}, nil
+}

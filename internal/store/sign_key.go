@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/keys"
+)
+
+// SignKey is a key pair with which the answers of a domain are signed.
+type SignKey struct {
+	ID     int64
+	Domain passerelle.DomainID
+	// Number counts the keys of a domain from 1; the highest signs.
+	Number int64
+	// Public is PEM, Private PKCS #8.
+	Public  string
+	Private []byte
+	Created time.Time
+	// Deprecated keys sign nothing any more.
+	Deprecated bool
+}
+
+func signKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "sign_key", Column: "private", Row: id}
+}
+
+// AddSignKey stores a key pair, its private half sealed, and deprecates those
+// before it. A number that is taken is ErrDuplicate.
+func (tx *Tx) AddSignKey(k *SignKey) error {
+	id, err := tx.newID("sign_key")
+	if err != nil {
+		return err
+	}
+	k.ID = id
+	sealed, err := tx.keys.Seal(signKeyPlace(k.Domain, id), k.Private)
+	if err != nil {
+		return fmt.Errorf("seal a key for answers: %w", err)
+	}
+	tx.exec(`UPDATE sign_key SET deprecated = TRUE WHERE domain_id = $1 AND number < $2`, int64(k.Domain), k.Number)
+	tx.execOne(ErrConflict, `INSERT INTO sign_key (id, domain_id, number, public, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id, int64(k.Domain), k.Number, k.Public, sealed, micros(k.Created))
+	return nil
+}
+
+// NewestSignKey is the key pair that signs, or ErrNotFound.
+func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) (SignKey, error) {
+	type row struct {
+		SignKey
+		sealed []byte
+	}
+	found, err := one(ctx, r, func(from scanner) (row, error) {
+		var k row
+		var created int64
+		err := from.Scan(&k.ID, &k.Domain, &k.Number, &k.Public, &k.sealed, &created)
+		k.Created = instant(created)
+		return k, err
+	}, `SELECT id, domain_id, number, public, private, created FROM sign_key WHERE domain_id = $1 ORDER BY number DESC LIMIT 1`, int64(domain))
+	if err != nil {
+		return SignKey{}, err
+	}
+	found.Private, err = r.keys.Open(signKeyPlace(domain, found.ID), found.sealed)
+	if err != nil {
+		return SignKey{}, fmt.Errorf("%w: key %d for answers: %w", ErrSealed, found.ID, err)
+	}
+	return found.SignKey, nil
+}
+
+const selectSignKey = `SELECT id, domain_id, number, public, created, deprecated FROM sign_key WHERE domain_id = $1 `
+
+// scanSignKey reads a key pair without its private half.
+func scanSignKey(from scanner) (SignKey, error) {
+	var k SignKey
+	var created int64
+	err := from.Scan(&k.ID, &k.Domain, &k.Number, &k.Public, &created, &k.Deprecated)
+	k.Created = instant(created)
+	return k, err
+}
+
+// SignKeys lists the keys of a domain without their private halves, the newest
+// first.
+func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit int) ([]SignKey, error) {
+	return collect(ctx, r, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
+}
+
+// SignKey is a key of a domain without its private half, or ErrNotFound.
+func (r *Reader) SignKey(ctx context.Context, domain passerelle.DomainID, id int64) (SignKey, error) {
+	return one(ctx, r, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
+}
