@@ -83,8 +83,12 @@ func (v *visit) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// allowed counts an unattended read against the bound of the institution.
+// allowed counts an unattended read against the bound of the institution. A read
+// of what the person has just shared is theirs, and not counted.
 func (v *visit) allowed() bool {
+	if v.c.Soon {
+		return true
+	}
 	bound := int64(v.profile.Data.UnattendedReads)
 	if v.started.Sub(v.c.UnattendedFrom) >= unattendedDay {
 		v.c.UnattendedFrom, v.c.Unattended = v.started, 0

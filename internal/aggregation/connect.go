@@ -142,7 +142,11 @@ func (v *visit) create(ctx context.Context, values map[string]string, e store.Ex
 // is not read more often than it allows, nor after the end of the consent: the
 // connection is then left as it is.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (store.Connection, error) {
-	v, reader, err := a.again(ctx, d, user, id)
+	take := a.await
+	if r.Background {
+		take = a.again
+	}
+	v, reader, err := take(ctx, d, user, id)
 	if err != nil {
 		return store.Connection{}, err
 	}
@@ -212,6 +216,32 @@ func (v *visit) save(ctx context.Context) error {
 	})
 }
 
+// The pauses between two looks at a connection that is being read.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+)
+
+// await is again for somebody who can wait: while the connection is being read,
+// and no longer than Patience. Sharing one account after the other, each of which
+// has the connection read, is thus nothing that fails.
+func (a *Aggregation) await(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID) (*visit, connector.DataReader, error) {
+	waiting, cancel := context.WithTimeout(ctx, a.Patience)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		v, reader, err := a.again(ctx, d, id, connection)
+		var refused *passerelle.Error
+		if !errors.As(err, &refused) || refused.Code != lockedCode {
+			return v, reader, err
+		}
+		select {
+		case <-waiting.Done():
+			return nil, nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
 // again takes the lease of a connection. One that is being read is locked.
 func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID) (*visit, connector.DataReader, error) {
 	user, err := a.User(ctx, d, id)
@@ -262,10 +292,12 @@ func (v *visit) lock(ctx context.Context) error {
 	return nil
 }
 
+const lockedCode = "connectionLocked"
+
 // locked is the answer while somebody reads.
 func locked() error {
 	e := passerelle.Conflicting("the connection is being synchronised; try again in a few seconds")
-	e.Code = "connectionLocked"
+	e.Code = lockedCode
 	return e
 }
 

@@ -32,8 +32,8 @@ type AccountChange struct {
 // ChangeAccounts changes what a person may of accounts, and gives them as they
 // then are, by their ids: those of one connection together or not at all.
 // Enabling records the consent and has them read soon; disabling withdraws it,
-// and what was read is out of sight at once. A connection that is being read is
-// locked.
+// and what was read is out of sight at once. A connection that is being read
+// longer than Patience is locked.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]store.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user pa
 }
 
 func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, ids []passerelle.AccountID, change AccountChange) error {
-	v, _, err := a.again(ctx, d, user, connection)
+	v, _, err := a.await(ctx, d, user, connection)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ type SubscriptionChange struct {
 // ChangeSubscriptions changes what a person may of subscriptions, disabled or
 // not: those of one connection together or not at all. Enabling records the
 // consent and has them read soon; disabling withdraws the consent, and the
-// documents are out of sight at once. A connection that is being read is locked.
+// documents are out of sight at once. A connection that is being read longer than
+// Patience is locked.
 // No event tells of it: the interface has none.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
@@ -68,7 +69,7 @@ func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, us
 }
 
 func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
-	v, _, err := a.again(ctx, d, user, connection)
+	v, _, err := a.await(ctx, d, user, connection)
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (v *visit) close(now time.Time, o connector.Outcome) {
 	if len(o.Fields) > 0 {
 		c.Fields = string(wire.Encode(shownFields(o.Fields)))
 	}
-	c.Sync, v.source.State = v.sync, o.State
+	c.Sync, c.Soon, v.source.State = v.sync, false, o.State
 	v.source.LastUpdate = &now
 	if o.State == "" {
 		c.LastUpdate, c.LastPush, c.Expire, c.Failures = &now, &now, nil, 0

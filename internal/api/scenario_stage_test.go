@@ -88,7 +88,7 @@ func newStage(t testing.TB, url string) *stage {
 	elapsed := new(atomic.Int64)
 	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
 	s := &stage{
-		Instance: servicetest.Start(t, url, servicetest.Options{Now: now}), elapsed: elapsed,
+		Instance: servicetest.Start(t, url, servicetest.Options{Now: now, Patience: time.Millisecond}), elapsed: elapsed,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
 	}
 	s.eyes = storetest.Inspect(t, url)

@@ -9,6 +9,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -47,6 +48,9 @@ type Config struct {
 	// Loopback is for the developer's machine: every loopback name reaches
 	// the first domain, and webhooks may be sent to loopback addresses.
 	Loopback bool
+	// Patience is how long a change waits for a connection that is being read; zero
+	// is ten seconds.
+	Patience time.Duration
 	// Timing is that of the simulated banks.
 	Timing sandbox.Timing
 	// Networks are private networks that webhooks may be sent to.
@@ -163,7 +167,7 @@ func (s *Service) assemble() error {
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.visits = &background.Crew{Size: maxVisits, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
 	}
 	s.loops = background.Group{
 		send, erase, synchronise,

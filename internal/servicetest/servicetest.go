@@ -52,6 +52,8 @@ type Options struct {
 	// Now is real time; nil means the machine's clock.
 	Now    func() time.Time
 	Timing sandbox.Timing
+	// Patience is that of service.Config.
+	Patience time.Duration
 	// Created is when the domain came to be; zero means now.
 	Created time.Time
 }
@@ -69,7 +71,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
-		Database: url, Keys: keys.Generate(), Loopback: true, Timing: o.Timing, Migrate: true, Now: o.Now,
+		Database: url, Keys: keys.Generate(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now,
 		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx := context.Background()

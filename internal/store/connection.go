@@ -37,6 +37,8 @@ type Connection struct {
 	// Unattended reads were made since UnattendedFrom.
 	UnattendedFrom time.Time
 	Unattended     int64
+	// Soon is true when its person has shared something that is still to be read.
+	Soon bool
 	// Version is that of its last event, Sync the number of its last read.
 	Version, Sync int64
 	// Locked is true while somebody reads.
@@ -44,7 +46,7 @@ type Connection struct {
 }
 
 const connectionColumns = `id, domain_id, user_id, connector_uuid, created, state, message, fields, url, active, established,
-	last_update, last_push, expire, next_try, consent_until, failures, unattended_from, unattended, version, sync, lease_until >= {now}`
+	last_update, last_push, expire, next_try, consent_until, failures, unattended_from, unattended, read_soon, version, sync, lease_until >= {now}`
 
 func scanConnection(row scanner) (Connection, error) {
 	var (
@@ -54,7 +56,7 @@ func scanConnection(row scanner) (Connection, error) {
 		established, update, push, expire, next, agreement *int64
 	)
 	err := row.Scan(&c.ID, &c.Domain, &c.User, &c.Connector, &created, &state, &message, &fields, &url, &c.Active, &established,
-		&update, &push, &expire, &next, &agreement, &c.Failures, &unattended, &c.Unattended, &c.Version, &c.Sync, &c.Locked)
+		&update, &push, &expire, &next, &agreement, &c.Failures, &unattended, &c.Unattended, &c.Soon, &c.Version, &c.Sync, &c.Locked)
 	c.State, c.Message = text[passerelle.ConnectionState](state), text[string](message)
 	c.Fields, c.URL = text[string](fields), text[string](url)
 	c.Created, c.UnattendedFrom = instant(created), instant(unattended)
@@ -198,11 +200,11 @@ func (tx *Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connec
 func (tx *Tx) SaveConnection(c Connection, former int64) {
 	tx.execOne(ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
-			unattended_from = $13, unattended = $14, version = $15, sync = $16
-		WHERE domain_id = $17 AND id = $18 AND version = $19 AND deleted IS NULL`,
+			unattended_from = $13, unattended = $14, read_soon = $15, version = $16, sync = $17
+		WHERE domain_id = $18 AND id = $19 AND version = $20 AND deleted IS NULL`,
 		optionalText(c.State), optionalText(c.Message), optionalText(c.Fields), optionalText(c.URL), c.Active, optionalMicros(c.Established),
 		optionalMicros(c.LastUpdate), optionalMicros(c.LastPush), optionalMicros(c.Expire), optionalMicros(c.NextTry), optionalMicros(c.ConsentUntil), c.Failures,
-		micros(c.UnattendedFrom), c.Unattended, c.Version, c.Sync,
+		micros(c.UnattendedFrom), c.Unattended, c.Soon, c.Version, c.Sync,
 		int64(c.Domain), int64(c.ID), former)
 }
 

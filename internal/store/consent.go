@@ -57,8 +57,8 @@ func (r *Reader) Consents(ctx context.Context, domain passerelle.DomainID, user 
 		WHERE domain_id = $1 AND user_id = $2 AND id `+p.sign+` $3 ORDER BY id `+p.order+` LIMIT $4 OFFSET $5`, int64(domain), int64(user), p.from, w.Limit, w.Offset)
 }
 
-// ReadSoon has a connection read in the background at the next occasion, unless
-// it waits for its person.
+// ReadSoon has a connection read in the background at the next occasion, on
+// behalf of its person, unless it waits for them.
 func (tx *Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
-	tx.exec(`UPDATE connection SET next_try = $1 WHERE domain_id = $2 AND id = $3 AND active AND state IS NULL AND deleted IS NULL`, micros(now), int64(domain), int64(id))
+	tx.exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE domain_id = $2 AND id = $3 AND active AND state IS NULL AND deleted IS NULL`, micros(now), int64(domain), int64(id))
 }

@@ -10,3 +10,7 @@ CREATE TABLE sign_key (
   deprecated BOOLEAN NOT NULL DEFAULT FALSE,
   UNIQUE (domain_id, number)
 );
+
+-- True once a person has shared something through a connection, until it was read:
+-- that read is on their behalf, and not one of those that are counted.
+ALTER TABLE connection ADD COLUMN read_soon BOOLEAN NOT NULL DEFAULT FALSE;

@@ -171,6 +171,7 @@ column connection.sync bigint NOT NULL DEFAULT 0
 column connection.holder text NOT NULL DEFAULT ''::text
 column connection.lease_until bigint NOT NULL DEFAULT 0
 column connection.deleted bigint
+column connection.read_soon boolean NOT NULL DEFAULT false
 constraint connection.connection_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint connection.connection_pkey PRIMARY KEY (id)
 CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHERE ((next_try IS NOT NULL) AND (deleted IS NULL))

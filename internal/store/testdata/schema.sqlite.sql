@@ -154,7 +154,7 @@ CREATE TABLE connection (
   holder          TEXT NOT NULL DEFAULT '',
   lease_until     BIGINT NOT NULL DEFAULT 0,
   deleted         BIGINT
-);
+, read_soon BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX connection_due ON connection (domain_id, next_try) WHERE next_try IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
   WHERE consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'));

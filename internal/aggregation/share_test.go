@@ -1,0 +1,71 @@
+package aggregation_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+// TestSharingAgainAndAgain: what is shared is read at once, however often that
+// happens, and none of these reads is one of the few that an institution allows
+// without the person.
+func TestSharingAgainAndAgain(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("one", "1234")
+		must(t, err)
+		account, reads := h.accounts(true)[0], c.Sync
+		for range 5 {
+			h.share(account, true)
+			if h.sync() != 1 || h.transactions() == 0 {
+				t.Errorf("shared after %d reads, and not read", reads)
+			}
+			h.share(account, false)
+			reads++
+		}
+		const allowed = 4 // of the simulated institutions
+		for absent := range int64(allowed + 1) {
+			read, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Absent: true})
+			if want := reads + min(absent+1, allowed); err != nil || read.Sync != want {
+				t.Errorf("without the person, %d times: %d reads (%v), want %d", absent+1, read.Sync, err, want)
+			}
+		}
+	})
+}
+
+// TestWaitingForAConnection: a change waits for a connection that somebody reads,
+// as long as its patience lasts, and no longer than its caller does.
+func TestWaitingForAConnection(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		lease := func(tx *store.Tx) error { tx.LeaseConnection(h.domain.ID, c.ID, "somebody", time.Hour); return nil }
+		must(t, h.DB.Write(t.Context(), lease))
+		account := h.accounts(true)[0]
+		disabled := false
+		share := func() error {
+			_, err := h.ChangeAccounts(t.Context(), h.domain, h.user.ID, []passerelle.AccountID{account.ID}, aggregation.AccountChange{Disabled: &disabled, Origin: "api"})
+			return err
+		}
+		var locked *passerelle.Error
+		if err := share(); !errors.As(err, &locked) || locked.Code != "connectionLocked" || len(h.accounts(false)) != 0 {
+			t.Errorf("without patience: %v", err)
+		}
+		h.Patience = time.Hour
+		shared := make(chan error)
+		go func() { shared <- share() }()
+		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseConnection(h.domain.ID, c.ID, "somebody"); return nil }))
+		if err := <-shared; err != nil || len(h.accounts(false)) != 1 {
+			t.Errorf("with patience: %v", err)
+		}
+		must(t, h.DB.Write(t.Context(), lease))
+		go func() { shared <- share() }()
+		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		if err := <-shared; !errors.Is(err, passerelle.NotFound) {
+			t.Errorf("while it is deleted: %v", err)
+		}
+	})
+}
