@@ -73,6 +73,12 @@ func ParseCurrency(field, s string) (Currency, error) {
 	return Currency(s), nil
 }
 
+// Known reports whether there is or was such a currency.
+func (c Currency) Known() bool {
+	_, known := currencies[c]
+	return known
+}
+
 // Digits is the number of digits after the decimal point, which is what a
 // minor unit is: 2 for EUR, 0 for JPY. It is 0 for an unknown currency.
 func (c Currency) Digits() int {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/govalues/decimal"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -18,6 +21,9 @@ const (
 	maxAccounts = 1000
 	maxWording  = 2048
 )
+
+// noReading is the number before any: nothing carries the next.
+const noReading = -1
 
 var (
 	// errStore marks what is not the connector's fault: it passes through its
@@ -49,6 +55,16 @@ type account struct {
 	// first is the first day of what was handed over.
 	first passerelle.Date
 	read  bool
+}
+
+// told is the account as it is told of: without transactions unless it was read
+// to its end.
+func (a *account) told() store.StoredAccount {
+	told := a.StoredAccount
+	if !a.read {
+		told.Readings = noReading
+	}
+	return told
 }
 
 // Accounts takes the list of accounts there are. New ones are disabled until
@@ -85,12 +101,15 @@ func (in *intake) account(known *store.StoredAccount, details passerelle.Account
 		return fmt.Errorf("%w: accounts have distinct keys of 1 to %d bytes", errNonsense, maxKeyLength)
 	}
 	details.Type = details.Type.Details().Type
+	digest, err := store.AccountDigest(details)
+	if err = errors.Join(err, checkCurrencies(details.Currency)); err != nil {
+		return fmt.Errorf("%w: %w", errNonsense, err)
+	}
 	a := &account{}
-	var err error
 	if known == nil {
 		a.StoredAccount, err = in.found(details)
 	} else {
-		a.StoredAccount, err = in.refreshed(*known, details)
+		a.StoredAccount, err = in.refreshed(*known, details, digest)
 	}
 	a.transactions = in.transactionsOf(a)
 	in.accounts[details.Key], in.order = a, append(in.order, details.Key)
@@ -119,11 +138,7 @@ func (in *intake) found(details passerelle.AccountDetails) (store.StoredAccount,
 }
 
 // refreshed stores what changed of a known account.
-func (in *intake) refreshed(a store.StoredAccount, details passerelle.AccountDetails) (store.StoredAccount, error) {
-	digest, err := store.AccountDigest(details)
-	if err != nil {
-		return a, fmt.Errorf("%w: %w", errNonsense, err)
-	}
+func (in *intake) refreshed(a store.StoredAccount, details passerelle.AccountDetails, digest int64) (store.StoredAccount, error) {
 	if digest == a.Digest && a.Deleted == nil {
 		return a, nil
 	}
@@ -196,6 +211,10 @@ func (a *account) booked(page []passerelle.TransactionDetails) ([]passerelle.Tra
 		if d.Date.IsZero() || len(d.Wording) > maxWording {
 			return nil, fmt.Errorf("%w: a transaction has a day and a label of at most %d bytes", errNonsense, maxWording)
 		}
+		if err := errors.Join(checkAmount(d.Value), checkCurrencies(d.OriginalCurrency, d.CommissionCurrency)); err != nil {
+			return nil, err
+		}
+		d.Wording = legible(d.Wording)
 		if a.first.IsZero() || d.Date.Compare(a.first) < 0 {
 			a.first = d.Date
 		}
@@ -207,6 +226,24 @@ func (a *account) booked(page []passerelle.TransactionDetails) ([]passerelle.Tra
 		}
 	}
 	return booked, nil
+}
+
+// checkAmount refuses what lists could not compare exactly.
+func checkAmount(d decimal.Decimal) error {
+	if d.Coef() > math.MaxInt64 || d.Scale() > store.ValueDigits {
+		return fmt.Errorf("%w: an amount has more digits than any", errNonsense)
+	}
+	return nil
+}
+
+// checkCurrencies refuses codes that are none; nothing is said by no code.
+func checkCurrencies(codes ...passerelle.Currency) error {
+	for _, code := range codes {
+		if code != "" && !code.Known() {
+			return fmt.Errorf("%w: %q is no currency", errNonsense, code)
+		}
+	}
+	return nil
 }
 
 // transactionsOf are the transactions of an account.
@@ -224,13 +261,13 @@ func (in *intake) transactionsOf(a *account) shelf[passerelle.TransactionDetails
 		create: func(tx *store.Tx, d passerelle.TransactionDetails, at time.Time) error {
 			return tx.CreateTransaction(in.domain.ID, a.StoredAccount, &passerelle.Transaction{
 				TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: categorize(d),
-			}, in.sync)
+			}, a.NextReading())
 		},
 		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {
-			return tx.UpdateTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, in.sync)
+			return tx.UpdateTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
 		},
 		lose: func(tx *store.Tx, id int64, at time.Time) {
-			tx.LoseTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, in.sync)
+			tx.LoseTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
 		},
 		count: func(tx *store.Tx, there, gone int64) {
 			tx.CountTransactions(in.domain.ID, a.StoredAccount, there, gone)

@@ -20,7 +20,7 @@ const newsPage = 500
 // changed calls write for each transaction of an account that the visit changed.
 func (v *visit) changed(ctx context.Context, a store.StoredAccount, write func(passerelle.Transaction)) error {
 	for after := passerelle.TransactionID(0); ; {
-		page, err := v.DB.ChangedTransactions(ctx, a, v.sync, after, newsPage)
+		page, err := v.DB.ChangedTransactions(ctx, a, after, newsPage)
 		if err != nil {
 			return fmt.Errorf("list what changed in account %d: %w", a.ID, err)
 		}
@@ -185,12 +185,12 @@ type told struct {
 func (in *intake) told() (t told) {
 	for _, key := range in.order {
 		if a := in.accounts[key]; a.Disabled == nil && (a.read || a.Changed == in.sync) {
-			t.accounts = append(t.accounts, a.StoredAccount)
+			t.accounts = append(t.accounts, a.told())
 		}
 	}
 	for _, key := range in.subscribed {
 		if s := in.subscriptions[key]; s.read || s.Disabled == nil && s.Changed == in.sync {
-			t.subscriptions = append(t.subscriptions, s.StoredSubscription)
+			t.subscriptions = append(t.subscriptions, s.told())
 		}
 	}
 	return t

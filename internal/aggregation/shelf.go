@@ -44,7 +44,7 @@ var seed = maphash.MakeSeed()
 func hashed(key string) uint64 { return maphash.String(seed, key) }
 
 // sound reports whether a text can be a key.
-func sound(key string) bool { return key != "" && len(key) <= maxKeyLength }
+func sound(key string) bool { return key != "" && len(key) <= maxKeyLength && legible(key) == key }
 
 // take brings a page into the store.
 func (s *shelf[D]) take(in *intake, page []D) error {

@@ -22,6 +22,16 @@ type subscription struct {
 	read      bool
 }
 
+// told is the subscription as it is told of: without documents unless it was
+// read to its end.
+func (s *subscription) told() store.StoredSubscription {
+	told := s.StoredSubscription
+	if !s.read {
+		told.Readings = noReading
+	}
+	return told
+}
+
 // Subscriptions takes the list of subscriptions there are. New ones are
 // disabled until the person shares them; those no longer listed are deleted.
 func (in *intake) Subscriptions(all []passerelle.SubscriptionDetails) error {
@@ -55,12 +65,15 @@ func (in *intake) subscription(known *store.StoredSubscription, details passerel
 	if _, twice := in.subscriptions[details.Key]; twice || !sound(details.Key) {
 		return fmt.Errorf("%w: subscriptions have distinct keys of 1 to %d bytes", errNonsense, maxKeyLength)
 	}
+	digest, err := store.SubscriptionDigest(details)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNonsense, err)
+	}
 	s := &subscription{}
-	var err error
 	if known == nil {
 		s.StoredSubscription, err = in.foundSubscription(details)
 	} else {
-		s.StoredSubscription, err = in.refreshedSubscription(*known, details)
+		s.StoredSubscription, err = in.refreshedSubscription(*known, details, digest)
 	}
 	s.documents = in.documentsOf(s)
 	in.subscriptions[details.Key], in.subscribed = s, append(in.subscribed, details.Key)
@@ -80,11 +93,7 @@ func (in *intake) foundSubscription(details passerelle.SubscriptionDetails) (sto
 	return s, in.store(func(tx *store.Tx) error { return tx.CreateSubscription(in.domain.ID, &s) }, store.Event{Name: webhook.SubscriptionFound, Body: body})
 }
 
-func (in *intake) refreshedSubscription(s store.StoredSubscription, details passerelle.SubscriptionDetails) (store.StoredSubscription, error) {
-	digest, err := store.SubscriptionDigest(details)
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", errNonsense, err)
-	}
+func (in *intake) refreshedSubscription(s store.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (store.StoredSubscription, error) {
 	if digest == s.Digest && s.Deleted == nil {
 		return s, nil
 	}
@@ -114,7 +123,20 @@ func (in *intake) Documents(key string, page []passerelle.DocumentDetails) error
 	if !in.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: documents of a subscription that was not asked for", errNonsense)
 	}
+	for _, d := range page {
+		if err := checkBill(d); err != nil {
+			return err
+		}
+	}
 	return s.documents.take(in, page)
+}
+
+// checkBill refuses amounts that cannot be.
+func checkBill(d passerelle.DocumentDetails) error {
+	if d.Total == nil {
+		return checkCurrencies(d.Currency)
+	}
+	return errors.Join(checkAmount(*d.Total), checkCurrencies(d.Currency))
 }
 
 // documentsOf are the documents of a subscription.
@@ -130,13 +152,13 @@ func (in *intake) documentsOf(s *subscription) shelf[passerelle.DocumentDetails]
 			return in.DB.DocumentKeys(in.ctx, s.StoredSubscription, after, pageSize)
 		},
 		create: func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
-			return tx.CreateDocument(in.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, in.sync)
+			return tx.CreateDocument(in.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
 		},
 		update: func(tx *store.Tx, id int64, d passerelle.DocumentDetails, at time.Time) error {
-			return tx.UpdateDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, in.sync)
+			return tx.UpdateDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
 		},
 		lose: func(tx *store.Tx, id int64, at time.Time) {
-			tx.LoseDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, in.sync)
+			tx.LoseDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, s.NextReading())
 		},
 		count: func(tx *store.Tx, there, _ int64) { tx.CountDocuments(in.domain.ID, s.StoredSubscription, there) },
 	}
@@ -172,7 +194,7 @@ func (v *visit) writeSubscription(ctx context.Context, l *letter, s store.Stored
 	l.add(`,"documents":[`)
 	n := 0
 	for after := passerelle.DocumentID(0); ; {
-		page, err := v.DB.ChangedDocuments(ctx, s, v.sync, after, newsPage)
+		page, err := v.DB.ChangedDocuments(ctx, s, after, newsPage)
 		if err != nil {
 			return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"passerelle"
@@ -119,42 +118,20 @@ func (v *visit) read(ctx context.Context, reader connector.DataReader, a asked) 
 		return fmt.Errorf("load the secrets of connection %d: %w", v.c.ID, err)
 	}
 	in := &intake{visit: v, ctx: ctx}
-	outcome, err := guarded(func() (connector.Outcome, error) {
-		return reader.Read(ctx, connector.Visit{
-			Domain: v.domain.ID, Connection: v.c.ID, Source: v.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
-			Callback: a.callback, ReturnURL: a.back, Memory: memory, Present: a.attended, Now: v.started,
-		}, in)
-	})
-	if errors.Is(err, errStore) {
-		return err
+	out := &sink{intake: in}
+	outcome, err := v.converse(ctx, reader, connector.Visit{
+		Domain: v.domain.ID, Connection: v.c.ID, Source: v.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
+		Callback: a.callback, ReturnURL: a.back, Memory: memory, Present: a.attended, Now: v.started,
+	}, out)
+	if fault := out.close(); fault != nil {
+		err = fault
 	}
-	return v.end(context.WithoutCancel(ctx), in, v.settled(outcome, err))
-}
-
-var errPanicked = errors.New("the connector panicked")
-
-// guarded turns a panic of a connector into an error.
-func guarded(read func() (connector.Outcome, error)) (outcome connector.Outcome, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPanicked, cause, debug.Stack())
-		}
-	}()
-	return read()
-}
-
-// settled is how a visit ended, whatever came of it: a visit that broke off is
-// tried again, and one whose connector is at fault says so.
-func (v *visit) settled(outcome connector.Outcome, err error) connector.Outcome {
-	switch {
-	case errors.Is(err, errPanicked) || errors.Is(err, errNonsense) || !outcome.State.Known():
-		v.Log.Error("a connector is at fault", "connection", v.c.ID, "connector", v.c.Connector, "error", err)
-		return connector.Outcome{State: passerelle.Bug}
-	case err != nil:
-		v.Log.Warn("a visit broke off", "connection", v.c.ID, "connector", v.c.Connector, "error", err)
-		return connector.Outcome{State: passerelle.WebsiteUnavailable}
+	late := ctx.Err() != nil
+	ended := v.end(context.WithoutCancel(ctx), in, v.settled(outcome, err, late))
+	if errors.Is(err, errStore) && !late {
+		ended = errors.Join(err, ended)
 	}
-	return outcome
+	return v.lost(context.WithoutCancel(ctx), ended)
 }
 
 // end stores how a visit ended, with the account of it and its last events.

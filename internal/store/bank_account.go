@@ -21,10 +21,17 @@ type StoredAccount struct {
 	Transactions, DeletedTransactions int64
 	// Changed is the sync that last changed the row.
 	Changed int64
+	// Readings is how often all of its transactions were read. Those that change
+	// carry the number of the next reading: when a visit breaks off, they are told
+	// of by the one that comes to the end.
+	Readings int64
 }
 
+// NextReading is the number of what changes until the account is read to its end.
+func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
+
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
-	a.disabled, a.deleted, a.last_update, a.error, a.covered_from, a.epoch, a.transactions, a.deleted_transactions, a.changed`
+	a.disabled, a.deleted, a.last_update, a.error, a.covered_from, a.epoch, a.readings, a.transactions, a.deleted_transactions, a.changed`
 
 func scanAccount(row scanner) (StoredAccount, error) {
 	var (
@@ -35,7 +42,7 @@ func scanAccount(row scanner) (StoredAccount, error) {
 		disabled, deleted, update *int64
 	)
 	err := row.Scan(&a.ID, &a.User, &a.Connection, &source, &parent, &key, &details, &a.Digest, &name, &a.Display, &a.Bookmarked, &usage,
-		&disabled, &deleted, &update, &state, &since, &a.Epoch, &a.Transactions, &a.DeletedTransactions, &a.Changed)
+		&disabled, &deleted, &update, &state, &since, &a.Epoch, &a.Readings, &a.Transactions, &a.DeletedTransactions, &a.Changed)
 	if err != nil {
 		return a, err
 	}
@@ -104,11 +111,18 @@ func (r *Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, con
 		int64(domain), int64(connection))
 }
 
+// maxDetails is the most that an institution can say of one thing: what it says
+// at length is no account, transaction or document.
+const maxDetails = 64 << 10
+
 // Details encodes what an institution says, and gives its digest.
 func encodeDetails(details any) (text string, digest int64, err error) {
 	encoded, err := json.Marshal(details)
 	if err != nil {
 		return "", 0, fmt.Errorf("encode details: %w", err)
+	}
+	if len(encoded) > maxDetails {
+		return "", 0, fmt.Errorf("details of %d bytes are more than %d", len(encoded), maxDetails)
 	}
 	sum := sha256.Sum256(encoded)
 	return string(encoded), int64(binary.BigEndian.Uint64(sum[:8])), nil //nolint:gosec // any 64 bits do
@@ -159,9 +173,9 @@ func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 	return nil
 }
 
-// TouchAccount notes that an account was read and nothing about it changed.
+// TouchAccount notes that an account was read to its end.
 func (tx *Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, at time.Time, coveredFrom passerelle.Date) {
-	tx.execOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, covered_from = COALESCE($2, covered_from) WHERE domain_id = $3 AND id = $4`,
+	tx.execOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE domain_id = $3 AND id = $4`,
 		micros(at), optionalDate(coveredFrom), int64(domain), int64(id))
 }
 

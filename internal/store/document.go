@@ -86,7 +86,7 @@ func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 }
 
 // CreateDocument stores a document that was found and gives it its id.
-func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, sync int64) error {
+func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
 	id, err := tx.newID("document")
 	if err != nil {
 		return err
@@ -103,13 +103,13 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, found, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
-		micros(d.Found), micros(d.LastUpdate), sync)
+		micros(d.Found), micros(d.LastUpdate), reading)
 	return nil
 }
 
 // UpdateDocument stores what a provider now says of a document. A deleted one
 // is back.
-func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, sync int64) error {
+func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, digest, err := encodeDetails(d)
 	if err != nil {
 		return err
@@ -120,14 +120,14 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 	}
 	tx.execOne(ErrConflict, `UPDATE document SET type = $1, date = $2, total = $3, total_scale = $4, details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
 		WHERE domain_id = $9 AND subscription_id = $10 AND epoch = $11 AND id = $12`,
-		documentType(d), documentDay(d, at), total, scale, details, digest, micros(at), sync, int64(domain), int64(s.ID), s.Epoch, int64(id))
+		documentType(d), documentDay(d, at), total, scale, details, digest, micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 	return nil
 }
 
 // LoseDocument marks one that the provider no longer shows.
-func (tx *Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, sync int64) {
+func (tx *Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, reading int64) {
 	tx.execOne(ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
-		micros(at), sync, int64(domain), int64(s.ID), s.Epoch, int64(id))
+		micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 }
 
 // CountDocuments moves the counter of a subscription. ErrConflict when it was
@@ -239,11 +239,12 @@ func (r *Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, e
 	return one(ctx, r, scanCount, `SELECT count(*) FROM `+documentSource+c.String(), c.args...)
 }
 
-// ChangedDocuments lists what a sync changed in a subscription, by id.
-func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, sync int64, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
+// ChangedDocuments lists what changed in a subscription since it was last read
+// to its end, by id.
+func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return collect(ctx, r, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
-		int64(s.ID), s.Epoch, sync, int64(after), limit)
+		int64(s.ID), s.Epoch, s.NextReading(), int64(after), limit)
 }
 
 // StoredFile is a file whose bytes are kept elsewhere, under its id.

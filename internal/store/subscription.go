@@ -17,9 +17,15 @@ type StoredSubscription struct {
 	Digest    int64
 	Documents int64
 	Changed   int64
+	// Readings is how often its documents were read, as those of an account.
+	Readings int64
 }
 
-const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.documents, s.changed`
+// NextReading is the number of what changes until the subscription is read to
+// its end.
+func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
+
+const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`
 
 func scanSubscription(row scanner) (StoredSubscription, error) {
 	var (
@@ -29,7 +35,7 @@ func scanSubscription(row scanner) (StoredSubscription, error) {
 		disabled, deleted, update *int64
 		state                     *string
 	)
-	err := row.Scan(&s.ID, &s.User, &s.Connection, &source, &key, &details, &s.Digest, &disabled, &deleted, &update, &state, &s.Epoch, &s.Documents, &s.Changed)
+	err := row.Scan(&s.ID, &s.User, &s.Connection, &source, &key, &details, &s.Digest, &disabled, &deleted, &update, &state, &s.Epoch, &s.Readings, &s.Documents, &s.Changed)
 	if err != nil {
 		return s, err
 	}
@@ -149,9 +155,9 @@ func (tx *Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscripti
 	return nil
 }
 
-// TouchSubscription notes that a subscription was read.
+// TouchSubscription notes that a subscription was read to its end.
 func (tx *Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL WHERE domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
+	tx.execOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
 }
 
 // EnableSubscription records that the person shares a subscription. ErrConflict

@@ -98,8 +98,8 @@ func coefficient(d decimal.Decimal) (value int64, err error) {
 }
 
 // CreateTransaction stores a transaction that was found and gives it its id.
-// Sync is the one that found it.
-func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *passerelle.Transaction, sync int64) error {
+// Reading is the number of the one that found it.
+func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *passerelle.Transaction, reading int64) error {
 	id, err := tx.newID("bank_transaction")
 	if err != nil {
 		return err
@@ -117,13 +117,13 @@ func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *
 			wording, coming, categories, details, digest, scraped, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
-		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), sync)
+		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), reading)
 	return nil
 }
 
 // UpdateTransaction stores what an institution now says of a transaction; what
 // the person set stays. A deleted one is back.
-func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, sync int64) error {
+func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, digest, err := encodeDetails(d)
 	if err != nil {
 		return err
@@ -135,15 +135,15 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 	tx.execOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
 			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10
 		WHERE domain_id = $11 AND account_id = $12 AND epoch = $13 AND id = $14`,
-		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), sync,
+		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), reading,
 		int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return nil
 }
 
 // LoseTransaction marks one that the institution no longer shows.
-func (tx *Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, sync int64) {
+func (tx *Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
 	tx.execOne(ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
-		micros(at), sync, int64(domain), int64(a.ID), a.Epoch, int64(id))
+		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
 // CountTransactions moves the counters of an account, in the unit of the change.

@@ -315,9 +315,10 @@ func (r *Reader) TransactionDays(ctx context.Context, f TransactionFilter) (firs
 	return first, last, err
 }
 
-// ChangedTransactions lists what a sync changed in an account, by id.
-func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, sync int64, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
+// ChangedTransactions lists what changed in an account since it was last read to
+// its end, by id.
+func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return collect(ctx, r, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
-		int64(a.ID), a.Epoch, sync, int64(after), limit)
+		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }

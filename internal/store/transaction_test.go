@@ -236,6 +236,8 @@ func TestChangesOfTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)
 		a, made := h.accounts[0], h.add(0, 0, 1)
+		s.write(func(tx *Tx) error { tx.TouchAccount(s.domain, a.ID, now, day(0)); return nil })
+		a.Readings++
 		moved, wording := day(9), "Mine"
 		s.write(func(tx *Tx) error {
 			tx.EditTransaction(s.domain, 7, made[0].ID, TransactionEdit{Wording: &wording, ApplicationDate: &moved, Categories: []string{"food"}}, now)
@@ -243,9 +245,11 @@ func TestChangesOfTransactions(t *testing.T) {
 		})
 		changed := made[0].TransactionDetails
 		changed.Wording = "Shop, corrected"
-		s.write(func(tx *Tx) error { tx.LoseTransaction(s.domain, a, made[0].ID, now, 2); return nil })
-		s.write(func(tx *Tx) error { return tx.UpdateTransaction(s.domain, a, made[0].ID, changed, now, 3) })
-		got, err := h.db.ChangedTransactions(t.Context(), a, 3, 0, 10)
+		s.write(func(tx *Tx) error { tx.LoseTransaction(s.domain, a, made[0].ID, now, a.NextReading()); return nil })
+		s.write(func(tx *Tx) error {
+			return tx.UpdateTransaction(s.domain, a, made[0].ID, changed, now, a.NextReading())
+		})
+		got, err := h.db.ChangedTransactions(t.Context(), a, 0, 10)
 		if err != nil || len(got) != 1 || got[0].Wording != "Shop, corrected" || got[0].CustomWording != "Mine" || got[0].ApplicationDate != moved ||
 			got[0].Deleted != nil || !slices.Equal(got[0].Categories, []string{"food"}) {
 			t.Errorf("after the change: %+v (%v)", got, err)

@@ -202,5 +202,12 @@ func printed(rows *sql.Rows) (string, error) {
 		into[i] = &values[i]
 	}
 	err = rows.Scan(into...)
-	return fmt.Sprintf("%q", values), err
+	texts := make([]string, len(columns))
+	for i, value := range values {
+		if bytes, is := value.([]byte); is {
+			value = string(bytes)
+		}
+		texts[i] = fmt.Sprint(value)
+	}
+	return fmt.Sprintf("%q", texts), err
 }

@@ -72,6 +72,7 @@ column bank_account.epoch bigint NOT NULL DEFAULT 0
 column bank_account.transactions bigint NOT NULL DEFAULT 0
 column bank_account.deleted_transactions bigint NOT NULL DEFAULT 0
 column bank_account.changed bigint NOT NULL DEFAULT 0
+column bank_account.readings bigint NOT NULL DEFAULT 0
 constraint bank_account.bank_account_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
 constraint bank_account.bank_account_connection_id_key_key UNIQUE (connection_id, key)
 constraint bank_account.bank_account_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
@@ -704,6 +705,7 @@ column subscription.error text
 column subscription.epoch bigint NOT NULL DEFAULT 0
 column subscription.documents bigint NOT NULL DEFAULT 0
 column subscription.changed bigint NOT NULL DEFAULT 0
+column subscription.readings bigint NOT NULL DEFAULT 0
 constraint subscription.subscription_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
 constraint subscription.subscription_connection_id_key_key UNIQUE (connection_id, key)
 constraint subscription.subscription_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)

@@ -68,7 +68,7 @@ CREATE TABLE bank_account (
   transactions         BIGINT NOT NULL DEFAULT 0,
   deleted_transactions BIGINT NOT NULL DEFAULT 0,
   -- The sync that last changed it.
-  changed              BIGINT NOT NULL DEFAULT 0,
+  changed              BIGINT NOT NULL DEFAULT 0, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
 CREATE INDEX bank_account_of_user ON bank_account (domain_id, user_id, id);
@@ -630,7 +630,7 @@ CREATE TABLE subscription (
   error         TEXT,
   epoch         BIGINT NOT NULL DEFAULT 0,
   documents     BIGINT NOT NULL DEFAULT 0,
-  changed       BIGINT NOT NULL DEFAULT 0,
+  changed       BIGINT NOT NULL DEFAULT 0, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
 CREATE INDEX subscription_of_user ON subscription (domain_id, user_id, id);

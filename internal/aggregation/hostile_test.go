@@ -1,0 +1,486 @@
+package aggregation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+type reading func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error)
+
+// stranger is a connector that does what a test wants.
+type stranger struct {
+	connector.DataReader
+	read reading
+}
+
+func (s *stranger) Profile() connector.Profile {
+	p := s.DataReader.Profile()
+	p.Payments = nil
+	return p
+}
+
+func (s *stranger) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+	return s.read(ctx, v, out)
+}
+
+// books are what an institution has to give, which a test may spoil.
+type books struct {
+	accounts      []passerelle.AccountDetails
+	transactions  []passerelle.TransactionDetails // of the first account
+	subscriptions []passerelle.SubscriptionDetails
+	documents     []passerelle.DocumentDetails // of the first subscription
+	outcome       connector.Outcome
+}
+
+func booked(key string, day int) passerelle.TransactionDetails {
+	return passerelle.TransactionDetails{
+		Key: key, Date: passerelle.DateOf(noon, time.UTC).AddDays(-day), Type: "card", Wording: "SHOP " + key, SimplifiedWording: "Shop", Value: decimal.MustNew(-1050, 2),
+	}
+}
+
+// soundBooks hold two accounts, the first with three transactions, and a
+// subscription with a bill.
+func soundBooks() books {
+	total := decimal.MustNew(3999, 2)
+	return books{
+		accounts: []passerelle.AccountDetails{
+			{Key: "a", Name: "Account", Type: "checking", Currency: "EUR"}, {Key: "b", Name: "Other", Type: "savings", Currency: "EUR"},
+		},
+		transactions:  []passerelle.TransactionDetails{booked("1", 1), booked("2", 2), booked("3", 3)},
+		subscriptions: []passerelle.SubscriptionDetails{{Key: "s", Label: "Power"}, {Key: "u", Label: "Phone"}},
+		documents:     []passerelle.DocumentDetails{{Key: "d", Type: "bill", Name: "Bill", Total: &total, Currency: "EUR"}},
+	}
+}
+
+// read gives the books as a good connector does.
+func (b books) read(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+	if err := out.Accounts(b.accounts); err != nil {
+		return connector.Outcome{}, err
+	}
+	if from, wanted := out.Wanted("a"); wanted {
+		if err := errors.Join(out.Transactions("a", b.transactions), out.AccountRead("a", from)); err != nil {
+			return connector.Outcome{}, err
+		}
+	}
+	if err := out.Subscriptions(b.subscriptions); err != nil {
+		return connector.Outcome{}, err
+	}
+	if out.SubscriptionWanted("s") {
+		if err := errors.Join(out.Documents("s", b.documents), out.SubscriptionRead("s")); err != nil {
+			return connector.Outcome{}, err
+		}
+	}
+	return b.outcome, nil
+}
+
+// amongStrangers is a home whose only institution is the stranger.
+func amongStrangers(t *testing.T, run func(t *testing.T, h *home, s *stranger)) {
+	atHome(t, func(t *testing.T, h *home) {
+		bank, _ := h.Connectors.DataReader(sandbox.TestConnector)
+		s := &stranger{DataReader: bank, read: soundBooks().read}
+		registry, err := connector.NewRegistry(s)
+		must(t, err)
+		h.Connectors = registry
+		run(t, h, s)
+	})
+}
+
+// shared is a connection of which the first account and the first subscription
+// are shared and read.
+func (h *home) shared(s *stranger) passerelle.ConnectionID {
+	h.t.Helper()
+	s.read = soundBooks().read
+	c, err := h.connect("anna", "1234")
+	must(h.t, err)
+	for _, a := range h.accounts(true) {
+		if a.Connection == c.ID && a.Key == "a" {
+			h.share(a, true)
+		}
+	}
+	h.shareSubscription(c.ID, "s")
+	_, err = h.resume(c.ID)
+	must(h.t, err)
+	h.events()
+	return c.ID
+}
+
+func (h *home) resume(id passerelle.ConnectionID) (state passerelle.ConnectionState, err error) {
+	h.t.Helper()
+	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{})
+	return c.State, err
+}
+
+// The events of visits that end early, and of one that reads everything.
+const (
+	onlySynced  = "CONNECTION_SYNCED"
+	someFetched = "ACCOUNTS_FETCHED CONNECTION_SYNCED"
+	accountRead = "ACCOUNTS_FETCHED ACCOUNT_SYNCED ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"
+	allRead     = "ACCOUNTS_FETCHED ACCOUNT_SYNCED SUBSCRIPTION_SYNCED ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"
+)
+
+// crime is what a connector does instead of what it should.
+type crime struct {
+	books  func(b *books)
+	read   reading
+	state  passerelle.ConnectionState
+	events string
+}
+
+func spoiltAccounts() map[string]crime {
+	account := func(spoil func(a *passerelle.AccountDetails)) func(b *books) {
+		return func(b *books) { spoil(&b.accounts[1]) }
+	}
+	return map[string]crime{
+		"an account twice":              {books: account(func(a *passerelle.AccountDetails) { a.Key = "a" }), state: "bug", events: onlySynced},
+		"an account without a key":      {books: account(func(a *passerelle.AccountDetails) { a.Key = "" }), state: "bug", events: onlySynced},
+		"a key of half a surrogate":     {books: account(func(a *passerelle.AccountDetails) { a.Key = "\xed\xa0\xbd" }), state: "bug", events: onlySynced},
+		"a key with a NUL":              {books: account(func(a *passerelle.AccountDetails) { a.Key = "b\x00" }), state: "bug", events: onlySynced},
+		"an account in no currency":     {books: account(func(a *passerelle.AccountDetails) { a.Currency = "EURO" }), state: "bug", events: onlySynced},
+		"an account's name of 10 MB":    {books: account(func(a *passerelle.AccountDetails) { a.Name = strings.Repeat("n", 10<<20) }), state: "bug", events: onlySynced},
+		"an account of a type unheard":  {books: account(func(a *passerelle.AccountDetails) { a.Type = "piggy" }), events: allRead},
+		"an account that is its parent": {books: account(func(a *passerelle.AccountDetails) { a.Parent = "b" }), events: allRead},
+		"too many accounts": {books: func(b *books) {
+			for i := range 1000 {
+				b.accounts = append(b.accounts, passerelle.AccountDetails{Key: fmt.Sprint(i), Currency: "EUR"})
+			}
+		}, state: "bug", events: onlySynced},
+	}
+}
+
+func spoiltTransactions() map[string]crime {
+	spoilt := func(spoil func(d *passerelle.TransactionDetails)) func(b *books) {
+		return func(b *books) { spoil(&b.transactions[1]) }
+	}
+	late := time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	return map[string]crime{
+		"a transaction without a key":  {books: spoilt(func(d *passerelle.TransactionDetails) { d.Key = "" }), state: "bug", events: someFetched},
+		"… with a long one":            {books: spoilt(func(d *passerelle.TransactionDetails) { d.Key = strings.Repeat("k", 256) }), state: "bug", events: someFetched},
+		"… with half a surrogate":      {books: spoilt(func(d *passerelle.TransactionDetails) { d.Key = "2\xed\xb0\x80" }), state: "bug", events: someFetched},
+		"… without a day":              {books: spoilt(func(d *passerelle.TransactionDetails) { d.Date = passerelle.Date{} }), state: "bug", events: someFetched},
+		"… in a year too far":          {books: spoilt(func(d *passerelle.TransactionDetails) { d.DateTime = &late }), state: "bug", events: someFetched},
+		"an amount beyond all bounds":  {books: spoilt(func(d *passerelle.TransactionDetails) { d.Value = decimal.MustParse("-9999999999999999999") }), state: "bug", events: someFetched},
+		"an amount of too many digits": {books: spoilt(func(d *passerelle.TransactionDetails) { d.Value = decimal.MustParse("0.00000000001") }), state: "bug", events: someFetched},
+		"an original in no currency":   {books: spoilt(func(d *passerelle.TransactionDetails) { d.OriginalCurrency = "€" }), state: "bug", events: someFetched},
+		"a commission in no currency":  {books: spoilt(func(d *passerelle.TransactionDetails) { d.CommissionCurrency = "eur" }), state: "bug", events: someFetched},
+		"a label of 10 MB":             {books: spoilt(func(d *passerelle.TransactionDetails) { d.Wording = strings.Repeat("x", 10<<20) }), state: "bug", events: someFetched},
+		"another text of 10 MB": {books: spoilt(func(d *passerelle.TransactionDetails) {
+			d.Counterparty = &passerelle.Counterparty{Label: strings.Repeat("x", 10<<20)}
+		}), state: "bug", events: someFetched},
+		"a transaction twice": {books: func(b *books) { b.transactions = append(b.transactions, b.transactions...) }, events: allRead},
+	}
+}
+
+func spoiltDocuments() map[string]crime {
+	spoilt := func(spoil func(d *passerelle.DocumentDetails)) func(b *books) {
+		return func(b *books) { spoil(&b.documents[0]) }
+	}
+	total := decimal.MustParse("9999999999999999999")
+	return map[string]crime{
+		"a subscription twice":           {books: func(b *books) { b.subscriptions[1].Key = "s" }, state: "bug", events: accountRead},
+		"a subscription's label of 10MB": {books: func(b *books) { b.subscriptions[1].Label = strings.Repeat("x", 10<<20) }, state: "bug", events: accountRead},
+		"a total beyond all bounds":      {books: spoilt(func(d *passerelle.DocumentDetails) { d.Total = &total }), state: "bug", events: accountRead},
+		"a total in no currency":         {books: spoilt(func(d *passerelle.DocumentDetails) { d.Currency = "EURO" }), state: "bug", events: accountRead},
+		"a document without a key":       {books: spoilt(func(d *passerelle.DocumentDetails) { d.Key = "" }), state: "bug", events: accountRead},
+		"a document's name of 10 MB":     {books: spoilt(func(d *passerelle.DocumentDetails) { d.Name = strings.Repeat("x", 10<<20) }), state: "bug", events: accountRead},
+	}
+}
+
+func spoiltOutcomes() map[string]crime {
+	ends := func(o connector.Outcome) func(b *books) { return func(b *books) { b.outcome = o } }
+	past := noon.AddDate(-1, 0, 0)
+	return map[string]crime{
+		"a state of its own":      {books: ends(connector.Outcome{State: "tired"}), state: "bug", events: allRead},
+		"a state without end":     {books: ends(connector.Outcome{State: passerelle.Validating}), state: "bug", events: allRead},
+		"a memory of 2 MB":        {books: ends(connector.Outcome{Memory: make([]byte, 2<<20)}), state: "bug", events: allRead},
+		"a field of 10 MB":        {books: ends(connector.Outcome{State: "wrongpass", Fields: []connector.Field{{Name: strings.Repeat("x", 10<<20)}}}), state: "bug", events: allRead},
+		"an address of 10 MB":     {books: ends(connector.Outcome{State: "webauthRequired", URL: strings.Repeat("x", 10<<20)}), state: "bug", events: allRead},
+		"a consent that is over":  {books: ends(connector.Outcome{ConsentUntil: &past}), state: "bug", events: allRead},
+		"a message of 10 MB":      {books: ends(connector.Outcome{State: "actionNeeded", Message: strings.Repeat("\xed\xa0\xbd\x00", 3<<20)}), state: "actionNeeded", events: allRead},
+		"not before a century on": {books: ends(connector.Outcome{State: "rateLimiting", RetryAfter: 100 * 365 * 24 * time.Hour}), state: "rateLimiting", events: allRead},
+	}
+}
+
+// misbehaviour is what a connector does wrong that has nothing to do with what
+// it gives.
+func misbehaviour() map[string]crime {
+	b := soundBooks()
+	broken := errors.New("the line broke")
+	// after gives the accounts before it goes wrong.
+	after := func(then func(out connector.Sink) error) reading {
+		return func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
+		}
+	}
+	return map[string]crime{
+		"it breaks off": {read: func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{}, broken
+		}, state: "websiteUnavailable", events: onlySynced},
+		"it panics":                  {read: after(func(connector.Sink) error { panic("out of order") }), state: "bug", events: someFetched},
+		"it ends its goroutine":      {read: after(func(connector.Sink) error { runtime.Goexit(); return nil }), state: "bug", events: someFetched},
+		"accounts twice":             {read: after(func(out connector.Sink) error { return out.Accounts(b.accounts) }), state: "bug", events: someFetched},
+		"an account not asked for":   {read: after(func(out connector.Sink) error { return out.Transactions("b", b.transactions) }), state: "bug", events: someFetched},
+		"an account of nobody":       {read: after(func(out connector.Sink) error { return out.Transactions("x", b.transactions) }), state: "bug", events: someFetched},
+		"the end of another account": {read: after(func(out connector.Sink) error { return out.AccountRead("b", passerelle.Date{}) }), state: "bug", events: someFetched},
+		"a subscription not asked for": {read: after(func(out connector.Sink) error {
+			return errors.Join(out.Subscriptions(b.subscriptions), out.Documents("u", b.documents))
+		}), state: "bug", events: someFetched},
+		"the end of another one": {read: after(func(out connector.Sink) error {
+			return errors.Join(out.Subscriptions(b.subscriptions), out.SubscriptionRead("u"))
+		}), state: "bug", events: someFetched},
+		"more after the end": {read: after(func(out connector.Sink) error {
+			return errors.Join(out.Transactions("a", b.transactions), out.AccountRead("a", passerelle.Date{}), out.Transactions("a", b.transactions))
+		}), state: "bug", events: accountRead},
+		"it does not heed an error": {read: func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			_, _ = out.Accounts(append(b.accounts, b.accounts...)), out.Transactions("a", nil)
+			return connector.Outcome{}, nil
+		}, state: "bug", events: onlySynced},
+		"it gives up in between": {read: after(func(out connector.Sink) error {
+			return errors.Join(out.Transactions("a", b.transactions[:1]), broken)
+		}), state: "websiteUnavailable", events: someFetched},
+		"it forgets the rest": {read: after(func(out connector.Sink) error { return out.Transactions("a", b.transactions[:1]) }), events: someFetched},
+		"it talks over itself": {read: after(func(out connector.Sink) error {
+			var all sync.WaitGroup
+			for _, one := range b.transactions {
+				all.Go(func() { _ = out.Transactions("a", []passerelle.TransactionDetails{one}) })
+			}
+			all.Wait()
+			return out.AccountRead("a", passerelle.Date{})
+		}), events: accountRead},
+	}
+}
+
+// TestHostileConnectors: whatever a connector does, the connection ends in the
+// state that says so, what was known before stays as it was, and no event tells
+// of what was not read to its end. The next good visit is as if nothing had been.
+func TestHostileConnectors(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		eyes := storetest.Inspect(t, h.url)
+		for _, crimes := range []map[string]crime{spoiltAccounts(), spoiltTransactions(), spoiltDocuments(), spoiltOutcomes(), misbehaviour()} {
+			for name, crime := range crimes {
+				id := h.shared(s)
+				before := eyes.Lines(kept)
+				if s.read = crime.read; s.read == nil {
+					b := soundBooks()
+					crime.books(&b)
+					s.read = b.read
+				}
+				state, err := h.resume(id)
+				if err != nil || state != crime.state {
+					t.Errorf("%s: %q (%v), want %q", name, state, err, crime.state)
+				}
+				if got := names(h.events()); got != crime.events {
+					t.Errorf("%s: events %s, want %s", name, got, crime.events)
+				}
+				h.stillWhole(name, before, eyes.Lines(kept))
+				h.recovers(name, s, id)
+			}
+		}
+	})
+}
+
+// stillWhole compares what a crime could have spoilt with what it was. What it
+// gave of new accounts, and what it changed of the other account, may stay.
+func (h *home) stillWhole(name string, before, after map[string][]string) {
+	h.t.Helper()
+	for _, table := range []string{"transactions", "documents", "consents"} {
+		if diff := cmp.Diff(before[table], after[table]); diff != "" {
+			h.t.Errorf("%s: %s (-before +after):\n%s", name, table, diff)
+		}
+	}
+}
+
+// recovers reads once more, by a connector that does what it should.
+func (h *home) recovers(name string, s *stranger, id passerelle.ConnectionID) {
+	h.t.Helper()
+	s.read = soundBooks().read
+	state, err := h.resume(id)
+	events := h.events()
+	if err != nil || state != "" || names(events) != allRead {
+		h.t.Errorf("%s, afterwards: %q (%v), events %s", name, state, err, names(events))
+		return
+	}
+	if told := events[1].body["transactions"].([]any); len(told) > 0 {
+		h.t.Errorf("%s, afterwards: %d transactions are told of", name, len(told))
+	}
+	must(h.t, h.Disconnect(h.t.Context(), h.domain, h.user.ID, id))
+	h.events()
+}
+
+func (h *home) shareSubscription(connection passerelle.ConnectionID, key string) {
+	h.t.Helper()
+	all, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, Connection: connection, All: true}, store.Window{Limit: 10})
+	must(h.t, err)
+	no := false
+	for _, one := range all {
+		if one.Key == key {
+			must(h.t, h.ChangeSubscriptions(h.t.Context(), h.domain, h.user.ID, []passerelle.SubscriptionID{one.ID}, aggregation.SubscriptionChange{Disabled: &no, Origin: "api"}))
+		}
+	}
+}
+
+// TestHalfAPageIsToldOfInTheEnd: what was stored before a visit broke off is
+// there at once, and is told of when the account has been read to its end.
+func TestHalfAPageIsToldOfInTheEnd(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		id := h.shared(s)
+		b := soundBooks()
+		b.accounts[0].Name = "Renamed"
+		b.transactions = append(b.transactions, booked("4", 0), booked("5", 0))
+		s.read = func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), out.Transactions("a", b.transactions[:4]), errors.New("the line broke"))
+		}
+		state, err := h.resume(id)
+		events := h.events()
+		if err != nil || state != passerelle.WebsiteUnavailable || names(events) != someFetched || h.transactions() != 4 {
+			t.Errorf("%q (%v), %d transactions, events %s", state, err, h.transactions(), names(events))
+		}
+		told := events[1].body["connection"].(map[string]any)["accounts"].([]any)
+		if len(told) != 1 || len(told[0].(map[string]any)["transactions"].([]any)) > 0 {
+			t.Errorf("told of %v", told)
+		}
+		s.read = b.read
+		_, err = h.resume(id)
+		must(t, err)
+		var labels []string
+		for _, one := range h.events()[1].body["transactions"].([]any) {
+			labels = append(labels, one.(map[string]any)["original_wording"].(string))
+		}
+		slices.Sort(labels)
+		if diff := cmp.Diff([]string{"SHOP 4", "SHOP 5"}, labels); diff != "" {
+			t.Errorf("told of (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestIllegibleTextIsMarked: what is no text in a label is replaced where it
+// stands, and the rest is kept.
+func TestIllegibleTextIsMarked(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		id := h.shared(s)
+		b := soundBooks()
+		bad := booked("4", 0)
+		bad.Wording, bad.SimplifiedWording = "CAF\xe9 \xed\xa0\xbd\x00!", "half \xed\xa0\xbd"
+		b.transactions, b.outcome = append(b.transactions, bad), connector.Outcome{
+			State: passerelle.RateLimiting, Message: strings.Repeat("\xed\xa0\xbd\x00é", 1<<20), RetryAfter: 100 * 365 * 24 * time.Hour,
+		}
+		s.read = b.read
+		_, err := h.resume(id)
+		must(t, err)
+		told := h.events()[1].body["transactions"].([]any)
+		if len(told) != 1 || told[0].(map[string]any)["original_wording"] != "CAF\uFFFD \uFFFD\uFFFD!" {
+			t.Errorf("told of %v", told)
+		}
+		found, err := h.DB.Transactions(t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Wording: "caf\uFFFD \uFFFD"}, store.Window{Limit: 10})
+		if err != nil || len(found) != 1 || found[0].TransactionDetails.Wording != "CAF\uFFFD \uFFFD\uFFFD!" {
+			t.Errorf("found %+v (%v)", found, err)
+		}
+		c, err := h.Connection(t.Context(), h.domain, h.user.ID, id)
+		if err != nil || len([]rune(c.Message)) != 1000 || !strings.HasPrefix(c.Message, "\uFFFD\uFFFDé") {
+			t.Errorf("a message of %d letters (%v)", len([]rune(c.Message)), err)
+		}
+		if most := h.now.Add(7 * 24 * time.Hour); c.NextTry == nil || c.NextTry.After(most) {
+			t.Errorf("tried again at %v, not before %s", c.NextTry, most)
+		}
+	})
+}
+
+// TestDeafConnectors: one that heeds no deadline is left behind, and what it
+// comes back with is not heard.
+func TestDeafConnectors(t *testing.T) {
+	defer aggregation.SetPatience(aggregation.SetPatience(time.Millisecond, time.Hour))
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		id := h.shared(s)
+		ctx, giveUp := context.WithCancel(t.Context())
+		defer giveUp()
+		wake, late := make(chan struct{}), make(chan error)
+		s.read = func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			err := out.Accounts(soundBooks().accounts)
+			giveUp()
+			<-wake
+			_, wanted := out.Wanted("a")
+			late <- errors.Join(err, out.Transactions("a", []passerelle.TransactionDetails{booked("4", 0)}))
+			if wanted {
+				t.Error("an account is wanted of a visit that is over")
+			}
+			return connector.Outcome{}, nil
+		}
+		c, err := h.Resume(ctx, h.domain, h.user.ID, id, aggregation.Request{})
+		if err != nil || c.State != passerelle.WebsiteUnavailable {
+			t.Errorf("left behind: %q (%v)", c.State, err)
+		}
+		if got := names(h.events()); got != someFetched {
+			t.Errorf("events %s", got)
+		}
+		close(wake)
+		if err := <-late; err == nil || h.transactions() != 3 {
+			t.Errorf("heard afterwards: %v, %d transactions", err, h.transactions())
+		}
+		h.recovers("deaf", s, id)
+	})
+}
+
+// TestVisitsToWhatIsGone: a connection that is deleted while it is read is
+// missing for the reader, and nothing more is told of it.
+func TestVisitsToWhatIsGone(t *testing.T) {
+	defer aggregation.SetPatience(aggregation.SetPatience(time.Hour, time.Millisecond))
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		for name, rest := range map[string]reading{
+			"that goes on": soundBooks().read,
+			"that waits": func(ctx context.Context, _ connector.Visit, _ connector.Sink) (connector.Outcome, error) {
+				<-ctx.Done() // since the lease is lost
+				return connector.Outcome{}, nil
+			},
+		} {
+			id := h.shared(s)
+			s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+				must(t, h.Disconnect(ctx, h.domain, h.user.ID, id))
+				return rest(ctx, v, out)
+			}
+			if _, err := h.resume(id); !errors.Is(err, passerelle.NotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got := names(h.events()); got != "CONNECTION_DELETED" {
+				t.Errorf("%s: events %s", name, got)
+			}
+		}
+	})
+}
+
+// TestLongSilenceKeepsTheLease: a connector that says nothing for long is not
+// taken for dead.
+func TestLongSilenceKeepsTheLease(t *testing.T) {
+	defer aggregation.SetPatience(aggregation.SetPatience(time.Hour, time.Millisecond))
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		id := h.shared(s)
+		eyes := storetest.Inspect(t, h.url)
+		lease := func() []string {
+			return eyes.Lines(map[string]string{"lease": `SELECT lease_until FROM connection WHERE lease_until > 0`})["lease"]
+		}
+		s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			for begun := lease(); cmp.Equal(begun, lease()) && ctx.Err() == nil; {
+				runtime.Gosched()
+			}
+			return soundBooks().read(ctx, v, out)
+		}
+		if state, err := h.resume(id); err != nil || state != "" {
+			t.Errorf("%q (%v)", state, err)
+		}
+	})
+}
