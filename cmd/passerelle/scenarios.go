@@ -11,11 +11,14 @@ import (
 
 type scenariosCommand struct{}
 
-// Run prints the scenario catalogue of the sandbox: as JSON whole, for people
-// as the page of the documentation.
+// Run prints what the sandbox can be made to do: as JSON whole, for people as
+// the page of the documentation.
 func (scenariosCommand) Run(c *console) error {
 	if c.json {
-		return c.show(sandbox.Scenarios())
+		return c.show(struct {
+			Scenarios []sandbox.Scenario `json:"scenarios"`
+			Logins    []sandbox.Login    `json:"logins"`
+		}{sandbox.Scenarios(), sandbox.Logins()})
 	}
 	return writeScenarios(c.out)
 }
@@ -30,6 +33,14 @@ func writeScenarios(w io.Writer) error {
 	}
 	for _, s := range sandbox.Scenarios() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", s.Name, s.Shows, names[s.Connector], inRow(steering(s)), inRow(ending(s.Ends)))
+	}
+	page.WriteString(loginsHead)
+	for _, l := range sandbox.Logins() {
+		word := "any other"
+		if l.Word != "" {
+			word = "`" + l.Word + "`"
+		}
+		fmt.Fprintf(&page, "| %s | %s |\n", word, inRow(l.Shows))
 	}
 	_, err := io.WriteString(w, page.String())
 	return err
@@ -70,6 +81,18 @@ func ending(o sandbox.Outcome) string {
 	}
 	return text
 }
+
+const loginsHead = `
+## Logins
+
+A connection to the test connector, or to another one of the sandbox that reads, is
+steered by its field ` + "`login`" + `: by the word it begins with, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `.
+The rest of the login chooses the data, which are the same ones every time. Every
+password but ` + "`" + sandbox.Password + "`" + ` is wrong.
+
+| Login begins with | What there is to see |
+|---|---|
+`
 
 const scenariosHead = `# Scenarios of the sandbox
 

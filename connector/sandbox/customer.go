@@ -78,7 +78,7 @@ func usual() []holding {
 		{
 			key: "current", name: "Compte courant", kind: "checking", currency: "EUR", opening: 150_000, perDay: 3,
 			monthly: []regular{
-				{28, "VIR SEPA ATELIER DU NORD SALAIRE", "transfer", 245_000, &passerelle.Counterparty{Label: "Atelier du Nord", Scheme: "iban", Identification: "FR1420041010050500013M02606", Type: "debtor"}},
+				{28, "VIR SEPA ATELIER DU NORD SALAIRE", "transfer", 365_000, &passerelle.Counterparty{Label: "Atelier du Nord", Scheme: "iban", Identification: "FR1420041010050500013M02606", Type: "debtor"}},
 				{3, "PRLV SEPA AGENCE DU PARC LOYER", "order", -78_000, &passerelle.Counterparty{Label: "Agence du Parc", Type: "creditor"}},
 				{10, "PRLV SEPA ELECTRICITE DU PARC", "order", -8_460, &passerelle.Counterparty{Label: "Électricité du Parc", Type: "creditor"}},
 				{12, "PRLV SEPA MOBILE ET INTERNET", "order", -3_999, nil},

@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// password opens every login, as in the documents of the API family.
-const password = "1234"
+// Password opens every login, as in the documents of the API family.
+const Password = "1234"
 
 // manner is how an institution treats a customer: the word a login begins with
 // says it.
@@ -116,11 +116,15 @@ func currencies() []holding {
 }
 
 // Login is a word that a login may begin with, and what it shows.
-type Login struct{ Word, Shows string }
+type Login struct {
+	// Word is empty for logins that begin with none of the others.
+	Word  string `json:"word"`
+	Shows string `json:"shows"`
+}
 
 // Logins lists the words by which people steer the simulated institutions.
 func Logins() []Login {
-	list := []Login{{"", "any other login: an ordinary customer with four accounts; the password is " + password}}
+	list := []Login{{"", "an ordinary customer with four accounts"}}
 	for _, m := range manners {
 		list = append(list, Login{m.word, m.shows})
 	}

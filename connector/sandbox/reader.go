@@ -183,7 +183,7 @@ func (m memory) encode() []byte {
 // admit refuses those who do not say who they are: a wrong password, or a
 // person who has to come by the bank's page first.
 func (r reader) admit(v connector.Visit) (connector.Outcome, bool) {
-	if v.Source == directAccess && v.Values["password"] != password {
+	if v.Source == directAccess && v.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
 		return connector.Outcome{State: passerelle.Wrongpass, Message: "Login or password is wrong.", Fields: fields}, true
 	}

@@ -27,6 +27,8 @@ type Service struct {
 	Wake func()
 	// Scenarios are what the simulated banks can be made to do.
 	Scenarios []wire.Scenario
+	// Logins are what steers their connections.
+	Logins []wire.Login
 	// Now is real time.
 	Now func() time.Time
 }

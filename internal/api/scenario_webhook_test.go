@@ -277,9 +277,9 @@ func (s *stage) resent(t *testing.T, base string, d item) {
 	if logs, total := s.items(t, base+"/logs?limit=2"); len(logs) != 2 || total != 3 || *logs[0].Code != 204 {
 		t.Errorf("logs %+v of %d", logs, total)
 	}
-	for body, message := range map[string]string{`{"disabled":true}`: "disabled", `{"deleted":"2026-11-20"}`: "deleted"} {
-		s.do(t, ask{method: "PUT", path: base + "?all", token: "config", body: body}).says(t, 200, "", "")
-		s.do(t, ask{method: "POST", path: path, token: "config"}).says(t, 409, "conflict", message)
+	for _, end := range []struct{ body, message string }{{`{"disabled":true}`, "disabled"}, {`{"deleted":"2026-11-20"}`, "deleted"}} {
+		s.do(t, ask{method: "PUT", path: base + "?all", token: "config", body: end.body}).says(t, 200, "", "")
+		s.do(t, ask{method: "POST", path: path, token: "config"}).says(t, 409, "conflict", end.message)
 	}
 	if logs, _ := s.items(t, base+"/logs"); len(logs) != 3 {
 		t.Errorf("a deleted webhook has %d logs", len(logs))

@@ -31,8 +31,9 @@ func (s *Service) simulate(ctx context.Context, c *protocol.Caller, in simulateI
 type listScenariosOutput struct {
 	Scenarios []wire.Scenario `json:"scenarios"`
 	Total     int             `json:"total"`
+	Logins    []wire.Login    `json:"logins" doc:"what the logins of connections lead to; the password is 1234"`
 }
 
 func (s *Service) listScenarios(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (listScenariosOutput, error) {
-	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios)}, sandbox(c)
+	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios), Logins: s.Logins}, sandbox(c)
 }

@@ -9,6 +9,15 @@ import (
 	"passerelle/internal/wire"
 )
 
+// logins are those of the simulated institutions in the form of the interface.
+func logins() []wire.Login {
+	var shown []wire.Login
+	for _, l := range sandbox.Logins() {
+		shown = append(shown, wire.Login(l))
+	}
+	return shown
+}
+
 // scenarios are those of the simulated banks in the form of the interface. The
 // two forms differ in what they say of absence, and in nothing else: a member
 // that one of them lacks is an error.

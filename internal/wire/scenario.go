@@ -17,6 +17,12 @@ type Scenario struct {
 	Ends         Outcome               `json:"ends" doc:"what becomes of the payment"`
 }
 
+// Login is what a login of a connection leads to in a sandbox.
+type Login struct {
+	Word  string `json:"word" doc:"what the login begins with; empty for all others"`
+	Shows string `json:"shows" doc:"what there is to see"`
+}
+
 // ScenarioAccount is an account of a payer or a beneficiary.
 type ScenarioAccount struct {
 	Scheme         passerelle.AccountScheme `json:"scheme_name"`
