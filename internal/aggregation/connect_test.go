@@ -206,7 +206,7 @@ func (h *home) withheldAgain(a store.StoredAccount, n int64) {
 	if got := names(h.events()); got != "ACCOUNT_DISABLED" || h.transactions() != 0 || len(h.accounts(false)) != 0 {
 		h.t.Errorf("withheld: events %s, %d transactions", got, h.transactions())
 	}
-	consents, err := h.DB.Consents(h.t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 10})
+	consents, err := h.DB.Consents(h.t.Context(), store.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
 	if err != nil || len(consents) != 1 || consents[0].Withdrawn == nil || consents[0].Account != a.ID {
 		h.t.Errorf("consents %+v (%v)", consents, err)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/store"
+	"passerelle/internal/wire"
 )
 
 // A consent ends after the days that the connector says, or when the institution
@@ -79,4 +81,21 @@ func (v *visit) renewal() passerelle.ConnectionState {
 		}
 	}
 	return passerelle.SCARequired
+}
+
+// ShowConsent renders the record of a consent.
+func ShowConsent(c store.Consent, zone *time.Location) wire.Consent {
+	return wire.Consent{
+		ID: c.ID, IDUser: int64(c.User), IDConnection: int64(c.Connection), IDAccount: number(c.Account), IDSubscription: number(c.Subscription),
+		TextVersion: c.TextVersion, Origin: c.Origin, Given: passerelle.FormatDateTime(c.Given, zone), Withdrawn: wire.Moment(c.Withdrawn, zone),
+	}
+}
+
+// number writes an id; zero is none.
+func number[T ~int64](id T) *int64 {
+	if id == 0 {
+		return nil
+	}
+	written := int64(id)
+	return &written
 }

@@ -113,7 +113,7 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 			t.Errorf("%d parts of large bodies are left", n)
 		}
 		h.erased()
-		consents, err := h.DB.Consents(t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 9})
+		consents, err := h.DB.Consents(t.Context(), store.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 9})
 		if err != nil || len(consents) != 2 || consents[0].Withdrawn == nil || consents[1].Withdrawn == nil {
 			t.Errorf("consents %+v (%v)", consents, err)
 		}

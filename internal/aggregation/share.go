@@ -51,6 +51,29 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
+// WithholdAccounts changes, by a change that disables, all accounts of a user
+// that are shared, or those of a connection when it is not zero: those of one
+// connection together or not at all.
+func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
+	filter, w := store.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
+	for {
+		page, err := a.DB.BankAccounts(ctx, filter, w)
+		if err != nil {
+			return fmt.Errorf("list the accounts of user %d: %w", user, err)
+		}
+		shared := []passerelle.AccountID{}
+		for _, one := range page {
+			if one.Disabled == nil {
+				shared = append(shared, one.ID)
+			}
+			w.From = []any{int64(one.ID)}
+		}
+		if _, err := a.ChangeAccounts(ctx, d, user, shared, change); err != nil || len(page) < w.Limit {
+			return err
+		}
+	}
+}
+
 // Account reads an account of a user, disabled or not.
 func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID) (store.StoredAccount, error) {
 	found, err := a.accounts(ctx, d, user, []passerelle.AccountID{id})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -22,6 +23,7 @@ func (s *Service) accountRoutes() []protocol.Route {
 		onlyAll  = "One that is disabled or deleted only with all."
 		shareDoc = "With disabled false this is the end user's consent: it is recorded, and the account is read soon. With disabled true the consent ends, and the transactions are gone at once. " + onlyAll + " Several ids, separated by commas, are answered with a list; those of one connection change together or not at all."
 	)
+	const goneDoc = "The consent ends and what was read is erased, as with disabled true. The account itself is there, disabled, for as long as its institution lists it, and is read again only when it is shared anew."
 	changing := []string{"conflict", "connectionLocked"}
 	return []protocol.Route{
 		{
@@ -49,6 +51,22 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Summary: "Share a bank account of a connection, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
 		},
 		{
+			Method: http.MethodDelete, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccounts),
+			Summary: "Withhold all bank accounts", Errors: changing, Doc: goneDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccountsOf),
+			Summary: "Withhold all bank accounts of a connection", Errors: changing, Doc: goneDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAccounts),
+			Summary: "Withhold a bank account", Errors: changing, Doc: goneDoc + " " + onlyAll,
+		},
+		{
+			Method: http.MethodDelete, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAccountsOf),
+			Summary: "Withhold a bank account of a connection", Errors: changing, Doc: goneDoc + " " + onlyAll,
+		},
+		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: protocol.Handle(s.listOwnerships),
 			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
 		},
@@ -68,12 +86,14 @@ type listAccountsInput struct {
 	oneUserInput
 	protocol.All
 	protocol.Page
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
 type listAccountsOfInput struct {
 	oneConnectionInput
 	protocol.All
 	protocol.Page
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
 type listAccountsOutput struct {
@@ -89,7 +109,7 @@ func (s *Service) listAccounts(ctx context.Context, c *protocol.Caller, in listA
 	if err != nil {
 		return listAccountsOutput{}, err
 	}
-	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Page)
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Page, in.Expansion())
 }
 
 func (s *Service) listAccountsOf(ctx context.Context, c *protocol.Caller, in listAccountsOfInput) (listAccountsOutput, error) {
@@ -97,12 +117,16 @@ func (s *Service) listAccountsOf(ctx context.Context, c *protocol.Caller, in lis
 	if err != nil {
 		return listAccountsOutput{}, err
 	}
-	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Page)
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Page, in.Expansion())
 }
 
-func (s *Service) accountPage(ctx context.Context, c *protocol.Caller, f store.AccountFilter, page protocol.Page) (listAccountsOutput, error) {
+func (s *Service) accountPage(ctx context.Context, c *protocol.Caller, f store.AccountFilter, page protocol.Page, e protocol.Expansion) (listAccountsOutput, error) {
 	rows, listing, err := s.accountRows(ctx, f, page)
-	out := listAccountsOutput{Accounts: shownAccounts(c, rows), Listing: listing}
+	if err != nil {
+		return listAccountsOutput{}, err
+	}
+	shown, err := s.showAccounts(ctx, c, rows, e)
+	out := listAccountsOutput{Accounts: shown, Listing: listing}
 	var balances, coming sums
 	for _, a := range rows {
 		if a.Disabled == nil && a.Deleted == nil {
@@ -121,6 +145,35 @@ func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page p
 		},
 		func(a store.StoredAccount) protocol.Position { return protocol.Position{int64(a.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountBankAccounts(ctx, f) })
+}
+
+// showAccounts renders accounts of one user with their connections, when these
+// are to be embedded: they are read with one query.
+func (s *Service) showAccounts(ctx context.Context, c *protocol.Caller, rows []store.StoredAccount, e protocol.Expansion) ([]wire.BankAccount, error) {
+	shown := shownAccounts(c, rows)
+	if !e.Has("connection") || len(rows) == 0 {
+		return shown, nil
+	}
+	ids := make([]passerelle.ConnectionID, len(rows))
+	for i, a := range rows {
+		ids[i] = a.Connection
+	}
+	found, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, rows[0].User, ids)
+	if err != nil {
+		return nil, fmt.Errorf("load the connections of accounts: %w", err)
+	}
+	connections, err := s.connections(ctx, c, slices.Collect(maps.Values(found)), e.In("connection"))
+	if err != nil {
+		return nil, err
+	}
+	by := map[int64]*wire.Connection{}
+	for i := range connections {
+		by[connections[i].ID] = &connections[i]
+	}
+	for i := range shown {
+		shown[i].Connection = by[shown[i].IDConnection]
+	}
+	return shown, nil
 }
 
 func shownAccounts(c *protocol.Caller, rows []store.StoredAccount) []wire.BankAccount {
@@ -171,28 +224,42 @@ func (s *sums) only() *json.Number {
 	return nil
 }
 
-type oneAccountInput struct {
+type accountPath struct {
 	oneUserInput
 	protocol.All
 	ID passerelle.AccountID `path:"accountId"`
 }
 
+type oneAccountInput struct {
+	accountPath
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+}
+
 type oneAccountOfInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
-	oneAccountInput
+	accountPath
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
 func (s *Service) oneAccount(ctx context.Context, c *protocol.Caller, in oneAccountInput) (wire.BankAccount, error) {
-	return s.oneAccountOf(ctx, c, oneAccountOfInput{oneAccountInput: in})
+	return s.account(ctx, c, 0, in.accountPath, in.Expansion())
 }
 
-// oneAccountOf reads an account of a connection, or of any when it is zero.
 func (s *Service) oneAccountOf(ctx context.Context, c *protocol.Caller, in oneAccountOfInput) (wire.BankAccount, error) {
-	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
+	return s.account(ctx, c, in.Connection, in.accountPath, in.Expansion())
+}
+
+// account reads an account of a connection, or of any when it is zero.
+func (s *Service) account(ctx context.Context, c *protocol.Caller, connection passerelle.ConnectionID, in accountPath, e protocol.Expansion) (wire.BankAccount, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
 	if err != nil {
 		return wire.BankAccount{}, err
 	}
-	return wire.NewBankAccount(found[0].BankAccount, c.Location), nil
+	shown, err := s.showAccounts(ctx, c, found, e)
+	if err != nil {
+		return wire.BankAccount{}, err
+	}
+	return shown[0], nil
 }
 
 // accounts loads those of a user that the filter names, of which none may be
@@ -213,20 +280,36 @@ func (s *Service) accounts(ctx context.Context, c *protocol.Caller, u oneUserInp
 	return found, nil
 }
 
-type changeAccountsInput struct {
+// accountChange is what may be changed of accounts.
+type accountChange struct {
+	Disabled   *bool             `body:"disabled" doc:"false shares the account, true withholds it"`
+	Name       *string           `body:"name" max:"255" doc:"the end user's own name for it; empty for the institution's"`
+	Display    *bool             `body:"display"`
+	Bookmarked *protocol.Bit     `body:"bookmarked"`
+	Usage      *passerelle.Usage `body:"usage" enum:"PRIV,ORGA,ASSO"`
+}
+
+func (in accountChange) change() aggregation.AccountChange {
+	return aggregation.AccountChange{Disabled: in.Disabled, Name: in.Name, Display: in.Display, Bookmarked: (*bool)(in.Bookmarked), Usage: in.Usage, Origin: "api"}
+}
+
+type accountsPath struct {
 	oneUserInput
 	protocol.All
-	IDs        []passerelle.AccountID `path:"accountId" doc:"id of the account; several are separated by commas"`
-	Disabled   *bool                  `body:"disabled" doc:"false shares the account, true withholds it"`
-	Name       *string                `body:"name" max:"255" doc:"the end user's own name for it; empty for the institution's"`
-	Display    *bool                  `body:"display"`
-	Bookmarked *protocol.Bit          `body:"bookmarked"`
-	Usage      *passerelle.Usage      `body:"usage" enum:"PRIV,ORGA,ASSO"`
+	IDs []passerelle.AccountID `path:"accountId" doc:"id of the account; several are separated by commas"`
+}
+
+type changeAccountsInput struct {
+	accountsPath
+	accountChange
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
 type changeAccountsOfInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
-	changeAccountsInput
+	accountsPath
+	accountChange
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
 // changedAccounts is the account, or the list when several were named.
@@ -241,26 +324,71 @@ type severalAccounts struct {
 }
 
 func (s *Service) changeAccounts(ctx context.Context, c *protocol.Caller, in changeAccountsInput) (changedAccounts, error) {
-	return s.changeAccountsOf(ctx, c, changeAccountsOfInput{changeAccountsInput: in})
+	return s.changedAccounts(ctx, c, 0, in.accountsPath, in.change(), in.Expansion())
 }
 
-// changeAccountsOf changes accounts of a connection, or of any when it is zero.
 func (s *Service) changeAccountsOf(ctx context.Context, c *protocol.Caller, in changeAccountsOfInput) (changedAccounts, error) {
-	filter := store.AccountFilter{Connection: in.Connection, IDs: in.IDs, All: in.WithDisabled}
-	found, err := s.accounts(ctx, c, in.oneUserInput, filter)
+	return s.changedAccounts(ctx, c, in.Connection, in.accountsPath, in.change(), in.Expansion())
+}
+
+// changedAccounts changes accounts and renders them.
+func (s *Service) changedAccounts(ctx context.Context, c *protocol.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange, e protocol.Expansion) (changedAccounts, error) {
+	changed, err := s.turnAccounts(ctx, c, connection, in, change)
 	if err != nil {
 		return changedAccounts{}, err
 	}
-	change := aggregation.AccountChange{Disabled: in.Disabled, Name: in.Name, Display: in.Display, Bookmarked: (*bool)(in.Bookmarked), Usage: in.Usage, Origin: "api"}
-	changed, err := s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
-	if err != nil {
-		return changedAccounts{}, err
-	}
-	shown := shownAccounts(c, changed)
-	if len(in.IDs) > 1 {
-		return changedAccounts{severalAccounts: &severalAccounts{Accounts: shown, Total: len(shown)}}, nil
+	shown, err := s.showAccounts(ctx, c, changed, e)
+	if err != nil || len(in.IDs) > 1 {
+		return changedAccounts{severalAccounts: &severalAccounts{Accounts: shown, Total: len(shown)}}, err
 	}
 	return changedAccounts{BankAccount: &shown[0]}, nil
+}
+
+// turnAccounts changes those that are named, of a connection or of any when it
+// is zero.
+func (s *Service) turnAccounts(ctx context.Context, c *protocol.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange) ([]store.StoredAccount, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: in.IDs, All: in.WithDisabled})
+	if err != nil {
+		return nil, err
+	}
+	return s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
+}
+
+// withheld is the change that a deletion is: an account is there for as long as
+// its institution lists it.
+var withheld = aggregation.AccountChange{Disabled: new(true), Origin: "api"}
+
+type deleteAccountsInput struct{ accountsPath }
+
+type deleteAccountsOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	accountsPath
+}
+
+func (s *Service) deleteAccounts(ctx context.Context, c *protocol.Caller, in deleteAccountsInput) (protocol.Nothing, error) {
+	_, err := s.turnAccounts(ctx, c, 0, in.accountsPath, withheld)
+	return protocol.Nothing{}, err
+}
+
+func (s *Service) deleteAccountsOf(ctx context.Context, c *protocol.Caller, in deleteAccountsOfInput) (protocol.Nothing, error) {
+	_, err := s.turnAccounts(ctx, c, in.Connection, in.accountsPath, withheld)
+	return protocol.Nothing{}, err
+}
+
+func (s *Service) deleteAllAccounts(ctx context.Context, c *protocol.Caller, in oneUserInput) (protocol.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.WithholdAccounts(ctx, c.Domain, user, 0, withheld)
+}
+
+func (s *Service) deleteAllAccountsOf(ctx context.Context, c *protocol.Caller, in oneConnectionInput) (protocol.Nothing, error) {
+	one, err := s.connection(ctx, c, in)
+	if err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.WithholdAccounts(ctx, c.Domain, one.User, one.ID, withheld)
 }
 
 type listOwnershipsInput struct {

@@ -33,6 +33,10 @@ func (s *Service) connectionRoutes() []protocol.Route {
 			Summary: "Connect to an institution", Doc: "The values of the connector's fields are keys of the body, in plain text or encrypted with the key of /publickey. The call waits until what there is has been read. Credentials that the institution refuses leave nothing behind. " + waitsDoc,
 		},
 		{
+			Method: http.MethodPut, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: protocol.Handle(s.synchroniseConnections),
+			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Reads now, several at the same time, and answers when that has ended, with all of them. Those that are being read, and without the end user those whose institution does not allow it, are left as they are. Of two or more, USER_SYNCED tells. More than 100 connections are a conflict: they are synchronised one by one.",
+		},
+		{
 			Method: http.MethodDelete, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: protocol.Handle(s.deleteConnections),
 			Summary: "Delete all connections", Doc: "With everything that was read through them.",
 		},
@@ -63,78 +67,10 @@ func (s *Service) connectionRoutes() []protocol.Route {
 	}
 }
 
-// connections renders connections with what was asked for besides, which costs
-// one query each for all of them.
-func (s *Service) connections(ctx context.Context, c *protocol.Caller, list []store.Connection, asked protocol.Expansion) ([]wire.Connection, error) {
-	shown, ids := make([]wire.Connection, len(list)), make([]passerelle.ConnectionID, len(list))
-	for i, one := range list {
-		shown[i], ids[i] = s.Aggregation.Show(one, c.Location), one.ID
-		if asked.Has("connector") {
-			shown[i].Connector = s.Aggregation.Connector(one, connectorView(asked.In("connector")))
-		}
-	}
-	if len(list) == 0 {
-		return shown, nil
-	}
-	if asked.Has("sources") {
-		if err := s.withSources(ctx, c, shown, ids); err != nil {
-			return nil, err
-		}
-	}
-	for name, into := range map[string]func(*wire.Connection) **[]wire.BankAccount{
-		"accounts":     func(one *wire.Connection) **[]wire.BankAccount { return &one.Accounts },
-		"all_accounts": func(one *wire.Connection) **[]wire.BankAccount { return &one.AllAccounts },
-	} {
-		if !asked.Has(name) {
-			continue
-		}
-		filter := store.AccountFilter{Domain: c.Domain.ID, User: list[0].User, Connections: ids, All: name == "all_accounts"}
-		if err := s.withAccounts(ctx, c, shown, filter, into); err != nil {
-			return nil, err
-		}
-	}
-	return shown, nil
-}
-
-func (s *Service) withSources(ctx context.Context, c *protocol.Caller, shown []wire.Connection, ids []passerelle.ConnectionID) error {
-	sources, err := s.DB.SourcesOf(ctx, c.Domain.ID, ids...)
-	if err != nil {
-		return fmt.Errorf("list the sources of connections: %w", err)
-	}
-	of := map[int64][]store.ConnectionSource{}
-	for _, source := range sources {
-		of[int64(source.Connection)] = append(of[int64(source.Connection)], source)
-	}
-	for i := range shown {
-		shown[i].Sources = aggregation.ShowSources(of[shown[i].ID], c.Location)
-	}
-	return nil
-}
-
-// maxAccounts is how many accounts a connection can have.
-const maxAccounts = 1000
-
-func (s *Service) withAccounts(ctx context.Context, c *protocol.Caller, shown []wire.Connection, f store.AccountFilter, into func(*wire.Connection) **[]wire.BankAccount) error {
-	accounts, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxAccounts * len(shown)})
-	if err != nil {
-		return fmt.Errorf("list the accounts of connections: %w", err)
-	}
-	of := map[int64]*[]wire.BankAccount{}
-	for i := range shown {
-		of[shown[i].ID] = &[]wire.BankAccount{}
-		*into(&shown[i]) = of[shown[i].ID]
-	}
-	for _, a := range accounts {
-		list := of[int64(a.Connection)]
-		*list = append(*list, wire.NewBankAccount(a.BankAccount, c.Location))
-	}
-	return nil
-}
-
 type listConnectionsInput struct {
 	oneUserInput
 	protocol.Page
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
 }
 
 type listConnectionsOutput struct {
@@ -191,7 +127,7 @@ func (s *Service) waiting(ctx context.Context, c *protocol.Caller, one store.Con
 
 type connectInput struct {
 	oneUserInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
 	ConnectorUUID   string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
 	IDConnector     *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
 	Source          string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
@@ -212,6 +148,9 @@ func (s *Service) connect(ctx context.Context, c *protocol.Caller, in connectInp
 	}
 	if name == "" {
 		return connectionOutput{}, passerelle.MissingField("connector_uuid", "is required")
+	}
+	if err := c.Known(in.Values, s.Aggregation.FieldNames(name)); err != nil {
+		return connectionOutput{}, err
 	}
 	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: name, Source: in.Source, Values: in.Values, Execution: c.Execution})
 	if err != nil {
@@ -245,7 +184,7 @@ func (s *Service) connection(ctx context.Context, c *protocol.Caller, in oneConn
 
 type readConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
 }
 
 func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in readConnectionInput) (connectionOutput, error) {
@@ -258,7 +197,7 @@ func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in read
 
 type resumeConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
 	Background      bool              `query:"background" doc:"answer at once"`
 	Source          string            `body:"source" doc:"name of the source the connection goes through"`
 	Active          *bool             `body:"active" doc:"whether it is synchronised in the background"`
@@ -267,11 +206,18 @@ type resumeConnectionInput struct {
 }
 
 func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in resumeConnectionInput) (connectionOutput, error) {
-	user, err := in.theirs(c)
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
 	if err != nil {
 		return connectionOutput{}, err
 	}
-	one, err := s.Aggregation.Resume(ctx, c.Domain, user, in.Connection, aggregation.Request{
+	names, err := s.Aggregation.FieldNamesOf(one)
+	if err == nil {
+		err = c.Known(in.Values, names)
+	}
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	one, err = s.Aggregation.Resume(ctx, c.Domain, one.User, in.Connection, aggregation.Request{
 		Source: in.Source, Values: in.Values, Resume: in.Resume, Active: in.Active, Background: in.Background,
 	})
 	if err != nil {
@@ -282,7 +228,7 @@ func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in r
 
 type synchroniseConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts,all_accounts,sources"`
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
 	PSURequested    bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
 }
 
@@ -296,6 +242,30 @@ func (s *Service) synchroniseConnection(ctx context.Context, c *protocol.Caller,
 		return connectionOutput{}, err
 	}
 	return s.shownConnection(ctx, c, one, in.Expansion())
+}
+
+type synchroniseConnectionsInput struct {
+	oneUserInput
+	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
+	PSURequested    bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+}
+
+type allConnectionsOutput struct {
+	Connections []wire.Connection `json:"connections"`
+	Total       int               `json:"total"`
+}
+
+func (s *Service) synchroniseConnections(ctx context.Context, c *protocol.Caller, in synchroniseConnectionsInput) (allConnectionsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return allConnectionsOutput{}, err
+	}
+	all, err := s.Aggregation.SyncAll(ctx, c.Domain, user, in.PSURequested)
+	if err != nil {
+		return allConnectionsOutput{}, err
+	}
+	shown, err := s.connections(ctx, c, all, in.Expansion())
+	return allConnectionsOutput{Connections: shown, Total: len(shown)}, err
 }
 
 func (s *Service) deleteConnection(ctx context.Context, c *protocol.Caller, in oneConnectionInput) (protocol.Nothing, error) {

@@ -32,6 +32,7 @@ GET    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 |
 POST   /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
 PUT    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
 DELETE /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
+GET    /users/{userId}/consents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
 GET    /users/{userId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -63,6 +64,7 @@ GET    /users/{userId}/connections/{connectionId}/documents 403 403 403 403 403 
 GET    /users/{userId}/connections/{connectionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -78,6 +80,10 @@ POST   /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 40
 PUT    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+DELETE /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+DELETE /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+DELETE /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/account_ownerships 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -276,6 +282,7 @@ func calls() map[string]string {
 func TestEveryCallWithEveryToken(t *testing.T) {
 	expected := expectations(t)
 	onStages(t, func(t *testing.T, s *stage) {
+		s.token(t, "", "expired", 0) // an hour passes, in which others would expire
 		for call := range expected {
 			if calls()[call] == "" {
 				t.Errorf("%s is in the table and is no route", call)
@@ -376,7 +383,7 @@ func (s *stage) outlive(t *testing.T, call, token string) {
 		}
 	case "DELETE /users/{userId}/connections/{connectionId}":
 		s.rid(t)
-	case "DELETE /users/{userId}/connections":
+	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/accounts":
 		delete(home.tokens, "user") // with what the fixtures gave its user
 		s.rid(t)
 	case "DELETE /users/{userId}":

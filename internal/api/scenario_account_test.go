@@ -73,6 +73,19 @@ func TestAccountScenarios(t *testing.T) {
 		{name: "read through another connection", status: 404, ask: by("GET", "/connections/{connection}/accounts/{fresh}?all", "")},
 		{name: "read none", status: 404, ask: by("GET", "/accounts/"+noID+"?all", "")},
 		{name: "read another domain's", status: 404, ask: by("GET", "/accounts/{other:fresh}?all", "")},
+		{name: "list with connections", status: 200, ask: by("GET", "/accounts?expand=connection[connector[countries],sources]", "")},
+		{name: "read with its connection", status: 200, ask: by("GET", "/accounts/{fresh}?all&expand=connection,unknown", "")},
+		{name: "change with its connection", status: 200, ask: by("POST", "/accounts/{fresh}?all&expand=connection", `{"display":true}`)},
+		{name: "delete one that is withheld", status: 404, ask: by("DELETE", "/accounts/{fresh}", "")},
+		{name: "delete one that is withheld, with all", status: 204, ask: by("DELETE", "/accounts/{fresh}?all", "")},
+		{name: "delete one through another connection", status: 404, ask: by("DELETE", "/connections/{connection}/accounts/{fresh}?all", "")},
+		{name: "delete another domain's", status: 404, ask: by("DELETE", "/accounts/{other:fresh}?all", "")},
+		{name: "delete those of none", status: 404, ask: by("DELETE", "/connections/"+noID+"/accounts", "")},
+		{name: "delete another user's", status: 404, ask: by("DELETE", "/users/"+noID+"/accounts", "")},
+		{name: "what was agreed to", status: 200, ask: by("GET", "/users/me/consents?limit=2", "")},
+		{name: "what another agreed to", status: 404, ask: by("GET", "/users/"+noID+"/consents", "")},
+		{name: "what a user agreed to, for who may see all", status: 200, ask: ask{method: "GET", path: "/users/{user}/consents?offset=2", token: "users"}},
+		{name: "what none agreed to", status: 404, ask: ask{method: "GET", path: "/users/" + noID + "/consents", token: "users"}},
 		{name: "holders", status: 200, ask: by("GET", "/account_ownerships", "")},
 		{name: "types", status: 200, ask: ask{method: "GET", path: "/account_types"}},
 		{name: "a type", status: 200, ask: ask{method: "GET", path: "/account_types/29"}},
@@ -107,6 +120,74 @@ func TestSharingAndWithholding(t *testing.T) {
 			t.Errorf("%d transactions are left", n)
 		}
 	})
+}
+
+// To delete accounts is to withhold them: the consents end, and with all they
+// are there to be shared anew.
+func TestDeletingAccounts(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
+		c, ids := s.discovered(t, "", "anna")
+		connection := fmt.Sprint("/connections/", c.ID)
+		listed := func(query string) string {
+			t.Helper()
+			var out struct{ Total int }
+			s.do(t, ask{method: "GET", path: "/accounts" + query, token: "user"}).decode(t, &out)
+			return fmt.Sprint(out.Total)
+		}
+		for _, test := range []struct {
+			path string
+			left string
+			gone int
+		}{
+			{"/accounts/" + ids[0], "2", 1},
+			{"/users/me/accounts/" + ids[0] + "," + ids[1], "1", 2},
+			{connection + "/accounts/" + ids[2], "2", 1},
+			{connection + "/accounts", "0", 3},
+			{"/accounts", "0", 3},
+		} {
+			s.do(t, ask{method: "PUT", path: "/accounts/" + ids[0] + "," + ids[1] + "," + ids[2] + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
+			before := s.record()
+			s.do(t, ask{method: "DELETE", path: test.path, token: "user"}).says(t, 204, "", "")
+			if _, events := before.since(s.record()); len(events) != test.gone || strings.Count(strings.Join(events, " "), "ACCOUNT_DISABLED") != test.gone {
+				t.Errorf("DELETE %s: events %v", test.path, events)
+			}
+			if got := listed("") + " of " + listed("?all"); got != test.left+" of 4" {
+				t.Errorf("DELETE %s: %s accounts are left", test.path, got)
+			}
+			s.rid(t)
+		}
+		s.agreed(t, 10)
+	})
+}
+
+// agreed checks that the record of consents has so many, and that all have
+// ended.
+func (s *stage) agreed(t *testing.T, want int) {
+	t.Helper()
+	for path, n := "/users/me/consents?limit=3", 0; path != ""; {
+		var out struct {
+			Consents []struct {
+				ID, IDAccount    int64
+				Given, Withdrawn string
+			}
+			Total int
+			Links struct{ Next *struct{ Href string } } `json:"_links"`
+		}
+		s.do(t, ask{method: "GET", path: path, token: "user"}).decode(t, &out)
+		for _, one := range out.Consents {
+			if one.Withdrawn == "" || one.Given == "" {
+				t.Errorf("consent %+v", one)
+			}
+		}
+		n += len(out.Consents)
+		path = ""
+		if out.Links.Next != nil {
+			path = strings.TrimPrefix(out.Links.Next.Href, s.Origin+version)
+		} else if out.Total != want || n != want {
+			t.Errorf("%d consents of %d, want %d", n, out.Total, want)
+		}
+	}
 }
 
 // Currencies are those an account may be in.

@@ -78,6 +78,7 @@ func TestConnectionScenarios(t *testing.T) {
 
 		{name: "read", status: 200, ask: by("GET", "/users/me/connections/{connection}", "")},
 		{name: "read with everything", status: 200, ask: by("GET", "/connections/{connection}?expand=connector,accounts,all_accounts,sources,unknown", "")},
+		{name: "read with subscriptions", status: 200, ask: by("GET", "/connections/{connection}?expand=subscriptions,all_subscriptions,all_accounts[transactions,unknown]", "")},
 		{name: "read one that waits", status: 200, ask: by("GET", "/connections/{asking}", "")},
 		{name: "read none", status: 404, ask: by("GET", "/connections/"+noID, "")},
 		{name: "read another domain's", status: 404, ask: by("GET", "/connections/{other:connection}", "")},
@@ -94,6 +95,7 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "synchronise", status: 200, rows: again, events: versions(7, another...), ask: by("PUT", "/users/me/connections/{connection}", `{}`)},
 		{name: "synchronise one that waits", status: 200, rows: asked, events: versions(2, "CONNECTION_SYNCED"), ask: by("PUT", "/connections/{asking}?expand=all_accounts", "")},
 		{name: "synchronise one that waits without its person", status: 200, rows: asked, events: versions(2, "CONNECTION_SYNCED"), ask: by("PUT", "/connections/{asking}?psu_requested=false", "")},
+		{name: "synchronise all of another user", status: 404, ask: by("PUT", "/users/"+noID+"/connections", "")},
 		{name: "synchronise none", status: 404, ask: by("PUT", "/connections/"+noID, "")},
 		{name: "synchronise another domain's", status: 404, ask: by("PUT", "/connections/{other:connection}", "")},
 
@@ -105,6 +107,60 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "delete none", status: 404, ask: by("DELETE", "/connections/"+noID, "")},
 		{name: "delete another domain's", status: 404, ask: by("DELETE", "/connections/{other:connection}", "")},
 		{name: "delete another user's", status: 404, ask: by("DELETE", "/users/"+noID+"/connections", "")},
+	})
+}
+
+// All connections are read at once, and the user is told of when that are two or
+// more; those that wait say so.
+func TestSynchronisingAllConnections(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.token(t, "", "user", 0)
+		sync := func() (states, events []string) {
+			t.Helper()
+			before := s.record()
+			var out struct {
+				Connections []struct {
+					State    *string
+					Accounts []struct{ Transactions []struct{ ID int64 } }
+				}
+				Total int
+			}
+			s.do(t, ask{method: "PUT", path: "/users/me/connections?expand=accounts[transactions]", token: "user", body: `{}`}).decode(t, &out)
+			for _, one := range out.Connections {
+				state := ""
+				if one.State != nil {
+					state = *one.State
+				}
+				for _, a := range one.Accounts {
+					state += fmt.Sprintf(" %t", len(a.Transactions) > 100)
+				}
+				states = append(states, state)
+			}
+			_, events = before.since(s.record())
+			slices.Sort(events)
+			return states, events
+		}
+		check := func(states, events []string) {
+			t.Helper()
+			gotStates, gotEvents := sync()
+			if diff := cmp.Diff(states, gotStates) + cmp.Diff(events, gotEvents); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
+		check(nil, nil)
+		_, ids := s.discovered(t, "", "one")
+		check([]string{""}, versions(7, another...))
+		s.connected(t, "", "otp")
+		s.do(t, ask{method: "PUT", path: "/accounts/" + ids[0] + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
+		user := s.tenant("").user
+		all := append(versions(10, "ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"), "CONNECTION_SYNCED connection 2", "USER_SYNCED user 2")
+		slices.Sort(all)
+		check([]string{" true", "additionalInformationNeeded"}, all)
+		s.do(t, ask{method: "PUT", path: "/connections?psu_requested=false", token: "user"}).says(t, 200, "", "")
+		if events := s.eyes.EventsOf("user", int64(user)); events[len(events)-1].Name != "USER_SYNCED" {
+			t.Errorf("events of the user: %v", events)
+		}
 	})
 }
 

@@ -174,7 +174,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 // Strict clients are told of every name nobody knows, others are not.
 func TestStrictHandling(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
-		id := strconv.FormatInt(s.created(t, ""), 10)
+		id, connection := strconv.FormatInt(s.created(t, ""), 10), fmt.Sprint("/connections/", s.connected(t, "", "one").ID)
 		line := strings.Replace(minimalDraft, `"label":"Invoice"`, `"label":"Invoice","amonut":1`, 1)
 		identity := strings.Replace(minimalDraft, "{", `{"payer_identity":{"first_name":"J","last_name":"M","org_name":"O"},`, 1)
 		for _, c := range []struct {
@@ -189,6 +189,9 @@ func TestStrictHandling(t *testing.T) {
 			{ask{method: "POST", path: "/payments", token: "admin", body: identity}, `payer_identity.org_name`},
 			{ask{method: "POST", path: "/payments/" + id, token: "validate", body: `{"validation_mechanism":"x","connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`}, `validation_mechanism: unknown; did you mean "validate_mechanism"?`},
 			{ask{method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"https://c.example/","add_to_data":1}`}, "add_to_data: unknown"},
+			{ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "{", `{"logn":"x",`, 1)}, `logn: unknown; did you mean "login"?`},
+			{ask{method: "POST", path: "/connections?zzz=1", token: "user", body: connecting}, "zzz: unknown"},
+			{ask{method: "POST", path: connection, token: "user", body: `{"otq":"1"}`}, "otq: unknown"},
 		} {
 			s.do(t, c.ask).says(t, 200, "", "")
 			before := s.record()

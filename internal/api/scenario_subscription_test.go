@@ -220,7 +220,7 @@ func (s *stage) readOnce(t *testing.T, shared store.StoredSubscription) {
 // withdrawn: the consent has ended, and nothing is left of what it was for.
 func (s *stage) withdrawn(t *testing.T, who *tenant, one store.StoredSubscription) {
 	t.Helper()
-	consents, err := s.DB.Consents(t.Context(), who.domain.ID, who.user, store.Window{Limit: 10})
+	consents, err := s.DB.Consents(t.Context(), store.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
 	if err != nil || len(consents) != 1 || consents[0].Subscription != one.ID || consents[0].Withdrawn == nil || consents[0].Origin != "api" || consents[0].TextVersion != aggregation.ConsentVersion {
 		t.Errorf("consents %+v (%v)", consents, err)
 	}

@@ -57,7 +57,7 @@ func (s *stage) hold(t testing.TB, who *tenant) *holdings {
 				return err
 			}
 			tx.ReleaseConnection(who.domain.ID, c.ID, "test")
-			return nil
+			return tx.CreateSource(who.domain.ID, &store.ConnectionSource{Connection: c.ID, ConnectorSource: 401, Name: "directaccess", Created: opening})
 		})
 		h.connections = append(h.connections, c.ID)
 	}

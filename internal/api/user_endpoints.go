@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -42,6 +43,10 @@ func (s *Service) userRoutes() []protocol.Route {
 		{
 			Method: http.MethodDelete, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: protocol.Handle(s.deleteUserConfig),
 			Summary: "Forget what is noted about a user",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/consents", Needs: oneUser, Endpoint: protocol.Handle(s.listConsents),
+			Summary: "See what a user agreed to", Doc: "One item for each time an account or a subscription was shared, newest first: which words were agreed to, where and when, and when it ended. The record stays when the connection is deleted, and goes with the user.",
 		},
 	}
 }
@@ -143,4 +148,36 @@ func (s *Service) deleteUserConfig(ctx context.Context, c *protocol.Caller, in d
 		return protocol.Nothing{}, err
 	}
 	return protocol.Nothing{}, s.Aggregation.DeleteConfig(ctx, c.Domain, id, in.Keys)
+}
+
+type listConsentsInput struct {
+	oneUserInput
+	protocol.Page
+}
+
+type listConsentsOutput struct {
+	Consents []wire.Consent `json:"consents"`
+	protocol.Listing
+}
+
+func (s *Service) listConsents(ctx context.Context, c *protocol.Caller, in listConsentsInput) (listConsentsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listConsentsOutput{}, err
+	}
+	if _, err := s.Aggregation.User(ctx, c.Domain, user); err != nil {
+		return listConsentsOutput{}, err
+	}
+	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
+	rows, listing, err := protocol.Turn(ctx, in.Page,
+		func(ctx context.Context, w protocol.Window) ([]store.Consent, error) {
+			return s.DB.Consents(ctx, filter, window(w))
+		},
+		func(one store.Consent) protocol.Position { return one.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountConsents(ctx, filter) })
+	out := listConsentsOutput{Consents: make([]wire.Consent, len(rows)), Listing: listing}
+	for i, one := range rows {
+		out.Consents[i] = aggregation.ShowConsent(one, c.Location)
+	}
+	return out, err
 }

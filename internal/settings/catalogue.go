@@ -69,7 +69,7 @@ var catalogue = append([]Key{
 	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are tried again after their institution refused the credentials.", check: boolean},
 	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
-	{Name: QuestionsCode, Default: "202", Help: "HTTP status of an answer whose connection waits for the person.", check: whole(200, 299)},
+	{Name: QuestionsCode, Default: "202", Help: "HTTP status, from 200 to 299, of an answer whose connection waits for the person, for programs that know another than 202.", check: whole(200, 299)},
 	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
 	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},

@@ -50,12 +50,31 @@ func scanConsent(row scanner) (Consent, error) {
 	return c, err
 }
 
-// Consents lists what a user agreed to, oldest first.
-func (r *Reader) Consents(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]Consent, error) {
-	p := idPlace(w)
-	return collect(ctx, r, scanConsent, `SELECT id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn FROM consent
-		WHERE domain_id = $1 AND user_id = $2 AND id `+p.sign+` $3 ORDER BY id `+p.order+` LIMIT $4 OFFSET $5`, int64(domain), int64(user), p.from, w.Limit, w.Offset)
+// ConsentFilter selects what a user agreed to, withdrawn or not. A user is
+// required.
+type ConsentFilter struct {
+	Domain passerelle.DomainID
+	User   passerelle.UserID
 }
+
+func (f ConsentFilter) selection() selection {
+	return selection{from: "consent"}.and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
+}
+
+// Consents reads a window of what a user agreed to, the newest first. Positions
+// are the instant and the id.
+func (r *Reader) Consents(ctx context.Context, f ConsentFilter, w Window) ([]Consent, error) {
+	sql, args := f.selection().newest(`id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn`, "given", "id", w)
+	return collect(ctx, r, scanConsent, sql, args...)
+}
+
+// CountConsents is the exact number that a filter selects.
+func (r *Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, error) {
+	return r.countOf(ctx, f.selection())
+}
+
+// Place is the position of a consent in the list.
+func (c Consent) Place() []any { return []any{micros(c.Given), c.ID} }
 
 // ReadSoon has a connection read in the background at the next occasion, on
 // behalf of its person, unless it waits for them.

@@ -125,9 +125,9 @@ func TestPlans(t *testing.T) {
 		"remains of a user":    {func() error { _, err := s.db.anyRemains(ctx, Erasure{Domain: s.domain, User: 1}); return err }, "event_of_user (domain_id=? AND user_id=?)"},
 		"erasing a user":       {write(func(tx *Tx) { tx.erase(Erasure{Domain: s.domain, User: 1}, limit, now) }), "token_by_user (domain_id=? AND user_id=?)"},
 		"consents of a user": {func() error {
-			_, err := s.db.Consents(ctx, s.domain, 1, Window{Limit: limit})
+			_, err := s.db.Consents(ctx, ConsentFilter{Domain: s.domain, User: 1}, Window{Limit: limit, From: []any{1, 1}})
 			return err
-		}, "consent_of_user (domain_id=? AND user_id=? AND id>?)"},
+		}, "consent_of_user (domain_id=? AND user_id=? AND given<?)"},
 		"ended consents": {func() error {
 			_, err := s.db.ConnectionsLapsing(ctx, s.domain, now, Connection{}, limit)
 			return err

@@ -51,9 +51,11 @@ func scanSubscription(row scanner) (StoredSubscription, error) {
 type SubscriptionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
-	Connection passerelle.ConnectionID     // zero for all
-	IDs        []passerelle.SubscriptionID // nil for all
-	All        bool
+	Connection passerelle.ConnectionID // zero for all
+	// Connections are several; nil for all.
+	Connections []passerelle.ConnectionID
+	IDs         []passerelle.SubscriptionID // nil for all
+	All         bool
 }
 
 func (f SubscriptionFilter) where(c *conditions) {
@@ -65,13 +67,21 @@ func (f SubscriptionFilter) where(c *conditions) {
 	if f.Connection != 0 {
 		c.and("s.connection_id = %s", int64(f.Connection))
 	}
-	if f.IDs != nil {
-		names := []string{"-1"}
-		for _, id := range f.IDs {
-			names = append(names, c.bind(int64(id)))
-		}
-		c.clauses = append(c.clauses, "s.id IN ("+strings.Join(names, ", ")+")")
+	if f.Connections != nil {
+		c.clauses = append(c.clauses, "s.connection_id IN ("+anyOf(c, f.Connections)+")")
 	}
+	if f.IDs != nil {
+		c.clauses = append(c.clauses, "s.id IN ("+anyOf(c, f.IDs)+")")
+	}
+}
+
+// anyOf binds ids and lists their placeholders; none is never one of them.
+func anyOf[T ~int64](c *conditions, ids []T) string {
+	names := []string{"-1"}
+	for _, id := range ids {
+		names = append(names, c.bind(int64(id)))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Subscriptions lists subscriptions by id.
@@ -88,11 +98,8 @@ func (r *Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w Wind
 func (r *Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
 	var c conditions
 	c.and("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
-	names := []string{"-1"}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		names = append(names, c.bind(int64(id)))
-	}
-	all, err := collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String()+` AND id IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	c.clauses = append(c.clauses, "id IN ("+anyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
+	all, err := collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.args...)
 	found := map[passerelle.ConnectionID]Connection{}
 	for _, one := range all {
 		found[one.ID] = one

@@ -69,7 +69,8 @@ type ConnectionLog struct {
 	PSURequested bool                        `json:"psu_requested" doc:"whether the end user took part"`
 }
 
-// BankAccount is an account of a user.
+// BankAccount is an account of a user. The members after CoveredFrom are
+// expansions, and absent unless they are asked for.
 type BankAccount struct {
 	ID               int64                       `json:"id"`
 	IDConnection     int64                       `json:"id_connection"`
@@ -102,6 +103,9 @@ type BankAccount struct {
 	Information      map[string]string           `json:"information"`
 	Loan             *Loan                       `json:"loan"`
 	CoveredFrom      *string                     `json:"covered_from" doc:"the first day of which all transactions are here"`
+
+	Connection   *Connection    `json:"connection,omitempty" doc:"with expand=connection"`
+	Transactions *[]Transaction `json:"transactions,omitempty" doc:"below a connection, with expand=accounts[transactions]: what the last synchronisation brought or changed"`
 }
 
 // AccountType describes a type of bank accounts.

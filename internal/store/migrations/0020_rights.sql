@@ -26,13 +26,14 @@ INSERT INTO given_consent (id, domain_id, user_id, connection_id, account_id, su
   SELECT id, domain_id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn FROM consent;
 DROP TABLE consent;
 ALTER TABLE given_consent RENAME TO consent;
-CREATE INDEX consent_of_user ON consent (domain_id, user_id, id);
 CREATE INDEX consent_of_connection ON consent (connection_id, id);
 CREATE INDEX consent_of_account ON consent (account_id) WHERE account_id IS NOT NULL;
 -- end
 -- only postgres
 ALTER TABLE consent DROP CONSTRAINT consent_connection_id_fkey;
+DROP INDEX consent_of_user;
 -- end
+CREATE INDEX consent_of_user ON consent (domain_id, user_id, given, id);
 CREATE INDEX consent_of_subscription ON consent (subscription_id) WHERE subscription_id IS NOT NULL;
 
 -- Those whose person is to agree anew once the instant has come.

@@ -235,7 +235,7 @@ constraint consent.consent_pkey PRIMARY KEY (id)
 CREATE INDEX consent_of_account ON consent USING btree (account_id) WHERE (account_id IS NOT NULL)
 CREATE INDEX consent_of_connection ON consent USING btree (connection_id, id)
 CREATE INDEX consent_of_subscription ON consent USING btree (subscription_id) WHERE (subscription_id IS NOT NULL)
-CREATE INDEX consent_of_user ON consent USING btree (domain_id, user_id, id)
+CREATE INDEX consent_of_user ON consent USING btree (domain_id, user_id, given, id)
 CREATE UNIQUE INDEX consent_pkey ON consent USING btree (id)
 column counter.domain_id bigint NOT NULL
 column counter.name text NOT NULL

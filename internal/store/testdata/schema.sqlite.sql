@@ -210,7 +210,7 @@ CREATE TABLE "consent" (
 CREATE INDEX consent_of_account ON consent (account_id) WHERE account_id IS NOT NULL;
 CREATE INDEX consent_of_connection ON consent (connection_id, id);
 CREATE INDEX consent_of_subscription ON consent (subscription_id) WHERE subscription_id IS NOT NULL;
-CREATE INDEX consent_of_user ON consent (domain_id, user_id, id);
+CREATE INDEX consent_of_user ON consent (domain_id, user_id, given, id);
 CREATE TABLE counter (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
   name      TEXT NOT NULL,

@@ -1,0 +1,14 @@
+package wire
+
+// Consent is what a user agreed to share, and until when.
+type Consent struct {
+	ID             int64   `json:"id"`
+	IDUser         int64   `json:"id_user"`
+	IDConnection   int64   `json:"id_connection" doc:"which may have been deleted since"`
+	IDAccount      *int64  `json:"id_account" doc:"the account that was shared"`
+	IDSubscription *int64  `json:"id_subscription" doc:"the subscription that was shared"`
+	TextVersion    string  `json:"text_version" doc:"version of the words that were agreed to"`
+	Origin         string  `json:"origin" doc:"where it was given: api or webview"`
+	Given          string  `json:"given"`
+	Withdrawn      *string `json:"withdrawn" doc:"when it ended; null while it lasts"`
+}
