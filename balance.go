@@ -43,8 +43,8 @@ func DailyBalances(present *decimal.Decimal, movements []Movement, first, last D
 	for day := last; day.Compare(first) >= 0; day = day.AddDays(-1) {
 		one := Balance{First: day, Last: day, In: &decimal.Zero, Out: &decimal.Zero}
 		for len(movements) > 0 && movements[len(movements)-1].Day.Compare(day) > 0 {
-			end = before(end, movements[len(movements)-1])
-			movements = movements[:len(movements)-1]
+			last := movements[len(movements)-1]
+			end, movements = difference(end, SumAmounts(last.In, last.Out)), movements[:len(movements)-1]
 		}
 		one.End = end
 		if n := len(movements); n > 0 && movements[n-1].Day == day {
@@ -55,16 +55,6 @@ func DailyBalances(present *decimal.Decimal, movements []Movement, first, last D
 	}
 	slices.Reverse(days)
 	return days
-}
-
-// before is the balance before a movement.
-func before(end *decimal.Decimal, m Movement) *decimal.Decimal {
-	net := SumAmounts(m.In, m.Out)
-	if net == nil {
-		return nil
-	}
-	opposite := net.Neg()
-	return SumAmounts(end, &opposite)
 }
 
 // SumBalances is the balance of several days, of which there is at least one:

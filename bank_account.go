@@ -125,6 +125,8 @@ type BankAccount struct {
 	Error      ConnectionState
 	// CoveredFrom is the first day of which all transactions were read.
 	CoveredFrom Date
+	// Worth is what its investments are worth; nil when it has none.
+	Worth *Worth
 	// Epoch numbers the times the account was emptied: rows of earlier ones are
 	// gone for readers, whether they are erased yet or not.
 	Epoch int64

@@ -33,6 +33,9 @@ type (
 	AccountID int64
 	// TransactionID identifies a transaction.
 	TransactionID int64
+	// AssetID identifies an investment, a market order, a pocket or a line of a
+	// loan's plan.
+	AssetID int64
 	// SubscriptionID identifies a subscription.
 	SubscriptionID int64
 	// DocumentID identifies a document.

@@ -101,6 +101,9 @@ type Sink interface {
 	Wanted(account string) (from passerelle.Date, wanted bool)
 	// Transactions hands over a page of an account.
 	Transactions(account string, page []passerelle.TransactionDetails) error
+	// Wealth hands over what an account holds besides money, all of it, in as
+	// many pages as one likes.
+	Wealth(account string, page passerelle.Wealth) error
 	// AccountRead ends an account: all of it from that day on was handed over;
 	// what is stored of those days and was not is gone at the institution.
 	AccountRead(account string, from passerelle.Date) error

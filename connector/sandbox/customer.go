@@ -54,6 +54,8 @@ type holding struct {
 	monthly []regular
 	loan    *passerelle.Loan
 	parent  string
+	// positions are what it holds besides money.
+	positions []position
 }
 
 // regular is a transaction of each month.
@@ -204,7 +206,7 @@ func (c customer) details(h holding) passerelle.AccountDetails {
 	balance := c.balance(h)
 	out := passerelle.AccountDetails{
 		Key: h.key, Parent: h.parent, Number: number, Name: h.name, Type: h.kind, Usage: passerelle.Private, Ownership: "owner", Currency: h.currency,
-		Balance: money(balance), OpeningDate: beginning, Loan: h.loan,
+		Balance: passerelle.SumAmounts(money(balance), c.worth(h)), OpeningDate: beginning, Loan: h.loan,
 		Parties: []passerelle.Party{{Role: "holder", IsUser: isTrue(), FullName: "Jeanne Martin"}},
 	}
 	if h.kind == "checking" || h.kind == "livret_a" {

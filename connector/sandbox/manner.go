@@ -60,6 +60,7 @@ var manners = []manner{
 	{word: "many", shows: "200 accounts", accounts: many},
 	{word: "big", shows: "an account with 50,000 transactions", accounts: big, most: 50_000},
 	{word: "currencies", shows: "accounts in several currencies, one of them overdrawn", accounts: currencies},
+	{word: "wealth", shows: "securities, savings plans, a life insurance and a loan with their positions, orders, pockets and lines", accounts: invested},
 	{word: "changing", shows: "accounts come, go and are renamed, transactions are corrected and vanish, from one day to the next", changes: true},
 	{word: "foreign", shows: "labels in other scripts", foreignText: true},
 	{word: "repeats", shows: "every page comes twice", repeats: true},

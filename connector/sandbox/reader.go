@@ -49,7 +49,7 @@ const ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 func (b *Bank) testConnector(payments cancellingConnector) testConnector {
 	profile := payments.bank.profile
 	profile.Sources, profile.Look.Code = sources(profile.ID), "30001"
-	profile.Data = dataSettings("bank", "document")
+	profile.Data = dataSettings("bank", "bankwealth", "document")
 	return testConnector{payments, reader{world: b, profile: profile, accounts: true, documents: true}}
 }
 
@@ -93,7 +93,7 @@ func sources(connectorID int64) []connector.Source {
 func dataSettings(capabilities ...string) *connector.DataSettings {
 	s := &connector.DataSettings{Capabilities: capabilities, Usages: []passerelle.Usage{passerelle.Private}, Fields: credentialFields(), UnattendedReads: 4}
 	if slices.Contains(capabilities, "bank") {
-		s.AccountTypes = []passerelle.AccountType{"checking", "card", "livret_a", "savings", "deposit", "mortgage"}
+		s.AccountTypes = []passerelle.AccountType{"checking", "card", "livret_a", "savings", "deposit", "mortgage", "market", "pea", "lifeinsurance", "pee"}
 	}
 	if slices.Contains(capabilities, "document") {
 		s.Documents = []string{"bill"}
@@ -308,6 +308,9 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 		}
 	}
 	if err := p.turn(); err != nil {
+		return err
+	}
+	if err := c.showWealth(h, out); err != nil {
 		return err
 	}
 	return out.AccountRead(h.key, from)

@@ -152,6 +152,10 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.give(func() error { return s.intake.Transactions(account, page) })
 }
 
+func (s *sink) Wealth(account string, page passerelle.Wealth) error {
+	return s.give(func() error { return s.intake.Wealth(account, page) })
+}
+
 func (s *sink) AccountRead(account string, from passerelle.Date) error {
 	return s.give(func() error { return s.intake.AccountRead(account, from) })
 }

@@ -52,6 +52,7 @@ type account struct {
 	// transactions are those from a day on: what is older is never missed.
 	transactions shelf[passerelle.TransactionDetails]
 	from         passerelle.Date
+	assets       shelf[store.NewAsset]
 	// first is the first day of what was handed over.
 	first passerelle.Date
 	read  bool
@@ -111,7 +112,7 @@ func (in *intake) account(known *store.StoredAccount, details passerelle.Account
 	} else {
 		a.StoredAccount, err = in.refreshed(*known, details, digest)
 	}
-	a.transactions = in.transactionsOf(a)
+	a.transactions, a.assets = in.transactionsOf(a), in.assetsOf(a)
 	in.accounts[details.Key], in.order = a, append(in.order, details.Key)
 	return err
 }
@@ -283,8 +284,14 @@ func (in *intake) AccountRead(key string, from passerelle.Date) error {
 		return fmt.Errorf("%w: the end of an account that was not asked for", errNonsense)
 	}
 	a.from = from
-	if err := a.transactions.sweep(in); err != nil {
-		return err
+	for _, end := range []func() error{
+		func() error { return a.transactions.sweep(in) },
+		func() error { return a.assets.sweep(in) },
+		func() error { return in.value(a) },
+	} {
+		if err := end(); err != nil {
+			return err
+		}
 	}
 	a.read = true
 	now := in.instant()

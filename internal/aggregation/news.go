@@ -34,26 +34,30 @@ func (v *visit) changed(ctx context.Context, a store.StoredAccount, write func(p
 	}
 }
 
-// writeAccount writes an account with the transactions that changed.
-func (v *visit) writeAccount(ctx context.Context, l *letter, a store.StoredAccount) error {
+// openAccount writes an account with what changed of what it holds, without its
+// end, so that members can be added.
+func (v *visit) openAccount(ctx context.Context, l *letter, a store.StoredAccount) error {
 	l.hold(v.c, a.Holding())
 	l.open(wire.NewBankAccount(a.BankAccount, v.zone()))
-	l.add(`,"investments":[],"recipients":[],"transactions":[`)
+	l.add(`,"investments":`)
+	err := v.writeInvestments(ctx, l, a)
+	l.add(`,"recipients":[],"transactions":[`)
 	n := 0
-	err := v.changed(ctx, a, func(t passerelle.Transaction) {
+	err = errors.Join(err, v.changed(ctx, a, func(t passerelle.Transaction) {
 		l.item(n)
 		l.object(wire.NewTransaction(t, a.Currency, v.zone()))
 		n++
-	})
-	l.add(`],"transfers":[]}`)
+	}))
+	l.add(`],"transfers":[]`)
 	return errors.Join(err, l.err)
 }
 
 func (v *visit) accountSynced(ctx context.Context, a *account) (store.Event, error) {
 	e, l := store.Event{Name: webhook.AccountSynced}, v.letter(ctx)
-	if err := v.writeAccount(ctx, l, a.StoredAccount); err != nil {
+	if err := v.openAccount(ctx, l, a.StoredAccount); err != nil {
 		return e, err
 	}
+	l.add("}")
 	return e, l.into(&e)
 }
 
@@ -214,9 +218,14 @@ func (v *visit) writeConnection(ctx context.Context, l *letter, t told) error {
 	l.add(`,"accounts":[`)
 	for i, a := range t.accounts {
 		l.item(i)
-		if err := v.writeAccount(ctx, l, a); err != nil {
+		if err := v.openAccount(ctx, l, a); err != nil {
 			return err
 		}
+		l.add(`,"market_orders":`)
+		if err := v.writeMarketOrders(ctx, l, a); err != nil {
+			return err
+		}
+		l.add("}")
 	}
 	l.add(`],"subscriptions":[`)
 	for i, s := range t.subscriptions {

@@ -50,6 +50,15 @@ GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transacti
 POST   /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/balances 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/investments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/investments/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/investments/{assetId}/history 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/marketorders 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/marketorders/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/pockets 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/pockets/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/amortizations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/indicators 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -354,6 +363,9 @@ func (s *stage) people(call, path string) string {
 	path = strings.NewReplacer("{userId}", "{user}", "{clientId}", application).Replace(path)
 	if strings.Contains(call, "/transactions") {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}").Replace(path)
+	}
+	for kind, hole := range map[string]string{"/investments/": "{position}", "/marketorders/": "{order}", "/pockets/": "{pocket}"} {
+		path = strings.ReplaceAll(path, kind+"{assetId}", kind+hole)
 	}
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
 		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)

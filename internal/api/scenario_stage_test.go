@@ -68,6 +68,8 @@ type tenant struct {
 	signer   string
 	// subscribed are the identifiers of what each user subscribed to.
 	subscribed map[passerelle.UserID]map[string]string
+	// assets are the identifiers of what each user holds besides money.
+	assets map[passerelle.UserID]map[string]string
 	// owned are a connection and an account of it that each user always has.
 	owned  map[passerelle.UserID][2]string
 	tokens map[string]string

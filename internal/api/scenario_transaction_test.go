@@ -61,8 +61,8 @@ func (s *stage) hold(t testing.TB, who *tenant) *holdings {
 		})
 		h.connections = append(h.connections, c.ID)
 	}
-	for key, connection := range map[string]int{"a": 0, "b": 0, "withheld": 0, "c": 1} {
-		h.accounts[key] = s.account(t, who, h.connections[connection], key)
+	for i, key := range []string{"a", "b", "withheld", "c"} {
+		h.accounts[key] = s.account(t, who, h.connections[i/3], key)
 	}
 	for i, one := range booked {
 		s.write(t, func(tx *store.Tx) error { return h.book(tx, who.domain.ID, i, one.gone != "") })

@@ -31,7 +31,7 @@ type StoredAccount struct {
 func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
-	a.disabled, a.deleted, a.last_update, a.error, a.covered_from, a.epoch, a.readings, a.transactions, a.deleted_transactions, a.changed`
+	a.disabled, a.deleted, a.last_update, a.error, a.covered_from, a.epoch, a.readings, a.transactions, a.deleted_transactions, a.changed, a.worth`
 
 func scanAccount(row scanner) (StoredAccount, error) {
 	var (
@@ -39,15 +39,22 @@ func scanAccount(row scanner) (StoredAccount, error) {
 		key, details              string
 		source, parent            *int64
 		name, usage, state, since *string
+		worth                     *string
 		disabled, deleted, update *int64
 	)
 	err := row.Scan(&a.ID, &a.User, &a.Connection, &source, &parent, &key, &details, &a.Digest, &name, &a.Display, &a.Bookmarked, &usage,
-		&disabled, &deleted, &update, &state, &since, &a.Epoch, &a.Readings, &a.Transactions, &a.DeletedTransactions, &a.Changed)
+		&disabled, &deleted, &update, &state, &since, &a.Epoch, &a.Readings, &a.Transactions, &a.DeletedTransactions, &a.Changed, &worth)
 	if err != nil {
 		return a, err
 	}
 	if err := json.Unmarshal([]byte(details), &a.AccountDetails); err != nil {
 		return a, fmt.Errorf("read the details of account %d: %w", a.ID, err)
+	}
+	if worth != nil {
+		a.Worth = new(passerelle.Worth)
+		if err := json.Unmarshal([]byte(*worth), a.Worth); err != nil {
+			return a, fmt.Errorf("read the worth of account %d: %w", a.ID, err)
+		}
 	}
 	a.Key, a.Source, a.ParentID = key, owner[passerelle.SourceID](source), owner[passerelle.AccountID](parent)
 	a.CustomName, a.Error = text[string](name), text[passerelle.ConnectionState](state)
@@ -203,7 +210,7 @@ func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, 
 // once and erased in small steps, first of all where it is on its way to
 // receivers. ErrConflict when it was disabled already.
 func (tx *Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL
+	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND disabled IS NULL`, micros(now), int64(domain), int64(user), int64(a.ID))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: micros(now)})
 }

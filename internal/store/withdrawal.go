@@ -94,6 +94,8 @@ func (tx *Tx) void(e withdrawal, limit int, voided func()) {
 // epoch as $2.
 var erasable = map[string][]struct{ table, condition string }{
 	"account": {
+		{"investment_value", "account_id = $1 AND epoch <= $2"},
+		{"asset", "account_id = $1 AND epoch <= $2"},
 		{"bank_transaction", "account_id = $1 AND epoch <= $2"},
 	},
 	"subscription": {
@@ -102,6 +104,8 @@ var erasable = map[string][]struct{ table, condition string }{
 	"connection": {
 		{"document", "subscription_id IN (SELECT id FROM subscription WHERE connection_id = $1)"},
 		{"subscription", "connection_id = $1"},
+		{"investment_value", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
+		{"asset", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"bank_transaction", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"bank_account", "connection_id = $1"},
 		{"connection_log", "connection_id = $1"},

@@ -1,0 +1,154 @@
+package aggregation_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// positions are those of a user, also those that are gone.
+func (h *home) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
+	h.t.Helper()
+	all, err := store.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), &h.DB.Reader,
+		store.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: store.Investments, All: true}, store.Window{Limit: 100})
+	must(h.t, err)
+	return all
+}
+
+func (h *home) held(kind store.AssetKind) int64 {
+	h.t.Helper()
+	n, err := h.DB.CountAssets(h.t.Context(), store.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: kind})
+	must(h.t, err)
+	return n
+}
+
+// sharedWealth is a connection of somebody who invests, shared and read.
+func (h *home) sharedWealth() store.Connection {
+	h.t.Helper()
+	c, err := h.connect("wealth", "1234")
+	must(h.t, err)
+	for _, a := range h.accounts(true) {
+		h.share(a, true)
+	}
+	h.events()
+	if h.sync() != 1 {
+		h.t.Fatal("nothing was read")
+	}
+	return c
+}
+
+// members are the lengths of lists of an object.
+func members(object any, names ...string) []int {
+	var lengths []int
+	for _, name := range names {
+		list, _ := object.(map[string]any)[name].([]any)
+		lengths = append(lengths, len(list))
+	}
+	return lengths
+}
+
+// toldWealth are the investments, pockets and orders that the accounts of an event are
+// told with.
+func toldWealth(accounts []any) (sum [3]int) {
+	for _, a := range accounts {
+		lengths := members(a, "investments", "market_orders")
+		sum[0], sum[2] = sum[0]+lengths[0], sum[2]+lengths[1]
+		for _, i := range a.(map[string]any)["investments"].([]any) {
+			sum[1] += members(i, "pockets")[0]
+		}
+	}
+	return sum
+}
+
+// lastTold are the accounts that the last event of a read tells of.
+func (h *home) lastTold() []any {
+	h.t.Helper()
+	events := h.events()
+	return events[len(events)-1].body["connection"].(map[string]any)["accounts"].([]any)
+}
+
+// TestWealth: what accounts hold is read, told of, changes from one day to the
+// next, and is gone when the account is withheld.
+func TestWealth(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		h.sharedWealth()
+		last := h.lastTold()
+		if got := toldWealth(last); got != [3]int{8, 3, 4} {
+			t.Errorf("told of %v investments, pockets and orders", got)
+		}
+		if n := []int64{h.held(store.Investments), h.held(store.Pockets), h.held(store.MarketOrders), h.held(store.Amortizations)}; !slices.Equal(n, []int64{8, 3, 4, 240}) {
+			t.Errorf("%v things are held", n)
+		}
+		for _, a := range h.accounts(false) {
+			if invests := a.Type.Details().Invest; invests != (a.Worth != nil) {
+				t.Errorf("%s is worth %+v", a.Key, a.Worth)
+			}
+		}
+		h.nextDayOfWealth()
+		for _, a := range h.accounts(true) {
+			h.share(a, false)
+		}
+		must(t, h.EraseWithdrawn(t.Context()))
+		rows := storetest.Inspect(t, h.url).Rows()
+		if rows["asset"]+rows["investment_value"] != 0 || len(h.positions()) != 0 {
+			t.Errorf("%d assets and %d values are left", rows["asset"], rows["investment_value"])
+		}
+	})
+}
+
+// nextDayOfWealth: every price moved, a position was sold and an order ended.
+func (h *home) nextDayOfWealth() {
+	h.t.Helper()
+	h.now = h.now.Add(24 * time.Hour)
+	if h.sync() != 1 {
+		h.t.Fatal("the next day nothing was read")
+	}
+	gone := 0
+	for _, a := range h.positions() {
+		if a.Deleted != nil {
+			gone++
+		} else if a.Previous == nil || !passerelle.WorthOf(a).Valuation.IsPos() || passerelle.WorthOf(a).PrevDiff == nil {
+			h.t.Errorf("%s: %+v", a.Details.Label, a)
+		}
+	}
+	if n := h.held(store.MarketOrders); gone != 1 || n != 3 {
+		h.t.Errorf("%d positions are gone, %d orders are there", gone, n)
+	}
+	for _, a := range h.accounts(false) {
+		if a.Worth != nil && a.Worth.PrevDiff == nil {
+			h.t.Errorf("%s has gained nothing: %+v", a.Key, a.Worth)
+		}
+	}
+	last := h.lastTold()
+	if got := toldWealth(last); got != [3]int{8, 0, 1} {
+		h.t.Errorf("told of %v investments, pockets and orders", got)
+	}
+}
+
+// TestSameWealthWritesNothing: on the same day all is as it was.
+func TestSameWealthWritesNothing(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c := h.sharedWealth()
+		eyes := storetest.Inspect(t, h.url)
+		kept := map[string]string{"assets": `SELECT * FROM asset`, "values": `SELECT * FROM investment_value`, "accounts": `SELECT id, worth, changed FROM bank_account`}
+		before := eyes.Lines(kept)
+		h.now = h.now.Add(time.Hour)
+		h.events()
+		_, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})
+		must(t, err)
+		if diff := cmp.Diff(before, eyes.Lines(kept)); diff != "" {
+			t.Errorf("written (-before +after):\n%s", diff)
+		}
+		last := h.lastTold()
+		if got := toldWealth(last); got != [3]int{} || len(last) != 6 {
+			t.Errorf("told of %v investments, pockets and orders of %d accounts", got, len(last))
+		}
+	})
+}

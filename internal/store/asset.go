@@ -1,0 +1,282 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// AssetKind is what an asset is.
+type AssetKind string
+
+// The kinds of assets.
+const (
+	Investments   AssetKind = "investment"
+	MarketOrders  AssetKind = "market_order"
+	Pockets       AssetKind = "pocket"
+	Amortizations AssetKind = "amortization"
+)
+
+// NewAsset is an asset as an institution gives it. Details are those of the kind.
+type NewAsset struct {
+	Kind AssetKind
+	// Key is the institution's own name of it among those of its kind, and
+	// Investment the key of the position that it is a part of, or empty.
+	Key, Investment string
+	// Date is the day that the details are of, or none.
+	Date    passerelle.Date
+	Details any
+	// Value is what a unit is worth on that day, or nil.
+	Value *passerelle.UnitValue
+}
+
+// StoredKey is unique within the account.
+func (a NewAsset) StoredKey() string { return string(a.Kind) + ":" + a.Key }
+
+func (a NewAsset) parent() *string {
+	if a.Investment == "" {
+		return nil
+	}
+	return optionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
+}
+
+// AssetDigest is the digest by which a change is seen.
+func AssetDigest(a NewAsset) (int64, error) {
+	_, digest, err := encodeDetails(a.Details)
+	return digest, err
+}
+
+// AssetsByKey finds those of an account that have one of the stored keys.
+func (r *Reader) AssetsByKey(ctx context.Context, a StoredAccount, keys []string) (map[string]Known, error) {
+	var c conditions
+	c.and("account_id = %s AND epoch = %s", int64(a.ID), a.Epoch)
+	return r.knownByKey(ctx, "asset", c, keys)
+}
+
+// AssetKeys lists the assets of an account that are there, in the order of their
+// stored keys and after one of them.
+func (r *Reader) AssetKeys(ctx context.Context, a StoredAccount, after string, limit int) ([]Known, error) {
+	return collect(ctx, r, scanKnown, `SELECT id, key, digest, FALSE FROM asset WHERE account_id = $1 AND epoch = $2 AND key > $3 AND deleted IS NULL ORDER BY key LIMIT $4`,
+		int64(a.ID), a.Epoch, after, limit)
+}
+
+// CreateAsset stores an asset. Reading is the number of the one that found it.
+func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
+	id, err := tx.newID("asset")
+	if err != nil {
+		return err
+	}
+	details, digest, err := encodeDetails(n.Details)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO asset (id, domain_id, user_id, account_id, epoch, kind, key, parent_key, date, details, digest, created, last_update, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)`,
+		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, string(n.Kind), n.StoredKey(), n.parent(), optionalDate(n.Date), details, digest, micros(at), reading)
+	return tx.value(domain, a, passerelle.AssetID(id), n)
+}
+
+// UpdateAsset stores what an institution now says of an asset, and keeps what it
+// said of an earlier day. A deleted one is back.
+func (tx *Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
+	details, digest, err := encodeDetails(n.Details)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `UPDATE asset SET previous = CASE WHEN date < $1 THEN details ELSE previous END, date = $1, parent_key = $2, details = $3, digest = $4, last_update = $5,
+			deleted = NULL, changed = $6 WHERE domain_id = $7 AND account_id = $8 AND epoch = $9 AND id = $10`,
+		optionalDate(n.Date), n.parent(), details, digest, micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
+	return tx.value(domain, a, id, n)
+}
+
+// value notes what a unit is worth on its day.
+func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment passerelle.AssetID, n NewAsset) error {
+	if n.Value == nil || n.Date.IsZero() {
+		return nil
+	}
+	id, err := tx.newID("investment_value")
+	if err != nil {
+		return err
+	}
+	var original *string
+	if n.Value.OriginalValue != nil {
+		original = optionalText(n.Value.OriginalValue.String())
+	}
+	tx.execOne(ErrConflict, `INSERT INTO investment_value (id, domain_id, account_id, epoch, investment_id, date, value, original_currency, original_value)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (investment_id, date) DO UPDATE
+		SET value = excluded.value, original_currency = excluded.original_currency, original_value = excluded.original_value`,
+		id, int64(domain), int64(a.ID), a.Epoch, int64(investment), n.Date.String(), n.Value.Value.String(), optionalText(n.Value.OriginalCurrency), original)
+	return nil
+}
+
+// LoseAsset marks one that the institution no longer shows.
+func (tx *Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
+	tx.execOne(ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
+}
+
+// KeepAccount undoes a unit with ErrConflict when the account was emptied
+// meanwhile.
+func (tx *Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
+	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
+}
+
+// SetAccountWorth stores what the investments of an account are worth; nil when
+// it has none.
+func (tx *Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
+	var text *string
+	if w != nil {
+		encoded, err := json.Marshal(w)
+		if err != nil {
+			return fmt.Errorf("encode the worth of account %d: %w", a.ID, err)
+		}
+		text = optionalText(string(encoded))
+	}
+	tx.execOne(ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
+	return nil
+}
+
+// AssetFilter selects assets of one kind of a user, who is required: the zero
+// value selects none.
+type AssetFilter struct {
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID // zero for all
+	Account    passerelle.AccountID    // zero for all
+	// Investment is the position that they are parts of; zero for all.
+	Investment passerelle.AssetID
+	IDs        []passerelle.AssetID // nil for all
+	Kind       AssetKind
+	// Reading selects those that it changed, and positions with a pocket that it
+	// changed; zero for all.
+	Reading int64
+	// All includes those of disabled and deleted accounts, and those that are
+	// gone at the institution.
+	All bool
+}
+
+// among selects rows by ids.
+func (c *conditions) among(column string, ids []passerelle.AssetID) {
+	names := []string{"NULL"}
+	for _, id := range ids {
+		names = append(names, c.bind(int64(id)))
+	}
+	c.clauses = append(c.clauses, column+" IN ("+strings.Join(names, ", ")+")")
+}
+
+const assetSource = `asset s CROSS JOIN bank_account a LEFT JOIN asset p ON p.account_id = s.account_id AND p.epoch = s.epoch AND p.key = s.parent_key
+	WHERE a.id = s.account_id AND a.epoch = s.epoch AND `
+
+func (f AssetFilter) where() *conditions {
+	var c conditions
+	TransactionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, Account: f.Account, All: f.All}.accounts(&c)
+	c.and("s.domain_id = %s AND s.user_id = %s AND s.kind = %s", int64(f.Domain), int64(f.User), string(f.Kind))
+	if f.Account != 0 {
+		c.and("s.account_id = %s", int64(f.Account))
+	}
+	if f.Investment != 0 {
+		c.and("p.id = %s", int64(f.Investment))
+	}
+	if f.IDs != nil {
+		c.among("s.id", f.IDs)
+	}
+	if f.Reading != 0 {
+		c.and("(s.changed = %s OR s.key IN (SELECT q.parent_key FROM asset q WHERE q.account_id = s.account_id AND q.epoch = s.epoch AND q.kind = 'pocket' AND q.changed = %s))", f.Reading, f.Reading)
+	}
+	if !f.All && f.Reading == 0 {
+		c.and("s.deleted IS NULL")
+	}
+	return &c
+}
+
+// ReadAssets lists assets of a kind by id. D is the details of the kind.
+func ReadAssets[D any](ctx context.Context, r *Reader, f AssetFilter, w Window) ([]passerelle.Asset[D], error) {
+	c, p := f.where(), idPlace(w)
+	c.and("s.id "+p.sign+" %s", p.from)
+	sql := `SELECT s.id, s.account_id, p.id, s.details, s.previous, s.created, s.last_update, s.deleted FROM ` + assetSource + c.String() +
+		` ORDER BY s.id ` + p.order + ` LIMIT ` + c.bind(w.Limit) + ` OFFSET ` + c.bind(w.Offset)
+	return collect(ctx, r, scanAsset[D], sql, c.args...)
+}
+
+func scanAsset[D any](row scanner) (passerelle.Asset[D], error) {
+	var (
+		a               passerelle.Asset[D]
+		parent, deleted *int64
+		details         string
+		previous        *string
+		created, update int64
+	)
+	if err := row.Scan(&a.ID, &a.Account, &parent, &details, &previous, &created, &update, &deleted); err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal([]byte(details), &a.Details); err != nil {
+		return a, fmt.Errorf("read the details of asset %d: %w", a.ID, err)
+	}
+	if previous != nil {
+		a.Previous = new(D)
+		if err := json.Unmarshal([]byte(*previous), a.Previous); err != nil {
+			return a, fmt.Errorf("read what asset %d was: %w", a.ID, err)
+		}
+	}
+	a.Investment, a.Created, a.LastUpdate, a.Deleted = owner[passerelle.AssetID](parent), instant(created), instant(update), optionalInstant(deleted)
+	return a, nil
+}
+
+// CountAssets is how many assets a filter selects.
+func (r *Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
+	c := f.where()
+	return one(ctx, r, scanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.args...)
+}
+
+// InvestmentValues lists what units of an investment were worth, the newest
+// first. A position is the day and the id.
+func (r *Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w Window) ([]passerelle.InvestmentValue, error) {
+	order, sign := "DESC", "<"
+	if w.Backward {
+		order, sign = "ASC", ">"
+	}
+	var c conditions
+	c.and("domain_id = %s AND investment_id = %s", int64(domain), int64(investment))
+	if len(w.From) == 2 {
+		c.and("(date, id) "+sign+" (%s, %s)", w.From[0], w.From[1])
+	}
+	sql := fmt.Sprintf(`SELECT id, investment_id, date, value, original_currency, original_value FROM investment_value WHERE %s ORDER BY date %s, id %[2]s LIMIT %[3]s OFFSET %[4]s`,
+		c.String(), order, c.bind(w.Limit), c.bind(w.Offset))
+	return collect(ctx, r, scanInvestmentValue, sql, c.args...)
+}
+
+func scanInvestmentValue(row scanner) (passerelle.InvestmentValue, error) {
+	var (
+		v                  passerelle.InvestmentValue
+		day, value         string
+		currency, original *string
+	)
+	if err := row.Scan(&v.ID, &v.Investment, &day, &value, &currency, &original); err != nil {
+		return v, err
+	}
+	v.OriginalCurrency = text[passerelle.Currency](currency)
+	var err error
+	if v.Date, err = storedDate(&day); err != nil {
+		return v, err
+	}
+	if v.Value, err = decimal.Parse(value); err != nil {
+		return v, err
+	}
+	if original != nil {
+		var d decimal.Decimal
+		d, err = decimal.Parse(*original)
+		v.OriginalValue = &d
+	}
+	return v, err
+}
+
+// CountInvestmentValues is how many days have a value of an investment.
+func (r *Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
+	return one(ctx, r, scanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+func (h *savings) assets(account int, reading int64, list ...NewAsset) {
+	h.t.Helper()
+	h.write(func(tx *Tx) error {
+		for _, n := range list {
+			if err := tx.CreateAsset(h.domain, h.accounts[account], n, now, reading); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func fund(key string, n int, value string) NewAsset {
+	worth := decimal.MustParse(value)
+	return NewAsset{
+		Kind: Investments, Key: key, Date: day(n), Details: passerelle.InvestmentDetails{Key: key, UnitValue: &worth, ValueDate: day(n)},
+		Value: &passerelle.UnitValue{Value: worth, OriginalCurrency: "USD", OriginalValue: &worth},
+	}
+}
+
+func pocketOf(investment, key string) NewAsset {
+	return NewAsset{Kind: Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
+}
+
+// listed are the keys of a kind's assets, through pages of two, and their number
+// is the one that is counted.
+func listed[D any](h *savings, f AssetFilter, key func(D) string) string {
+	h.t.Helper()
+	var keys []string
+	w := Window{Limit: 2}
+	for {
+		page, err := ReadAssets[D](h.t.Context(), &h.db.Reader, f, w)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, one := range page {
+			keys = append(keys, key(one.Details))
+			w.From = []any{int64(one.ID)}
+		}
+		if len(page) < w.Limit {
+			break
+		}
+	}
+	if n, err := h.db.CountAssets(h.t.Context(), f); err != nil || int(n) != len(keys) {
+		h.t.Errorf("counted %d (%v), listed %v", n, err, keys)
+	}
+	return strings.Join(keys, " ")
+}
+
+func keyOfFund(d passerelle.InvestmentDetails) string { return d.Key }
+func keyOfPocket(d passerelle.PocketDetails) string   { return d.Key }
+
+func TestAssets(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newSavings(t, s)
+		h.assets(0, 1, fund("x", 1, "10"), fund("y", 1, "20"), pocketOf("x", "x"), pocketOf("y", "p"), pocketOf("", "q"))
+		h.assets(1, 2, fund("x", 1, "30"))
+		funds := AssetFilter{Domain: s.domain, User: 7, Kind: Investments}
+		all, err := ReadAssets[passerelle.InvestmentDetails](t.Context(), &s.db.Reader, funds, Window{Limit: 10})
+		if err != nil || len(all) != 3 {
+			t.Fatalf("%d investments (%v)", len(all), err)
+		}
+		for name, test := range map[string]struct {
+			with func(*AssetFilter)
+			want string
+		}{
+			"all":             {func(*AssetFilter) {}, "x y x"},
+			"of an account":   {func(f *AssetFilter) { f.Account = h.accounts[1].ID }, "x"},
+			"of a connection": {func(f *AssetFilter) { f.Connection = h.connection.ID }, "x y x"},
+			"of another one":  {func(f *AssetFilter) { f.Connection = 99 }, ""},
+			"of another user": {func(f *AssetFilter) { f.User = 8 }, ""},
+			"of a domain":     {func(f *AssetFilter) { f.Domain = s.other }, ""},
+			"of a reading":    {func(f *AssetFilter) { f.Reading = 2 }, "x"},
+			"none of":         {func(f *AssetFilter) { f.IDs = []passerelle.AssetID{} }, ""},
+			"one":             {func(f *AssetFilter) { f.IDs = []passerelle.AssetID{all[1].ID} }, "y"},
+		} {
+			f := funds
+			test.with(&f)
+			if got := listed(h, f, keyOfFund); got != test.want {
+				t.Errorf("%s: %q, want %q", name, got, test.want)
+			}
+		}
+		pockets := AssetFilter{Domain: s.domain, User: 7, Kind: Pockets}
+		of := pockets
+		of.Investment = all[0].ID
+		if got := listed(h, pockets, keyOfPocket) + "|" + listed(h, of, keyOfPocket); got != "x p q|x" {
+			t.Errorf("pockets %q", got)
+		}
+		wantError(t, s.try(func(tx *Tx) error { return tx.CreateAsset(s.domain, h.accounts[1], fund("x", 2, "1"), now, 3) }), ErrDuplicate)
+	})
+}
+
+// TestChangesOfAssets: what was said of an earlier day is kept, each day has one
+// value, and one that is gone can come back.
+func TestChangesOfAssets(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newSavings(t, s)
+		a := h.accounts[0]
+		h.assets(0, 1, fund("x", 1, "10"))
+		f := AssetFilter{Domain: s.domain, User: 7, Kind: Investments, All: true}
+		read := func() passerelle.Asset[passerelle.InvestmentDetails] {
+			all, err := ReadAssets[passerelle.InvestmentDetails](t.Context(), &s.db.Reader, f, Window{Limit: 10})
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%+v (%v)", all, err)
+			}
+			return all[0]
+		}
+		id := read().ID
+		for i, n := range []NewAsset{fund("x", 1, "11"), fund("x", 2, "12"), fund("x", 2, "12.50")} {
+			s.write(func(tx *Tx) error { return tx.UpdateAsset(s.domain, a, id, n, now, int64(i)) })
+		}
+		if got := read(); got.Details.UnitValue.String() != "12.50" || got.Previous == nil || got.Previous.UnitValue.String() != "11" {
+			t.Errorf("%+v before %+v", got.Details, got.Previous)
+		}
+		s.write(func(tx *Tx) error { tx.LoseAsset(s.domain, a, id, now, 4); return nil })
+		known, err := s.db.AssetsByKey(t.Context(), a, []string{"investment:x", "pocket:x"})
+		if err != nil || len(known) != 1 || !known["investment:x"].Deleted || read().Deleted == nil {
+			t.Errorf("known %+v (%v)", known, err)
+		}
+		s.write(func(tx *Tx) error { return tx.UpdateAsset(s.domain, a, id, fund("x", 3, "13"), now, 5) })
+		keys, err := s.db.AssetKeys(t.Context(), a, "", 5)
+		if err != nil || len(keys) != 1 || keys[0].ID != int64(id) || read().Deleted != nil {
+			t.Errorf("keys %v (%v)", keys, err)
+		}
+		h.values3(id)
+	})
+}
+
+func (h *savings) values3(id passerelle.AssetID) {
+	h.t.Helper()
+	var got []string
+	w := Window{Limit: 2}
+	for range 2 {
+		page, err := h.db.InvestmentValues(h.t.Context(), h.domain, id, w)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, v := range page {
+			got = append(got, fmt.Sprint(v.Date, " ", v.Value, v.OriginalCurrency, v.OriginalValue))
+			w.From = []any{v.Date.String(), v.ID}
+		}
+	}
+	if want := "2026-01-04 13USD13, 2026-01-03 12.50USD12.50, 2026-01-02 11USD11"; strings.Join(got, ", ") != want {
+		h.t.Errorf("values %v, want %s", got, want)
+	}
+	if n, err := h.db.CountInvestmentValues(h.t.Context(), h.domain, id); err != nil || n != 3 {
+		h.t.Errorf("%d values (%v)", n, err)
+	}
+}
+
+// TestWithdrawnAssets: they go out of sight with their account, and then away.
+func TestWithdrawnAssets(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newSavings(t, s)
+		h.assets(0, 1, fund("x", 1, "10"), pocketOf("x", "p"))
+		h.assets(1, 1, fund("z", 1, "10"))
+		worth := passerelle.Worth{Valuation: new(decimal.MustParse("10")), Calculated: []string{"valuation"}}
+		s.write(func(tx *Tx) error { return tx.SetAccountWorth(s.domain, h.accounts[0], &worth) })
+		stored, err := s.db.AccountsOf(t.Context(), s.domain, h.connection.ID)
+		if err != nil || stored[0].Worth == nil || !stored[0].Worth.Equal(worth) || stored[1].Worth != nil {
+			t.Errorf("worth %+v (%v)", stored[0].Worth, err)
+		}
+		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
+		f := AssetFilter{Domain: s.domain, User: 7, Kind: Investments, All: true}
+		if got := listed(h, f, keyOfFund); got != "z" {
+			t.Errorf("listed %q", got)
+		}
+		wantError(t, s.try(func(tx *Tx) error { tx.KeepAccount(s.domain, h.accounts[0]); return nil }), ErrConflict)
+		h.eraseAll(1)
+		if assets, values := h.rows("asset"), h.rows("investment_value"); assets != 1 || values != 1 {
+			t.Errorf("%d assets and %d values are left", assets, values)
+		}
+		s.write(func(tx *Tx) error { tx.DeleteConnection(s.domain, 7, h.connection.ID, now); return nil })
+		if got := listed(h, f, keyOfFund); got != "" {
+			t.Errorf("of a deleted connection: %q", got)
+		}
+		h.eraseAll(1)
+		if assets, values := h.rows("asset"), h.rows("investment_value"); assets+values != 0 {
+			t.Errorf("%d assets and %d values are left", assets, values)
+		}
+	})
+}

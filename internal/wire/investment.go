@@ -1,0 +1,212 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"passerelle"
+)
+
+// Worth is what investments are worth and have gained.
+type Worth struct {
+	Calculated      []string     `json:"calculated" doc:"what the institution did not say"`
+	Diff            *json.Number `json:"diff" doc:"gain since the purchase"`
+	DiffPercent     *json.Number `json:"diff_percent" doc:"as a fraction"`
+	PrevDiff        *json.Number `json:"prev_diff" doc:"gain since the value before"`
+	PrevDiffPercent *json.Number `json:"prev_diff_percent" doc:"as a fraction"`
+	Valuation       *json.Number `json:"valuation"`
+}
+
+// NewWorth renders what investments are worth.
+func NewWorth(w passerelle.Worth) Worth {
+	return Worth{
+		Calculated: append([]string{}, w.Calculated...), Diff: Amount(w.Diff), DiffPercent: Amount(w.DiffPercent), PrevDiff: Amount(w.PrevDiff),
+		PrevDiffPercent: Amount(w.PrevDiffPercent), Valuation: Amount(w.Valuation),
+	}
+}
+
+// newAccountWorth renders what the investments of an account are worth, which is
+// not known before they were read.
+func newAccountWorth(w *passerelle.Worth) *Worth {
+	if w == nil {
+		w = &passerelle.Worth{}
+	}
+	worth := NewWorth(*w)
+	return &worth
+}
+
+// Investment is a position of an account. The members after LastUpdate are
+// expansions, or parts of events.
+type Investment struct {
+	ID          int64        `json:"id"`
+	IDAccount   int64        `json:"id_account"`
+	IDSecurity  *int64       `json:"id_security" doc:"always null"`
+	Label       string       `json:"label"`
+	Code        string       `json:"code" doc:"empty when it is not known"`
+	CodeType    *string      `json:"code_type" doc:"ISIN or AMF"`
+	Source      string       `json:"source" doc:"where the code comes from: website or notFound"`
+	Description *string      `json:"description"`
+	StockSymbol *string      `json:"stock_symbol"`
+	StockMarket *string      `json:"stock_market"`
+	Quantity    *json.Number `json:"quantity"`
+	UnitPrice   *json.Number `json:"unitprice" doc:"what a unit cost on average"`
+	UnitValue   *json.Number `json:"unitvalue" doc:"what a unit is worth"`
+	VDate       *string      `json:"vdate" doc:"the day of the value"`
+	PrevVDate   *string      `json:"prev_vdate" doc:"the day of the value before"`
+	Share       *json.Number `json:"portfolio_share" doc:"its part of the account, as a fraction"`
+	Currency    *Currency    `json:"original_currency"`
+	OrigDiff    *json.Number `json:"original_diff"`
+	OrigPrice   *json.Number `json:"original_unitprice"`
+	OrigValue   *json.Number `json:"original_unitvalue"`
+	OrigWorth   *json.Number `json:"original_valuation"`
+	Deleted     *string      `json:"deleted"`
+	LastUpdate  string       `json:"last_update"`
+	Worth
+	Details *InvestmentDetails `json:"details,omitempty" doc:"with expand=details"`
+	Pockets *[]Pocket          `json:"pockets,omitempty" doc:"with expand=pockets"`
+}
+
+// InvestmentDetails says what kind of fund an investment is.
+type InvestmentDetails struct {
+	AssetCategory     *string `json:"asset_category"`
+	RecommendedPeriod *string `json:"recommended_period"`
+	SRRI              *int    `json:"srri" doc:"risk from 1 to 7"`
+}
+
+// NewInvestment renders a position of an account, whose balance its share is of
+// when the institution does not say it.
+func NewInvestment(a passerelle.Asset[passerelle.InvestmentDetails], of passerelle.BankAccount, zone *time.Location) Investment {
+	d, worth := a.Details, NewWorth(passerelle.WorthOf(a))
+	out := Investment{
+		ID: int64(a.ID), IDAccount: int64(a.Account), Label: d.Label, Code: d.Code, CodeType: optional(d.CodeType), Source: "website", Description: optional(d.Description),
+		StockSymbol: optional(d.StockSymbol), StockMarket: optional(d.StockMarket), Quantity: Amount(d.Quantity), UnitPrice: Amount(d.UnitPrice), UnitValue: Amount(d.UnitValue),
+		VDate: date(d.ValueDate), Share: Amount(d.PortfolioShare), Currency: currency(d.OriginalCurrency), OrigDiff: Amount(d.OriginalDiff), OrigPrice: Amount(d.OriginalUnitPrice),
+		OrigValue: Amount(d.OriginalUnitValue), OrigWorth: Amount(d.OriginalValuation), Deleted: Moment(a.Deleted, zone), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone),
+		Worth: worth,
+	}
+	if d.Code == "" {
+		out.Source = "notFound"
+	}
+	if a.Previous != nil {
+		out.PrevVDate = date(a.Previous.ValueDate)
+	}
+	if share := passerelle.Share(passerelle.WorthOf(a).Valuation, of.Balance); d.PortfolioShare == nil && share != nil {
+		out.Share, out.Calculated = Amount(share), append(out.Calculated, "portfolio_share")
+	}
+	return out
+}
+
+// NewInvestmentDetails renders what kind of fund an investment is.
+func NewInvestmentDetails(d passerelle.InvestmentDetails) *InvestmentDetails {
+	return &InvestmentDetails{AssetCategory: optional(d.AssetCategory), RecommendedPeriod: optional(d.RecommendedPeriod), SRRI: optional(d.Risk)}
+}
+
+// InvestmentValue is what a unit of an investment was worth on a day.
+type InvestmentValue struct {
+	ID                int64        `json:"id"`
+	IDInvestment      int64        `json:"id_investment"`
+	VDate             string       `json:"vdate"`
+	UnitValue         json.Number  `json:"unitvalue"`
+	OriginalCurrency  *Currency    `json:"original_currency"`
+	OriginalUnitValue *json.Number `json:"original_unitvalue"`
+}
+
+// MarketOrder is an order to buy or sell on an account.
+type MarketOrder struct {
+	ID            int64        `json:"id"`
+	IDAccount     int64        `json:"id_account"`
+	Label         string       `json:"label"`
+	Code          *string      `json:"code" doc:"ISIN"`
+	WebID         string       `json:"webid" doc:"the institution's own name for it"`
+	Direction     *string      `json:"order_direction" doc:"buy or sell"`
+	Type          *string      `json:"order_type" doc:"market, limit or trigger"`
+	State         *string      `json:"state" doc:"in the words of the institution"`
+	PaymentMethod *string      `json:"payment_method"`
+	StockMarket   *string      `json:"stock_market"`
+	Quantity      *json.Number `json:"quantity"`
+	Amount        *json.Number `json:"amount"`
+	OrderValue    *json.Number `json:"ordervalue" doc:"the limit or the trigger"`
+	UnitPrice     *json.Number `json:"unitprice" doc:"what a unit was worth at the order"`
+	UnitValue     *json.Number `json:"unitvalue" doc:"what a unit is worth"`
+	Date          *string      `json:"date"`
+	ValidityDate  *string      `json:"validity_date"`
+	ExecutionDate *string      `json:"execution_date"`
+	Created       string       `json:"created" doc:"when it was read for the first time"`
+	LastUpdate    string       `json:"last_update"`
+	Deleted       *string      `json:"deleted"`
+}
+
+// NewMarketOrder renders an order with times in the zone.
+func NewMarketOrder(a passerelle.Asset[passerelle.MarketOrderDetails], zone *time.Location) MarketOrder {
+	d := a.Details
+	return MarketOrder{
+		ID: int64(a.ID), IDAccount: int64(a.Account), Label: d.Label, Code: optional(d.Code), WebID: d.Key, Direction: optional(d.Direction), Type: optional(d.Type),
+		State: optional(d.State), PaymentMethod: optional(d.PaymentMethod), StockMarket: optional(d.StockMarket), Quantity: Amount(d.Quantity), Amount: Amount(d.Amount),
+		OrderValue: Amount(d.OrderValue), UnitPrice: Amount(d.UnitPrice), UnitValue: Amount(d.UnitValue), Date: date(d.Date), ValidityDate: date(d.Validity),
+		ExecutionDate: date(d.Executed), Created: passerelle.FormatDateTime(a.Created, zone), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	}
+}
+
+// Pocket is a part of a position that is available on a condition.
+type Pocket struct {
+	ID               int64        `json:"id"`
+	IDInvestment     *int64       `json:"id_investment"`
+	IDAccount        int64        `json:"id_account"`
+	Label            *string      `json:"label"`
+	Quantity         *json.Number `json:"quantity"`
+	Value            *json.Number `json:"value"`
+	Condition        string       `json:"condition" doc:"available, date, retirement or unknown"`
+	AvailabilityDate *string      `json:"availability_date"`
+	LastUpdate       string       `json:"last_update"`
+	Deleted          *string      `json:"deleted"`
+}
+
+// NewPocket renders a pocket with times in the zone.
+func NewPocket(a passerelle.Asset[passerelle.PocketDetails], zone *time.Location) Pocket {
+	d := a.Details
+	out := Pocket{
+		ID: int64(a.ID), IDInvestment: optional(int64(a.Investment)), IDAccount: int64(a.Account), Label: optional(d.Label), Quantity: Amount(d.Quantity), Value: Amount(d.Value),
+		Condition: d.Condition, AvailabilityDate: date(d.Available), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	}
+	if d.Condition == "" {
+		out.Condition = "unknown"
+	}
+	return out
+}
+
+// Amortization is a line of the plan by which a loan is paid back.
+type Amortization struct {
+	ID               int64        `json:"id"`
+	IDAccount        int64        `json:"id_account"`
+	Date             *string      `json:"date"`
+	Amount           *json.Number `json:"amount"`
+	CapitalAmount    *json.Number `json:"capital_amount"`
+	InterestAmount   *json.Number `json:"interest_amount"`
+	InsuranceAmount  *json.Number `json:"insurance_amount"`
+	RemainingCapital *json.Number `json:"remaining_capital"`
+	LastUpdate       string       `json:"last_update"`
+	Deleted          *string      `json:"deleted"`
+}
+
+// NewAmortization renders a line of a loan's plan with times in the zone.
+func NewAmortization(a passerelle.Asset[passerelle.AmortizationDetails], zone *time.Location) Amortization {
+	d := a.Details
+	return Amortization{
+		ID: int64(a.ID), IDAccount: int64(a.Account), Date: date(d.Date), Amount: Amount(d.Amount), CapitalAmount: Amount(d.Capital), InterestAmount: Amount(d.Interest),
+		InsuranceAmount: Amount(d.Insurance), RemainingCapital: Amount(d.RemainingCapital), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	}
+}
+
+// NewInvestmentValue renders what a unit was worth.
+func NewInvestmentValue(v passerelle.InvestmentValue) InvestmentValue {
+	return InvestmentValue{
+		ID: v.ID, IDInvestment: int64(v.Investment), VDate: v.Date.String(), UnitValue: json.Number(v.Value.String()), OriginalCurrency: currency(v.OriginalCurrency),
+		OriginalUnitValue: Amount(v.OriginalValue),
+	}
+}
+
+// Indicators are figures about the finances of a user.
+type Indicators struct {
+	IDUser     int64           `json:"id_user"`
+	Indicators *map[string]any `json:"indicators" doc:"null: none are worked out"`
+}

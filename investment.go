@@ -1,0 +1,229 @@
+package passerelle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// Wealth is what an institution says an account holds besides money, and how a
+// loan is paid back.
+type Wealth struct {
+	Investments   []InvestmentDetails
+	MarketOrders  []MarketOrderDetails
+	Pockets       []PocketDetails
+	Amortizations []AmortizationDetails
+}
+
+// InvestmentDetails is what an institution says about a position. Amounts are in
+// the currency of the account, the Original ones in that of the investment; nil
+// is what it does not say.
+type InvestmentDetails struct {
+	// Key is the institution's own name for the position within its account.
+	Key, Label string
+	// Code identifies what is held, in the scheme of CodeType: ISIN or AMF.
+	Code, CodeType           string
+	Description              string
+	StockSymbol, StockMarket string
+	Quantity                 *decimal.Decimal
+	// UnitPrice is what a unit cost on average, UnitValue what it is worth on
+	// the day ValueDate.
+	UnitPrice, UnitValue *decimal.Decimal
+	ValueDate            Date
+	// Diff is the gain since the purchase; shares and percentages are
+	// fractions, 1 is all of it.
+	Valuation, Diff, DiffPercent *decimal.Decimal
+	PortfolioShare               *decimal.Decimal
+	OriginalCurrency             Currency
+	OriginalUnitPrice            *decimal.Decimal
+	OriginalUnitValue            *decimal.Decimal
+	OriginalValuation            *decimal.Decimal
+	OriginalDiff                 *decimal.Decimal
+	// AssetCategory, Risk from 1 to 7 and RecommendedPeriod are of a fund.
+	AssetCategory     string
+	Risk              int
+	RecommendedPeriod string
+}
+
+// MarketOrderDetails is what an institution says about an order to buy or sell.
+type MarketOrderDetails struct {
+	Key, Label, Code string
+	// Direction is buy or sell, Type market, limit or trigger; State is in the
+	// words of the institution.
+	Direction, Type, State, PaymentMethod, StockMarket string
+	Quantity, Amount                                   *decimal.Decimal
+	// OrderValue is the limit or the trigger, UnitPrice the value of a unit at
+	// the order, UnitValue its value now.
+	OrderValue, UnitPrice, UnitValue *decimal.Decimal
+	Date, Validity, Executed         Date
+}
+
+// PocketDetails is what an institution says about a part of a position that is
+// available on a condition: available, date, retirement or unknown.
+type PocketDetails struct {
+	Key, Label string
+	// Investment is the key of the position.
+	Investment      string
+	Quantity, Value *decimal.Decimal
+	Condition       string
+	Available       Date
+}
+
+// AmortizationDetails is a line of the plan by which a loan is paid back.
+type AmortizationDetails struct {
+	Key                                                    string
+	Date                                                   Date
+	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
+}
+
+// Asset is something an account holds, as it is kept: D is what the institution
+// says of it.
+type Asset[D any] struct {
+	ID      AssetID
+	Account AccountID
+	// Investment is the position that a pocket is a part of.
+	Investment AssetID
+	Details    D
+	// Previous is what was said before, of an earlier day.
+	Previous            *D
+	Created, LastUpdate time.Time
+	// Deleted is when the institution no longer showed it.
+	Deleted *time.Time
+}
+
+// UnitValue is what a unit of an investment is worth.
+type UnitValue struct {
+	Value            decimal.Decimal
+	OriginalCurrency Currency
+	OriginalValue    *decimal.Decimal
+}
+
+// InvestmentValue is what a unit of an investment was worth on a day.
+type InvestmentValue struct {
+	ID         int64
+	Investment AssetID
+	Date       Date
+	UnitValue
+}
+
+// Worth is what investments are worth and have gained: since they were bought,
+// and since the value before the present one. Percentages are fractions.
+type Worth struct {
+	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
+	// Calculated names what the institution did not say, in the words of the
+	// interface.
+	Calculated []string
+}
+
+// calculate fills in what is missing, when there is something to work it out
+// from, and notes its name.
+func (w *Worth) calculate(name string, missing **decimal.Decimal, value *decimal.Decimal) {
+	if *missing == nil && value != nil {
+		*missing, w.Calculated = value, append(w.Calculated, name)
+	}
+}
+
+// complete fills in the percentages.
+func (w *Worth) complete() {
+	w.calculate("diff_percent", &w.DiffPercent, gain(w.Valuation, w.Diff))
+	w.calculate("prev_diff_percent", &w.PrevDiffPercent, gain(w.Valuation, w.PrevDiff))
+}
+
+// WorthOf is what a position is worth.
+func WorthOf(a Asset[InvestmentDetails]) Worth {
+	d := a.Details
+	w := Worth{Valuation: d.Valuation, Diff: d.Diff, DiffPercent: d.DiffPercent}
+	w.calculate("valuation", &w.Valuation, product(d.Quantity, d.UnitValue))
+	w.calculate("diff", &w.Diff, difference(w.Valuation, product(d.Quantity, d.UnitPrice)))
+	if a.Previous != nil {
+		before := WorthOf(Asset[InvestmentDetails]{Details: *a.Previous})
+		w.calculate("prev_diff", &w.PrevDiff, difference(w.Valuation, before.Valuation))
+	}
+	w.complete()
+	return w
+}
+
+// TotalWorth is what positions of one currency are worth together. What some of
+// them lack is not known of all, except that one without a value before has not
+// gained since.
+func TotalWorth(all []Asset[InvestmentDetails]) Worth {
+	var w Worth
+	valuation, diff := &decimal.Zero, &decimal.Zero
+	var since *decimal.Decimal
+	for _, one := range all {
+		part := WorthOf(one)
+		valuation, diff = SumAmounts(valuation, part.Valuation), SumAmounts(diff, part.Diff)
+		switch {
+		case since == nil:
+			since = part.PrevDiff
+		case part.PrevDiff != nil:
+			since = SumAmounts(since, part.PrevDiff)
+		}
+	}
+	w.calculate("valuation", &w.Valuation, valuation)
+	w.calculate("diff", &w.Diff, diff)
+	w.calculate("prev_diff", &w.PrevDiff, since)
+	w.complete()
+	return w
+}
+
+// Share is the part of a whole, as a fraction of four digits.
+func Share(part, whole *decimal.Decimal) *decimal.Decimal {
+	if part == nil || whole == nil || whole.IsZero() {
+		return nil
+	}
+	share, err := part.Quo(*whole)
+	if err != nil {
+		return nil
+	}
+	share = share.Round(fractionDigits)
+	return &share
+}
+
+// Equal reports whether two worths are the same, digit by digit.
+func (w Worth) Equal(other Worth) bool {
+	amounts := func(w Worth) (texts []string) {
+		for _, d := range []*decimal.Decimal{w.Valuation, w.Diff, w.DiffPercent, w.PrevDiff, w.PrevDiffPercent} {
+			text := ""
+			if d != nil {
+				text = d.String()
+			}
+			texts = append(texts, text)
+		}
+		return append(texts, w.Calculated...)
+	}
+	return slices.Equal(amounts(w), amounts(other))
+}
+
+const (
+	// fractionDigits and centDigits are how many digits what is calculated has
+	// after the point.
+	fractionDigits = 4
+	centDigits     = 2
+)
+
+// gain is a gain as a fraction of what there was before.
+func gain(valuation, diff *decimal.Decimal) *decimal.Decimal {
+	return Share(diff, difference(valuation, diff))
+}
+
+func difference(a, b *decimal.Decimal) *decimal.Decimal {
+	if b == nil {
+		return nil
+	}
+	opposite := b.Neg()
+	return SumAmounts(a, &opposite)
+}
+
+func product(quantity, price *decimal.Decimal) *decimal.Decimal {
+	if quantity == nil || price == nil {
+		return nil
+	}
+	amount, err := quantity.Mul(*price)
+	if err != nil {
+		return nil
+	}
+	amount = amount.Round(centDigits)
+	return &amount
+}
