@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/govalues/decimal"
+	"golang.org/x/text/cases"
 
 	"passerelle"
 )
@@ -97,6 +98,11 @@ func coefficient(d decimal.Decimal) (value int64, err error) {
 	return value, nil
 }
 
+// fold is a text by which texts are compared whatever the case of their letters,
+// accents kept: it is written beside them, since the databases do not know the
+// same letters.
+func fold(text string) string { return cases.Fold().String(text) }
+
 // CreateTransaction stores a transaction that was found and gives it its id.
 // Reading is the number of the one that found it.
 func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *passerelle.Transaction, reading int64) error {
@@ -114,10 +120,11 @@ func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *
 		return fmt.Errorf("store the value of a transaction: %w", err)
 	}
 	tx.execOne(ErrConflict, `INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
-			wording, coming, categories, details, digest, scraped, last_update, changed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
-		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), reading)
+		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), reading,
+		int64(a.Connection), fold(t.TransactionDetails.Wording))
 	return nil
 }
 
@@ -133,9 +140,9 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 		return fmt.Errorf("store the value of a transaction: %w", err)
 	}
 	tx.execOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
-			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10
-		WHERE domain_id = $11 AND account_id = $12 AND epoch = $13 AND id = $14`,
-		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), reading,
+			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11
+		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
+		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), reading, fold(d.Wording),
 		int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return nil
 }
@@ -179,9 +186,14 @@ func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID
 		joined := strings.Join(e.Categories, " ")
 		categories = &joined
 	}
+	var folded *string
+	if e.Wording != nil {
+		text := fold(*e.Wording)
+		folded = &text
+	}
 	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
 			application_date = COALESCE($3, application_date), moved = CASE WHEN $3 IS NULL THEN moved ELSE TRUE END, active = COALESCE($4, active),
-			categories = NULLIF(COALESCE($5, categories), ''), last_update = $6
-		WHERE domain_id = $7 AND user_id = $8 AND id = $9 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
-		e.Wording, e.Comment, day, e.Active, categories, micros(at), int64(domain), int64(user), int64(id))
+			categories = NULLIF(COALESCE($5, categories), ''), last_update = $6, custom_folded = NULLIF(COALESCE($7, custom_folded), '')
+		WHERE domain_id = $8 AND user_id = $9 AND id = $10 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
+		e.Wording, e.Comment, day, e.Active, categories, micros(at), folded, int64(domain), int64(user), int64(id))
 }

@@ -106,9 +106,12 @@ const valueAt = `(CAST(t.value AS NUMERIC) * CASE t.value_scale WHEN 0 THEN 1000
 func (f TransactionFilter) where(c *conditions) {
 	f.accounts(c)
 	c.and("t.epoch = a.epoch")
-	if f.Account != 0 {
+	switch {
+	case f.Account != 0:
 		c.and("t.account_id = %s AND t.epoch = %s", int64(f.Account), f.Epoch)
-	} else {
+	case f.Connection != 0:
+		c.and("t.connection_id = %s", int64(f.Connection))
+	default:
 		c.and("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
 	}
 	if f.ID != 0 {
@@ -139,15 +142,14 @@ func (f TransactionFilter) bounds(c *conditions) {
 	}
 }
 
-// label holds a text in any case; letters with marks in their own case, since
-// SQLite folds none of them.
-const label = `(LOWER(COALESCE(t.custom_wording, t.wording)) LIKE %s ESCAPE '!' OR COALESCE(t.custom_wording, t.wording) LIKE %s ESCAPE '!')`
+// label holds a text in any case.
+const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
 // search is the condition that a text is part of a label, of a day or of a
 // category, or is the value.
 func (f TransactionFilter) search(c *conditions) {
-	folded, exact := c.bind(contains(strings.ToLower(f.Search))), c.bind(contains(f.Search))
-	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", folded, exact)
+	part := c.bind(contains(fold(f.Search)))
+	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
 	if value, err := decimal.Parse(f.Search); err == nil && value.Scale() <= ValueDigits {
 		clause += " OR ABS(" + valueAt + ") = CAST(" + c.bind(tenDigits(value.Abs())) + " AS NUMERIC)"
 	}
@@ -157,7 +159,7 @@ func (f TransactionFilter) search(c *conditions) {
 // words are the conditions on text and on exact values.
 func (f TransactionFilter) words(c *conditions) {
 	if f.Wording != "" {
-		c.and(label, contains(strings.ToLower(f.Wording)), contains(f.Wording))
+		c.and(label, contains(fold(f.Wording)))
 	}
 	if f.Search != "" {
 		f.search(c)
@@ -198,72 +200,24 @@ func contains(part string) string {
 // keeps SQLite from beginning with the accounts and sorting all they have.
 const transactionSource = `bank_transaction t CROSS JOIN bank_account a WHERE a.id = t.account_id AND `
 
-// maxMerged is how many accounts a list of a connection is merged from. Beyond,
-// the list of the user is walked for those of the connection.
-const maxMerged = 50
-
-// parts are filters that select together what the filter does, each of them
-// along one index. What a connection has may be little and old beside what
-// else the user has, so that a walk through all of it would read most of that:
-// each of its accounts gives a page instead, and the page is made of those.
-func (r *Reader) parts(ctx context.Context, f TransactionFilter) ([]TransactionFilter, error) {
-	if f.Connection == 0 || f.Account != 0 || f.ID != 0 {
-		return []TransactionFilter{f}, nil
-	}
-	accounts, err := r.BankAccounts(ctx, AccountFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, All: f.All}, Window{Limit: maxMerged + 1})
-	if err != nil || len(accounts) > maxMerged || len(accounts) == 0 {
-		return []TransactionFilter{f}, err
-	}
-	parts := make([]TransactionFilter, len(accounts))
-	for i, a := range accounts {
-		parts[i] = f
-		parts[i].Account, parts[i].Epoch = a.ID, a.Epoch
-	}
-	return parts, nil
-}
-
-// union joins what a query selects for each of the parts.
-func union(c *conditions, parts []TransactionFilter, query func() string) string {
-	queries := make([]string, len(parts))
-	for i, part := range parts {
-		c.clauses = nil
-		part.where(c)
-		queries[i] = `SELECT * FROM (` + query() + `) AS part`
-	}
-	return strings.Join(queries, " UNION ALL ")
-}
-
 // Transactions lists the newest first. A position is the day and the id.
 func (r *Reader) Transactions(ctx context.Context, f TransactionFilter, w Window) ([]passerelle.Transaction, error) {
-	parts, err := r.parts(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	sql, args := f.page(parts, w)
+	sql, args := f.page(w)
 	return collect(ctx, r, scanTransaction, sql, args...)
 }
 
-func (f TransactionFilter) page(parts []TransactionFilter, w Window) (sql string, args []any) {
+func (f TransactionFilter) page(w Window) (sql string, args []any) {
 	order, sign := "DESC", "<"
 	if w.Descending != w.Backward {
 		order, sign = "ASC", ">"
 	}
 	var c conditions
-	rows := func() string {
-		if len(w.From) == 2 {
-			c.and("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
-		}
-		return fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY %s %s, t.id %[5]s`, transactionColumns, transactionSource, c.String(), f.day(), order)
+	f.where(&c)
+	if len(w.From) == 2 {
+		c.and("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
-	if len(parts) == 1 {
-		parts[0].where(&c)
-		return rows() + fmt.Sprintf(` LIMIT %s OFFSET %s`, c.bind(w.Limit), c.bind(w.Offset)), c.args
-	}
-	sql = union(&c, parts, func() string {
-		return rows() + ` LIMIT ` + c.bind(int64(w.Limit)+w.Offset)
-	})
-	_, day, _ := strings.Cut(f.day(), ".") // as the column of the union is called
-	return sql + fmt.Sprintf(` ORDER BY %s %s, id %[2]s LIMIT %[3]s OFFSET %[4]s`, day, order, c.bind(w.Limit), c.bind(w.Offset)), c.args
+	return fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY %s %s, t.id %[5]s LIMIT %s OFFSET %s`,
+		transactionColumns, transactionSource, c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
 }
 
 // CountTransactions is exactly how many a filter selects: from counters when it
@@ -278,14 +232,8 @@ func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (in
 		}
 		return one(ctx, r, scanCount, `SELECT CAST(COALESCE(SUM(`+sum+`), 0) AS BIGINT) FROM bank_account a WHERE `+c.String(), c.args...)
 	}
-	parts, err := r.parts(ctx, f)
-	if err != nil {
-		return 0, err
-	}
-	sql := union(&c, parts, func() string {
-		return `SELECT count(*) AS n FROM ` + transactionSource + c.String()
-	})
-	return one(ctx, r, scanCount, `SELECT CAST(SUM(n) AS BIGINT) FROM (`+sql+`) AS counted`, c.args...)
+	f.where(&c)
+	return one(ctx, r, scanCount, `SELECT count(*) FROM `+transactionSource+c.String(), c.args...)
 }
 
 // TransactionDays are the first and the last day of the transactions of the

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/govalues/decimal"
 
 	"passerelle"
@@ -309,6 +308,8 @@ func TestPlansOfTransactions(t *testing.T) {
 		"transaction_of_account (account_id=? AND epoch=?":                      func(f *TransactionFilter) { f.Account = h.accounts[0].ID },
 		"transaction_of_account_by_date (account_id=? AND epoch=?":              func(f *TransactionFilter) { f.Account, f.ByDate = h.accounts[0].ID, true },
 		"transaction_of_user (domain_id=? AND user_id=? AND application_date>?": func(f *TransactionFilter) { f.From = day(1) },
+		"transaction_of_connection (connection_id=?":                            func(f *TransactionFilter) { f.Connection = h.connection.ID },
+		"transaction_of_connection_by_date (connection_id=?":                    func(f *TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
 	} {
 		f := h.filter()
 		with(&f)
@@ -323,26 +324,84 @@ func TestPlansOfTransactions(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfAConnection: the list is the same whether it is made of its
-// accounts or, when those are too many, found among all that the user has.
+// TestTransactionsOfAConnection: the list of a connection is what all of its
+// accounts have, however many those are.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h, other := newSavings(t, s), newSavings(t, s)
-		for len(h.accounts) < maxMerged {
+		const many = 60
+		for len(h.accounts) < many {
 			h.enable(fmt.Sprint("k", len(h.accounts)))
 		}
+		own := map[passerelle.TransactionID]bool{}
 		for i := range h.accounts {
-			h.add(i, i%7, i%5)
+			for _, one := range h.add(i, i%7, i%5) {
+				own[one.ID] = true
+			}
 		}
 		other.add(0, 1, 2, 3)
 		f := h.filter()
 		f.Connection = h.connection.ID
-		merged := h.pages(f)
-		h.enable("one more")
-		if diff := cmp.Diff(merged, h.pages(f)); diff != "" || len(merged) != 4*maxMerged {
-			t.Errorf("%d rows; beside what is found among all:\n%s", len(merged), diff)
+		there := h.pages(f)
+		for _, id := range there {
+			if !own[id] {
+				t.Errorf("%d is of another connection", id)
+			}
+		}
+		if len(there) != 4*many || h.countTransactions(t, f) != 2*many {
+			t.Errorf("%d rows there and back, %d counted", len(there), h.countTransactions(t, f))
 		}
 	})
+}
+
+// TestLabelsInAnyCase: the case of letters does not matter, of whatever script
+// they are; accents do. What the person called it hides what the bank does.
+func TestLabelsInAnyCase(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newSavings(t, s)
+		labels := []string{"CAFÉ DE LA GARE", "Bäckerei Großmann", "ΟΔΟΣ ΑΘΗΝΑΣ", "Интернет", "100% COTON_BIO!", "MARCHE"}
+		for i, label := range labels {
+			one := passerelle.Transaction{TransactionDetails: passerelle.TransactionDetails{
+				Key: label, Date: day(i), RDate: day(i), Type: "card", Wording: label, Value: decimal.MustNew(1, 0),
+			}, ApplicationDate: day(i), Scraped: now, LastUpdate: now}
+			s.write(func(tx *Tx) error {
+				tx.CountTransactions(s.domain, h.accounts[0], 1, 0)
+				return tx.CreateTransaction(s.domain, h.accounts[0], &one, 1)
+			})
+			if custom := "ÉTÉ à la mer"; label == "MARCHE" {
+				s.write(func(tx *Tx) error {
+					tx.EditTransaction(s.domain, 7, one.ID, TransactionEdit{Wording: &custom}, now)
+					return nil
+				})
+			}
+		}
+		for part, want := range map[string]string{
+			"café": "01", "CAFÉ de": "01", "cafe": "", "bÄCK": "02", "GROSSMANN": "02", "großm": "02", "οδός": "", "οδοσ αθ": "03", "οδος ΑΘ": "03",
+			"ИНТЕР": "04", "0% coton_": "05", "BIO!": "05", "%": "05", "_": "05", "été À": "06", "marche": "",
+		} {
+			for name, f := range map[string]TransactionFilter{"wording": {Wording: part}, "search": {Search: part}} {
+				f.Domain, f.User = s.domain, 7
+				if got := h.days(f); got != want {
+					t.Errorf("%s %q: %q, want %q", name, part, got, want)
+				}
+			}
+		}
+		none := ""
+		s.write(func(tx *Tx) error {
+			tx.EditTransaction(s.domain, 7, h.found(t, "été")[0].ID, TransactionEdit{Wording: &none}, now)
+			return nil
+		})
+		if got := h.found(t, "marché"); len(got) > 0 || len(h.found(t, "Marche")) != 1 {
+			t.Errorf("without a label of the person's: %v", got)
+		}
+	})
+}
+
+func (h *savings) found(t *testing.T, label string) []passerelle.Transaction {
+	t.Helper()
+	f := h.filter()
+	f.Wording = label
+	return h.readTransactions(t, f, Window{Limit: 10})
 }
 
 // pages are the ids of a list there and back, by cursors, and by offsets.

@@ -104,6 +104,9 @@ column bank_transaction.scraped bigint NOT NULL
 column bank_transaction.last_update bigint NOT NULL
 column bank_transaction.deleted bigint
 column bank_transaction.changed bigint NOT NULL
+column bank_transaction.folded text NOT NULL DEFAULT ''::text
+column bank_transaction.custom_folded text
+column bank_transaction.connection_id bigint NOT NULL DEFAULT 0
 constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
@@ -111,6 +114,8 @@ CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
 CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed)
 CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
 CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
+CREATE INDEX transaction_of_connection ON bank_transaction USING btree (connection_id, application_date, id)
+CREATE INDEX transaction_of_connection_by_date ON bank_transaction USING btree (connection_id, date, id)
 CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
 CREATE INDEX transaction_of_user_by_date ON bank_transaction USING btree (domain_id, user_id, date, id)
 column client.id bigint NOT NULL IDENTITY

@@ -97,12 +97,14 @@ CREATE TABLE bank_transaction (
   scraped          BIGINT NOT NULL,
   last_update      BIGINT NOT NULL,
   deleted          BIGINT,
-  changed          BIGINT NOT NULL,
+  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0,
   UNIQUE (account_id, epoch, key)
 );
 CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed);
 CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
 CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
+CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, application_date, id);
+CREATE INDEX transaction_of_connection_by_date ON bank_transaction (connection_id, date, id);
 CREATE INDEX transaction_of_user ON bank_transaction (domain_id, user_id, application_date, id);
 CREATE INDEX transaction_of_user_by_date ON bank_transaction (domain_id, user_id, date, id);
 CREATE TABLE client (
