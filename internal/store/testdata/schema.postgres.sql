@@ -1,3 +1,26 @@
+column asset.id bigint NOT NULL IDENTITY
+column asset.domain_id bigint NOT NULL
+column asset.user_id bigint NOT NULL
+column asset.account_id bigint NOT NULL
+column asset.epoch bigint NOT NULL
+column asset.kind text NOT NULL
+column asset.key text NOT NULL
+column asset.parent_key text
+column asset.date text
+column asset.details text NOT NULL
+column asset.digest bigint NOT NULL
+column asset.previous text
+column asset.created bigint NOT NULL
+column asset.last_update bigint NOT NULL
+column asset.deleted bigint
+column asset.changed bigint NOT NULL
+constraint asset.asset_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
+constraint asset.asset_kind_check CHECK ((kind = ANY (ARRAY['investment'::text, 'market_order'::text, 'pocket'::text, 'amortization'::text])))
+constraint asset.asset_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX asset_account_id_epoch_key_key ON asset USING btree (account_id, epoch, key)
+CREATE INDEX asset_of_account ON asset USING btree (account_id, epoch, kind, id)
+CREATE INDEX asset_of_user ON asset USING btree (domain_id, user_id, kind, id)
+CREATE UNIQUE INDEX asset_pkey ON asset USING btree (id)
 column attempt.id bigint NOT NULL IDENTITY
 column attempt.payment_id bigint NOT NULL
 column attempt.domain_id bigint NOT NULL
@@ -72,6 +95,7 @@ column bank_account.epoch bigint NOT NULL DEFAULT 0
 column bank_account.transactions bigint NOT NULL DEFAULT 0
 column bank_account.deleted_transactions bigint NOT NULL DEFAULT 0
 column bank_account.changed bigint NOT NULL DEFAULT 0
+column bank_account.worth text
 column bank_account.readings bigint NOT NULL DEFAULT 0
 constraint bank_account.bank_account_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
 constraint bank_account.bank_account_connection_id_key_key UNIQUE (connection_id, key)
@@ -104,9 +128,6 @@ column bank_transaction.scraped bigint NOT NULL
 column bank_transaction.last_update bigint NOT NULL
 column bank_transaction.deleted bigint
 column bank_transaction.changed bigint NOT NULL
-column bank_transaction.folded text NOT NULL DEFAULT ''::text
-column bank_transaction.custom_folded text
-column bank_transaction.connection_id bigint NOT NULL DEFAULT 0
 constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
@@ -114,8 +135,6 @@ CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
 CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed)
 CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
 CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
-CREATE INDEX transaction_of_connection ON bank_transaction USING btree (connection_id, application_date, id)
-CREATE INDEX transaction_of_connection_by_date ON bank_transaction USING btree (connection_id, date, id)
 CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
 CREATE INDEX transaction_of_user_by_date ON bank_transaction USING btree (domain_id, user_id, date, id)
 column client.id bigint NOT NULL IDENTITY
@@ -457,6 +476,20 @@ CREATE INDEX instruction_of_beneficiary ON instruction USING btree (domain_id, b
 CREATE INDEX instruction_of_reference ON instruction USING btree (domain_id, reference_id, registered, payment_id) WHERE new_reference
 CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
 CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
+column investment_value.id bigint NOT NULL IDENTITY
+column investment_value.domain_id bigint NOT NULL
+column investment_value.account_id bigint NOT NULL
+column investment_value.epoch bigint NOT NULL
+column investment_value.investment_id bigint NOT NULL
+column investment_value.date text NOT NULL
+column investment_value.value text NOT NULL
+column investment_value.original_currency text
+column investment_value.original_value text
+constraint investment_value.investment_value_investment_id_date_key UNIQUE (investment_id, date)
+constraint investment_value.investment_value_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX investment_value_investment_id_date_key ON investment_value USING btree (investment_id, date)
+CREATE INDEX investment_value_of_account ON investment_value USING btree (account_id, epoch, id)
+CREATE UNIQUE INDEX investment_value_pkey ON investment_value USING btree (id)
 column key_check.only_row bigint NOT NULL
 column key_check.sealed bytea NOT NULL
 constraint key_check.key_check_only_row_check CHECK ((only_row = 1))

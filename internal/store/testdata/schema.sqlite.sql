@@ -1,3 +1,27 @@
+CREATE TABLE asset (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id   BIGINT NOT NULL,
+  user_id     BIGINT NOT NULL,
+  account_id  BIGINT NOT NULL,
+  epoch       BIGINT NOT NULL,
+  kind        TEXT NOT NULL CHECK (kind IN ('investment', 'market_order', 'pocket', 'amortization')),
+  -- The kind and the institution's name of it; of a pocket also that of its investment.
+  key         TEXT NOT NULL,
+  parent_key  TEXT,
+  -- The day that what the institution says is of.
+  date        TEXT,
+  details     TEXT NOT NULL,
+  digest      BIGINT NOT NULL,
+  -- What it said of an earlier day.
+  previous    TEXT,
+  created     BIGINT NOT NULL,
+  last_update BIGINT NOT NULL,
+  deleted     BIGINT,
+  changed     BIGINT NOT NULL,
+  UNIQUE (account_id, epoch, key)
+);
+CREATE INDEX asset_of_account ON asset (account_id, epoch, kind, id);
+CREATE INDEX asset_of_user ON asset (domain_id, user_id, kind, id);
 CREATE TABLE attempt (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   payment_id     BIGINT NOT NULL,
@@ -68,7 +92,7 @@ CREATE TABLE bank_account (
   transactions         BIGINT NOT NULL DEFAULT 0,
   deleted_transactions BIGINT NOT NULL DEFAULT 0,
   -- The sync that last changed it.
-  changed              BIGINT NOT NULL DEFAULT 0, readings BIGINT NOT NULL DEFAULT 0,
+  changed              BIGINT NOT NULL DEFAULT 0, worth TEXT, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
 CREATE INDEX bank_account_of_user ON bank_account (domain_id, user_id, id);
@@ -97,14 +121,12 @@ CREATE TABLE bank_transaction (
   scraped          BIGINT NOT NULL,
   last_update      BIGINT NOT NULL,
   deleted          BIGINT,
-  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0,
+  changed          BIGINT NOT NULL,
   UNIQUE (account_id, epoch, key)
 );
 CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed);
 CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
 CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
-CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, application_date, id);
-CREATE INDEX transaction_of_connection_by_date ON bank_transaction (connection_id, date, id);
 CREATE INDEX transaction_of_user ON bank_transaction (domain_id, user_id, application_date, id);
 CREATE INDEX transaction_of_user_by_date ON bank_transaction (domain_id, user_id, date, id);
 CREATE TABLE client (
@@ -387,6 +409,19 @@ CREATE TABLE instruction (
 );
 CREATE INDEX instruction_of_beneficiary ON instruction (domain_id, beneficiary_identification, registered, payment_id) WHERE new_beneficiary;
 CREATE INDEX instruction_of_reference ON instruction (domain_id, reference_id, registered, payment_id) WHERE new_reference;
+CREATE TABLE investment_value (
+  id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id          BIGINT NOT NULL,
+  account_id         BIGINT NOT NULL,
+  epoch              BIGINT NOT NULL,
+  investment_id      BIGINT NOT NULL,
+  date               TEXT NOT NULL,
+  value              TEXT NOT NULL,
+  original_currency  TEXT,
+  original_value     TEXT,
+  UNIQUE (investment_id, date)
+);
+CREATE INDEX investment_value_of_account ON investment_value (account_id, epoch, id);
 CREATE TABLE key_check (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   sealed   BLOB NOT NULL
