@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/files", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
-	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation"},
+	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation"},
 	"internal/mail":            {"."},
 	"internal/background":      {},
 	"internal/httpd":           {},

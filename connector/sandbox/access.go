@@ -3,8 +3,10 @@ package sandbox
 import (
 	"crypto/hmac"
 	"encoding/binary"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -16,49 +18,70 @@ import (
 
 const (
 	accessPurpose = "access page of the sandbox bank"
+	codePurpose   = "access code of the sandbox bank"
 	accessPrefix  = "access-"
 	maxAccessID   = 8 << 10
+	// numbers is the size of the two numbers that name a connection.
+	numbers = 16
 )
 
 // accessPage is the address of the page that leads back to a URL.
-func (b *Bank) accessPage(domain passerelle.DomainID, back string) string {
-	name := append(binary.BigEndian.AppendUint64(nil, uint64(domain)), back...) //nolint:gosec // ids are positive
+func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string {
+	name := append(connectionName(domain, connection), back...)
 	mac := b.MAC(accessPurpose, name)[:macSize]
 	return b.Base(domain) + pagesPath + accessPrefix + base64url.EncodeToString(append(name, mac...))
 }
 
-// backOf reads the address of a page back.
-func (b *Bank) backOf(id string) (*url.URL, bool) {
+func connectionName(domain passerelle.DomainID, connection passerelle.ConnectionID) []byte {
+	name := binary.BigEndian.AppendUint64(nil, uint64(domain))     //nolint:gosec // ids are positive
+	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
+}
+
+// AccessCode is what a customer brings back from the page who let a connection
+// read.
+func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
+	return b.codeOf(connectionName(domain, connection))
+}
+
+func (b *Bank) codeOf(connection []byte) string {
+	return base64url.EncodeToString(b.MAC(codePurpose, connection)[:macSize])
+}
+
+// accessView is a page with which a customer answers: where the answer goes, what
+// goes with it, and what is added to that by saying yes.
+type accessView struct {
+	Back string
+	Kept []pair
+	Code string
+}
+
+// access reads the address of a page back.
+func (b *Bank) access(id string) (*accessView, bool) {
 	raw, err := base64url.DecodeString(strings.TrimPrefix(id, accessPrefix))
-	if err != nil || len(id) > maxAccessID || len(raw) < 8+macSize {
+	if err != nil || len(id) > maxAccessID || len(raw) < numbers+macSize {
 		return nil, false
 	}
 	name, mac := raw[:len(raw)-macSize], raw[len(raw)-macSize:]
-	if !hmac.Equal(mac, b.MAC(accessPurpose, name)[:macSize]) {
+	back, err := url.Parse(string(name[numbers:]))
+	if err != nil || !hmac.Equal(mac, b.MAC(accessPurpose, name)[:macSize]) {
 		return nil, false
 	}
-	back, err := url.Parse(string(name[8:]))
-	return back, err == nil
+	v := &accessView{Code: b.codeOf(name[:numbers])}
+	query := back.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		v.Kept = append(v.Kept, pair{name, query.Get(name)})
+	}
+	back.RawQuery = ""
+	v.Back = back.String()
+	return v, true
 }
 
-// showAccess asks the customer; both answers are links back.
+// showAccess asks the customer; both answers go back as forms do.
 func (b *Bank) showAccess(w http.ResponseWriter, id string) {
-	back, ok := b.backOf(id)
+	v, ok := b.access(id)
 	if !ok {
 		notFound(w)
 		return
 	}
-	render(w, http.StatusOK, view{Title: "Let an application read your accounts?", Access: &accessView{
-		Yes: with(*back, "code", "granted"), No: with(*back, "error", "access_denied"),
-	}})
-}
-
-// accessView is where the two answers lead.
-type accessView struct{ Yes, No string }
-
-func with(back url.URL, name, value string) string {
-	query := back.Query()
-	query.Set(name, value)
-	back.RawQuery = query.Encode()
-	return back.String()
+	render(w, http.StatusOK, view{Title: "Let an application read your accounts?", Access: v})
 }

@@ -73,7 +73,7 @@ func (c customer) bills(contract int) []passerelle.DocumentDetails {
 
 // File writes the bill of a document: one page, the same at every call.
 func (r reader) File(_ context.Context, v connector.Visit, contract, document string, w io.Writer) (mediaType string, err error) {
-	c := customer{login: login(v), today: passerelle.DateOf(v.Now, time.UTC)}
+	c := customer{login: recall(v.Memory).login(v), today: passerelle.DateOf(v.Now, time.UTC)}
 	for i, s := range contracts {
 		if s.key != contract {
 			continue

@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
+	"crypto/hmac"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,19 +115,29 @@ func credentialFields() []connector.Field {
 }
 
 // memory is what a visit leaves for the next: how many steps the person has
-// gone through, and when.
+// gone through, and when; and for one who came by the bank's page, that they did,
+// and who they said they were.
 type memory struct {
 	Passed int       `json:"passed"`
 	Last   time.Time `json:"last"`
+	Access bool      `json:"access,omitempty"`
+	Login  string    `json:"login,omitempty"`
 }
 
 // Read visits the bank.
 func (r reader) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
 	m := recall(v.Memory)
-	if refused, yes := r.admit(v); yes {
+	if r.cameByPage(v) {
+		m.Access, m.Login = true, v.Callback.Get("login")
+	}
+	how := mannerOf(m.login(v))
+	if how.renews && v.Callback == nil && v.Now.Sub(m.Last) > 24*time.Hour {
+		m.Access = false
+	}
+	if refused, yes := r.admit(v, m); yes {
+		refused.Memory = m.encode()
 		return refused, nil
 	}
-	how := mannerOf(login(v))
 	if outcome, waits := how.stop(v, &m); waits {
 		outcome.Memory = m.encode()
 		return outcome, nil
@@ -133,7 +145,7 @@ func (r reader) Read(ctx context.Context, v connector.Visit, out connector.Sink)
 	if how.ends != "" {
 		return connector.Outcome{State: how.ends, Message: how.message}, nil
 	}
-	c := customer{login: login(v), manner: how, today: passerelle.DateOf(v.Now, time.UTC)}
+	c := customer{login: m.login(v), manner: how, today: passerelle.DateOf(v.Now, time.UTC)}
 	if err := r.give(ctx, c, out); err != nil {
 		return connector.Outcome{}, err
 	}
@@ -157,12 +169,7 @@ func (r reader) give(ctx context.Context, c customer, out connector.Sink) error 
 
 // login is who the visit is for; somebody who came by the bank's own page is
 // whom the page said.
-func login(v connector.Visit) string {
-	if v.Values["login"] != "" {
-		return v.Values["login"]
-	}
-	return "guest"
-}
+func (m memory) login(v connector.Visit) string { return cmp.Or(v.Values["login"], m.Login, "guest") }
 
 func recall(text []byte) memory {
 	var m memory
@@ -181,19 +188,26 @@ func (m memory) encode() []byte {
 }
 
 // admit refuses those who do not say who they are: a wrong password, or a
-// person who has to come by the bank's page first.
-func (r reader) admit(v connector.Visit) (connector.Outcome, bool) {
+// person who has to come by the bank's page first, and who refused there.
+func (r reader) admit(v connector.Visit, m memory) (connector.Outcome, bool) {
 	if v.Source == directAccess && v.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
 		return connector.Outcome{State: passerelle.Wrongpass, Message: "Login or password is wrong.", Fields: fields}, true
 	}
-	if v.Source == openAPI && v.Callback == nil && recall(v.Memory).Last.IsZero() {
-		return connector.Outcome{State: passerelle.WebauthRequired, URL: r.world.accessPage(v.Domain, v.ReturnURL)}, true
+	if v.Source != openAPI || m.Access && v.Callback.Get("error") == "" {
+		return connector.Outcome{}, false
 	}
-	if v.Callback != nil && v.Callback.Get("error") != "" {
-		return connector.Outcome{State: passerelle.WebauthRequired, Message: "Access was refused.", URL: r.world.accessPage(v.Domain, v.ReturnURL)}, true
+	wanted := connector.Outcome{State: passerelle.WebauthRequired, URL: r.world.accessPage(v.Domain, v.Connection, v.ReturnURL)}
+	if v.Callback != nil {
+		wanted.Message = "Access was refused."
 	}
-	return connector.Outcome{}, false
+	return wanted, true
+}
+
+// cameByPage reports whether the person comes from the bank's page, where they
+// let this connection read.
+func (r reader) cameByPage(v connector.Visit) bool {
+	return v.Source == openAPI && hmac.Equal([]byte(v.Callback.Get("code")), []byte(r.world.AccessCode(v.Domain, v.Connection)))
 }
 
 // stop is where a visit waits for the person, if it does. Without them no step

@@ -82,6 +82,16 @@ func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	}
 }
 
+// Use is Spend in a unit of its own, for a code that a browser brought. One that
+// was used is Unauthenticated.
+func (a *Access) Use(ctx context.Context, code store.Token) error {
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		a.Spend(tx, code)
+		return nil
+	})
+	return Spent(err)
+}
+
 // Spent turns the failure of a unit that came too late, after another exchange
 // of its code or the end of its user, into the answer to a code that is no good.
 func Spent(err error) error {

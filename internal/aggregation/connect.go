@@ -22,15 +22,16 @@ type Request struct {
 	Connector string
 	// Source names one of the connector's, empty for the first that fits.
 	Source string
+	// Mechanism is how the person authenticates to the source of a new
+	// connection; empty for its usual way.
+	Mechanism passerelle.AuthMechanism
 	// Values are those of fields: of the connector's for a connection, or of
 	// what it asked for.
 	Values map[string]string
 	// Resume says that the person has done what was asked of them elsewhere.
 	Resume bool
-	// Callback is what came with the person's browser from the institution.
-	Callback map[string][]string
-	// Back is where the institution is to send that browser.
-	Back string
+	// Landing is where the person goes after a page of the institution's.
+	Landing Landing
 	// Absent says that the person takes no part.
 	Absent bool
 	// Active says whether the connection is read in the background from now on;
@@ -57,7 +58,7 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 	if err := v.create(ctx, own(v.profile.Data.Fields, r.Values), r.Execution); err != nil {
 		return v.c, err
 	}
-	if err := v.read(ctx, reader, asked{attended: true, back: r.Back, callback: r.Callback}); err != nil {
+	if err := v.read(ctx, reader, asked{attended: true, landing: r.Landing}); err != nil {
 		return v.c, err
 	}
 	if v.c.State != passerelle.Wrongpass {
@@ -86,7 +87,7 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	if profile.Restricted {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "%s takes no new connections", profile.Name)
 	}
-	source, mechanism, err := chooseSource(profile, r.Source)
+	source, mechanism, err := chooseSource(profile, r.Source, r.Mechanism)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,7 +161,7 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 			return v.c, err
 		}
 	}
-	with := asked{attended: v.attended, answers: answers, resumed: r.Resume, callback: r.Callback, back: r.Back}
+	with := asked{attended: v.attended, answers: answers, resumed: r.Resume, landing: r.Landing}
 	if r.Background {
 		return v.begin(ctx, reader, with)
 	}

@@ -31,6 +31,7 @@ type home struct {
 	user   passerelle.User
 	now    time.Time
 	hooks  []store.Webhook
+	bank   *sandbox.Bank
 	// waiting is work in the background that is still to be done.
 	waiting []func(context.Context)
 	// heard is the last delivery of each webhook that events has told of.
@@ -49,6 +50,7 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 		registry, err := connector.NewRegistry(bank.Connectors()...)
 		must(t, err)
 		h := &home{t: t, url: url, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
+		h.bank = bank
 		h.Aggregation = &aggregation.Aggregation{
 			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Background: h.later, Name: "test", Log: log,
 		}

@@ -17,3 +17,6 @@ func SetPatience(afterwards, renewal time.Duration) (time.Duration, time.Duratio
 	patience, beat = afterwards, renewal
 	return before, often
 }
+
+// FormatReturn is the state with which a person comes back to a connection.
+var FormatReturn = formatReturn

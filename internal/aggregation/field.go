@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,18 +13,22 @@ import (
 // maxValue is how long the value of a field may be.
 const maxValue = 4096
 
-// chooseSource finds the source a connection goes through: the one named, or
-// the first of the connector's by their priority.
-func chooseSource(p connector.Profile, name string) (connector.Source, passerelle.AuthMechanism, error) {
+// chooseSource finds the source a connection goes through: the one named, or the
+// first by priority of those with the mechanism, where the empty one stands for
+// any.
+func chooseSource(p connector.Profile, name string, wanted passerelle.AuthMechanism) (connector.Source, passerelle.AuthMechanism, error) {
 	var names []string
 	for _, s := range slices.SortedStableFunc(slices.Values(p.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority }) {
-		if !s.Data() {
+		if !s.Data() || wanted != "" && !slices.Contains(s.Mechanisms, wanted) {
 			continue
 		}
 		if name == "" || s.Name == name {
-			return s, s.Mechanisms[0], nil
+			return s, cmp.Or(wanted, s.Mechanisms[0]), nil
 		}
 		names = append(names, s.Name)
+	}
+	if len(names) == 0 {
+		return connector.Source{}, "", passerelle.InvalidField("connector_uuid", "%s has no source with the mechanism %s", p.Name, wanted)
 	}
 	return connector.Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
 }

@@ -36,6 +36,8 @@ type visit struct {
 	started  time.Time
 	// sync numbers what this visit changes.
 	sync int64
+	// back is how the person returns who is sent to a page of the institution's.
+	back store.ConnectionReturn
 	// told is what it has to tell of, once it has ended.
 	told told
 	// ended is true when how it ended is on record.
@@ -48,7 +50,7 @@ type asked struct {
 	answers  map[string]string
 	resumed  bool
 	callback map[string][]string
-	back     string
+	landing  Landing
 }
 
 // zone is that of times in the bodies of events.
@@ -117,11 +119,15 @@ func (v *visit) read(ctx context.Context, reader connector.DataReader, a asked) 
 	if err != nil {
 		return fmt.Errorf("load the secrets of connection %d: %w", v.c.ID, err)
 	}
+	back, err := v.wayBack(ctx, a.landing)
+	if err != nil {
+		return err
+	}
 	in := &intake{visit: v, ctx: ctx}
 	out := &sink{intake: in}
 	outcome, err := v.converse(ctx, reader, connector.Visit{
 		Domain: v.domain.ID, Connection: v.c.ID, Source: v.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
-		Callback: a.callback, ReturnURL: a.back, Memory: memory, Present: a.attended, Now: v.started,
+		Callback: a.callback, ReturnURL: back, Memory: memory, Present: a.attended, Now: v.started,
 	}, out)
 	if fault := out.close(); fault != nil {
 		err = fault
@@ -148,6 +154,7 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 		c := saved
 		tx.SaveConnection(c, saved.Version)
 		tx.SaveSource(v.domain.ID, v.source)
+		v.expect(tx)
 		if o.Memory != nil {
 			if err := tx.SetConnectionMemory(c, o.Memory); err != nil {
 				return err

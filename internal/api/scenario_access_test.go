@@ -81,6 +81,7 @@ PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 
 DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /webauth-url 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -376,6 +377,9 @@ func (s *stage) people(call, path string) string {
 	path = strings.ReplaceAll(path, "{connectionId}", "{empty}")
 	if call == "GET /users/{userId}/transactions" {
 		path += "?of={holding}" // without an account the list is a conflict
+	}
+	if call == "GET /webauth-url" {
+		path += "?client_id={client}&redirect_uri=https://shop.example/back&id_connector=40"
 	}
 	if call == "DELETE /users/{userId}/config" {
 		path += "?keys=language"

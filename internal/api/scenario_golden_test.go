@@ -98,7 +98,7 @@ func indented(t testing.TB, raw []byte) []byte {
 
 // Numbers and texts that differ from run to run, by the name of their member.
 var (
-	volatileNumber = map[string]bool{"id": true, "id_payment": true, "id_auth": true, "id_service": true, "id_webhook_data": true, "id_user": true, "id_logo": true, "id_account": true, "id_connection": true, "id_source": true, "id_parent": true}
+	volatileNumber = map[string]bool{"id": true, "id_payment": true, "id_auth": true, "id_service": true, "id_webhook_data": true, "id_user": true, "id_logo": true, "id_file": true, "id_account": true, "id_connection": true, "id_source": true, "id_parent": true}
 	volatileText   = map[string]bool{"reference_id": true, "token": true, "request_id": true, "secret_key": true, "validate_uri": true, "next_try": true, "secret": true, "public_key": true, "jwt_token": true, "aud": true, "iss": true, "jti": true}
 )
 
@@ -126,6 +126,12 @@ func steady(name string, value any) any {
 func steadyText(name, text string) string {
 	if name == "error_message" && strings.HasPrefix(text, "Redirecting to http") {
 		return "Redirecting to <url>"
+	}
+	if name == "url" && strings.Contains(text, "/webauth?") {
+		return "<url>"
+	}
+	if name == "url" && strings.HasSuffix(text, "/file") {
+		return "<url>"
 	}
 	if strings.HasPrefix(text, "psl_") || volatileText[name] && !strings.HasPrefix(text, "GIVEN") {
 		return "<" + name + ">"

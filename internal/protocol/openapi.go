@@ -223,6 +223,9 @@ func described(s *schemas, source string, set *fields) []parameterObject {
 			Name: f.name, In: source, Required: f.required, Description: value.Description,
 			AllowEmptyValue: source == "query" && value.Type == "boolean", Schema: value,
 		}
+		if f.name == anyKey {
+			out[i].Name = "values" // an object in a query is written as a parameter for each member
+		}
 		value.Description = ""
 	}
 	return out
@@ -293,6 +296,7 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	case reflect.TypeFor[Content]():
 		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
 		out[strconv.Itoa(http.StatusPartialContent)] = success
+		out[strconv.Itoa(http.StatusNotModified)] = content{Description: "what the caller has is still the same"}
 	default:
 		success.Content = map[string]mediaType{"application/json": {Schema: s.output(t)}}
 	}

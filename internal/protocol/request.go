@@ -88,19 +88,28 @@ func (x *exchange) bindHeader(b *binding, in reflect.Value) error {
 }
 
 func (x *exchange) bindQuery(b *binding, in reflect.Value) error {
-	query := node{shape: object}
+	query, rest := node{shape: object}, node{shape: object, name: anyKey}
+	open := x.endpoint.plan.query.find(anyKey) != nil
 	for _, name := range sorted(x.query) {
-		if x.endpoint.plan.query.find(name) == nil {
+		known := x.endpoint.plan.query.find(name) != nil
+		if !known && !open {
 			if err := x.foreign(b, name); err != nil {
 				return err
 			}
 			continue
 		}
 		n, err := single(name, x.query[name])
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case known:
+			query.nodes = append(query.nodes, n)
+		default:
+			rest.nodes = append(rest.nodes, n)
 		}
-		query.nodes = append(query.nodes, n)
+	}
+	if open {
+		query.nodes = append(query.nodes, rest)
 	}
 	return x.endpoint.plan.query.set(b, in, &query)
 }

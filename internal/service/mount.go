@@ -30,7 +30,7 @@ type places struct {
 
 func (s *Service) places() places {
 	pages := webview.New(webview.Config{
-		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation,
+		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
 	return places{rest: s.api, below: []place{
@@ -42,7 +42,8 @@ func (s *Service) places() places {
 		{"/webview/", pages},
 		{web.AssetPath, pages},
 		{"/2.0/auth/webview/", pages},
-		{"/2.0/webauth/callback", pages},
+		{webview.WebauthPath, pages},
+		{webview.CallbackPath, pages},
 	}}
 }
 

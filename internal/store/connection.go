@@ -235,6 +235,7 @@ func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
+	tx.EndReturn(domain, id)
 	tx.exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
 		WHERE connection_id = $2`, micros(now), int64(id))
 	tx.exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,

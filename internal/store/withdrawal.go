@@ -203,4 +203,5 @@ func (tx *Tx) WithdrawUser(domain passerelle.DomainID, user passerelle.UserID, n
 		micros(now), int64(domain), int64(user))
 	tx.exec(`UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
 		micros(now), []byte{}, int64(domain), int64(user))
+	tx.exec(`DELETE FROM connection_return WHERE domain_id = $1 AND user_id = $2`, int64(domain), int64(user))
 }

@@ -24,6 +24,8 @@ func (f *fault) Error() string { return "page answered with fault " + f.name }
 var (
 	errLink    = &fault{http.StatusUnauthorized, "link"}
 	errNoPage  = &fault{http.StatusNotFound, "page"}
+	errUsed    = &fault{http.StatusUnauthorized, "used"}
+	errSender  = &fault{http.StatusBadRequest, "sender"}
 	errMethod  = &fault{http.StatusMethodNotAllowed, "method"}
 	errForeign = &fault{http.StatusForbidden, "foreign"}
 	errTooLong = &fault{http.StatusBadRequest, "long"}
@@ -66,7 +68,7 @@ func (w *Webview) fail(v *visit, err error) {
 	}
 	title := v.words.Say("fault." + f.name + ".title")
 	sending := pages.Send(v.writer, web.Page{
-		Name: "fault", Status: f.status, Words: v.words, Title: title, Simulated: v.domain.Kind == passerelle.Sandbox,
+		Name: "fault", Status: f.status, Words: v.words, Title: title, Simulated: v.simulated(),
 		Body: faultBody{Title: title, Text: v.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)},
 	})
 	if sending != nil {

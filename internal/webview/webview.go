@@ -1,6 +1,7 @@
 // Package webview is the payer's side of a payment: the pages on which a person
 // sees what is to be paid, chooses a bank, gives it what it asks for, waits,
-// cancels, and is sent on to the bank or back to the site that asked.
+// cancels, and is sent on to the bank or back to the site that asked. People who
+// let an institution be read on a page of its own pass through here as well.
 //
 // It owns the addresses of these pages, the cookie that stands for the right to
 // see one payment, and which page a payment in a given state is shown on. That
@@ -27,12 +28,13 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/initiation"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
 
-// CallbackPath is where banks send payers back.
+// CallbackPath is where banks send people back.
 const CallbackPath = "/2.0/webauth/callback"
 
 // PageRoots lists the roots of the pages, without trailing slashes. The second
@@ -69,6 +71,8 @@ type Config struct {
 	Access     *access.Access
 	DB         *store.DB
 	Initiation *initiation.Initiation
+	// Aggregation owns the connections of people.
+	Aggregation *aggregation.Aggregation
 	// MAC derives the key of the cookies from a secret of the deployment: at
 	// least 32 bytes, or New panics.
 	MAC func(purpose string, data []byte) []byte
@@ -132,6 +136,13 @@ func (v *visit) reading() bool {
 	return v.request.Method == http.MethodGet || v.request.Method == http.MethodHead
 }
 
+// simulated reports whether a page has to say that no money moves: those of
+// connections move none anywhere.
+func (v *visit) simulated() bool {
+	reads := v.request.URL.Path == WebauthPath || aggregation.IsReturn(v.request.URL.Query().Get("state"))
+	return v.domain.Kind == passerelle.Sandbox && !reads
+}
+
 // serve finds the page of an address.
 func (w *Webview) serve(v *visit) error {
 	exists := v.parse()
@@ -141,6 +152,8 @@ func (w *Webview) serve(v *visit) error {
 	switch {
 	case v.request.URL.Path == CallbackPath:
 		return w.callback(v)
+	case v.request.URL.Path == WebauthPath:
+		return w.webauth(v)
 	case !exists:
 		return errNoPage
 	}
@@ -201,7 +214,7 @@ func (w *Webview) payment(v *visit) error {
 	return w.show(v, s)
 }
 
-// callback receives payers from their banks. The bank is asked what became of
+// callback receives people from their banks. Of a payer's, the bank is asked what became of
 // the payment, and the page that the payer left decides how it goes on, unless
 // a client that asked for a cancellation said where the payer goes after it.
 func (w *Webview) callback(v *visit) error {
@@ -209,6 +222,9 @@ func (w *Webview) callback(v *visit) error {
 		return errMethod
 	}
 	state := v.request.URL.Query().Get("state")
+	if aggregation.IsReturn(state) {
+		return w.returned(v, state)
+	}
 	p, err := w.Initiation.Return(v.context(), v.domain, state)
 	if err != nil {
 		return fmt.Errorf("receive a payer from a bank: %w", err)

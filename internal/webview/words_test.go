@@ -58,12 +58,13 @@ var said = regexp.MustCompile(`(?:Say|key:|Problem) *(?:\(|=)? *"([a-z_.]+[a-z])
 func TestEveryTextIsThere(t *testing.T) {
 	english := texts(t)["en.json"]
 	used := keysOfPages(t)
-	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug"} {
+	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug", "used", "sender"} {
 		used = append(used, "fault."+name+".title", "fault."+name+".text")
 	}
 	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve"} {
 		used = append(used, step+".title", step+".text")
 	}
+	used = append(used, "arrived.title", "arrived.text", "unarrived.title", "unarrived.text")
 	used = append(used, "cancel.created.text", "cancel.bank.text", "notice.unseen", "notice.unreached", "notice.kept", "problem.refused")
 	for _, frequency := range payment.Frequencies() {
 		used = append(used, "frequency."+string(frequency))

@@ -128,6 +128,9 @@ column bank_transaction.scraped bigint NOT NULL
 column bank_transaction.last_update bigint NOT NULL
 column bank_transaction.deleted bigint
 column bank_transaction.changed bigint NOT NULL
+column bank_transaction.folded text NOT NULL DEFAULT ''::text
+column bank_transaction.custom_folded text
+column bank_transaction.connection_id bigint NOT NULL DEFAULT 0
 constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
@@ -135,6 +138,8 @@ CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
 CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed)
 CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
 CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
+CREATE INDEX transaction_of_connection ON bank_transaction USING btree (connection_id, application_date, id)
+CREATE INDEX transaction_of_connection_by_date ON bank_transaction USING btree (connection_id, date, id)
 CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
 CREATE INDEX transaction_of_user_by_date ON bank_transaction USING btree (domain_id, user_id, date, id)
 column client.id bigint NOT NULL IDENTITY
@@ -221,6 +226,17 @@ constraint connection_log.connection_log_domain_id_fkey FOREIGN KEY (domain_id) 
 constraint connection_log.connection_log_pkey PRIMARY KEY (id)
 CREATE INDEX connection_log_by_time ON connection_log USING btree (connection_id, at, id)
 CREATE UNIQUE INDEX connection_log_pkey ON connection_log USING btree (id)
+column connection_return.connection_id bigint NOT NULL
+column connection_return.domain_id bigint NOT NULL
+column connection_return.user_id bigint NOT NULL
+column connection_return.nonce bytea NOT NULL
+column connection_return.redirect_uri text
+column connection_return.client_state text
+constraint connection_return.connection_return_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connection(id)
+constraint connection_return.connection_return_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint connection_return.connection_return_pkey PRIMARY KEY (connection_id)
+CREATE INDEX connection_return_of_user ON connection_return USING btree (domain_id, user_id)
+CREATE UNIQUE INDEX connection_return_pkey ON connection_return USING btree (connection_id)
 column connection_source.id bigint NOT NULL IDENTITY
 column connection_source.domain_id bigint NOT NULL
 column connection_source.connection_id bigint NOT NULL

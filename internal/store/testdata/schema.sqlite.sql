@@ -121,12 +121,14 @@ CREATE TABLE bank_transaction (
   scraped          BIGINT NOT NULL,
   last_update      BIGINT NOT NULL,
   deleted          BIGINT,
-  changed          BIGINT NOT NULL,
+  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0,
   UNIQUE (account_id, epoch, key)
 );
 CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed);
 CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
 CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
+CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, application_date, id);
+CREATE INDEX transaction_of_connection_by_date ON bank_transaction (connection_id, date, id);
 CREATE INDEX transaction_of_user ON bank_transaction (domain_id, user_id, application_date, id);
 CREATE INDEX transaction_of_user_by_date ON bank_transaction (domain_id, user_id, date, id);
 CREATE TABLE client (
@@ -199,6 +201,17 @@ CREATE TABLE connection_log (
   attended      BOOLEAN NOT NULL
 );
 CREATE INDEX connection_log_by_time ON connection_log (connection_id, at, id);
+CREATE TABLE connection_return (
+  connection_id BIGINT PRIMARY KEY REFERENCES connection (id),
+  domain_id     BIGINT NOT NULL REFERENCES domain (id),
+  user_id       BIGINT NOT NULL,
+  -- What the address of the way back has to carry, once.
+  nonce         BLOB NOT NULL,
+  -- Where the client wants the person in the end, and what to bring it.
+  redirect_uri  TEXT,
+  client_state  TEXT
+);
+CREATE INDEX connection_return_of_user ON connection_return (domain_id, user_id);
 CREATE TABLE connection_source (
   id               INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id        BIGINT NOT NULL REFERENCES domain (id),

@@ -1,0 +1,269 @@
+package aggregation
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+)
+
+// Webauth is what a client asks for when a person is to let an institution be
+// read on a page of the institution's own.
+type Webauth struct {
+	// Connector is a UUID or a number, for a new connection; otherwise it is
+	// empty, and Connection is gone on with.
+	Connector  string
+	Connection passerelle.ConnectionID
+	// Source names one of the connector's, empty for the first of them with such
+	// a page, and Values are those of its fields.
+	Source string
+	Values map[string]string
+	Landing
+}
+
+// Landing is where a person goes after an institution's page: to an address of
+// the client, which may send people there, with what it wants back.
+type Landing struct{ RedirectURI, State string }
+
+// maxState is how many characters a client may want back.
+const maxState = 2000
+
+// Check refuses a wish that contradicts itself.
+func (w Webauth) Check() error {
+	switch {
+	case w.Connector == "" && w.Connection == 0:
+		return passerelle.MissingField("connector_uuid", "is required, or id_connection to go on with a connection")
+	case w.Connector != "" && w.Connection != 0:
+		return passerelle.InvalidField("id_connection", "is for a connection that there is, and connector_uuid for a new one; give one of them")
+	}
+	return passerelle.CheckText("state", w.State, maxState)
+}
+
+// CheckWebauth refuses what cannot lead to an institution's page: a connection
+// that needs none is a conflict, all else is Invalid or NotFound.
+func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
+	if w.Connection == 0 {
+		_, _, err := a.open(ctx, d, user, w.request())
+		return err
+	}
+	c, err := a.Connection(ctx, d, user, w.Connection)
+	if err != nil {
+		return err
+	}
+	sources, err := a.DB.SourcesOf(ctx, d.ID, c.ID)
+	if err != nil {
+		return fmt.Errorf("list the sources of connection %d: %w", c.ID, err)
+	}
+	reader, known := a.Connectors.DataReader(c.Connector)
+	if !known || len(sources) == 0 || !hasPage(reader.Profile(), sources[0].Name) {
+		return passerelle.InvalidField("id_connection", "the connection does not go through a source with the mechanism webauth")
+	}
+	switch now := a.now(d); {
+	case c.State == passerelle.Validating:
+		return locked()
+	case c.State == "" && (c.ConsentUntil == nil || now.Before(*c.ConsentUntil)):
+		return upToDate()
+	}
+	return nil
+}
+
+func upToDate() error {
+	e := passerelle.Conflicting("id_connection: the connection is up to date, there is nothing to do at the institution")
+	e.Code = "invalidValue"
+	return e
+}
+
+func (w Webauth) request() Request {
+	return Request{Connector: w.Connector, Source: w.Source, Mechanism: passerelle.ByWebauth, Values: w.Values, Landing: w.Landing}
+}
+
+// hasPage reports whether people let a source be read on a page of the
+// institution's.
+func hasPage(p connector.Profile, source string) bool {
+	return slices.ContainsFunc(p.Sources, func(s connector.Source) bool {
+		return s.Name == source && slices.Contains(s.Mechanisms, passerelle.ByWebauth)
+	})
+}
+
+// Asked are the values that are of use on the way to an institution's page.
+// Secrets are not among them: what is asked for with other mechanisms stays out of
+// the browser's address.
+func (a *Aggregation) Asked(w Webauth) map[string]string {
+	kept := map[string]string{}
+	reader, known := a.Connectors.DataReader(w.Connector)
+	if !known {
+		return kept
+	}
+	for _, f := range reader.Profile().Data.Fields {
+		if value, given := w.Values[f.Name]; given && f.Type != "password" && (len(f.Mechanisms) == 0 || slices.Contains(f.Mechanisms, passerelle.ByWebauth)) {
+			kept[f.Name] = value
+		}
+	}
+	return kept
+}
+
+// BeginWebauth makes or goes on with the connection, and returns where the
+// browser goes: to the institution's page, or to the landing when the
+// institution wants nobody there. Its errors are those of CheckWebauth, Connect
+// and Resume.
+func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (string, error) {
+	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
+		return "", err
+	}
+	begin := func() (store.Connection, error) { return a.Connect(ctx, d, user, w.request()) }
+	if w.Connection != 0 {
+		begin = func() (store.Connection, error) { return a.Resume(ctx, d, user, w.Connection, w.request()) }
+	}
+	c, err := begin()
+	if err != nil {
+		return "", err
+	}
+	if c.State == passerelle.WebauthRequired && c.URL != "" {
+		return c.URL, nil
+	}
+	return w.arrival(c, nil), nil
+}
+
+// Arrival is where a person stands who came back from an institution.
+type Arrival struct {
+	// URL is where they go now, empty when no client waits for them.
+	URL   string
+	State passerelle.ConnectionState
+}
+
+// IsReturn tells the states of people who come back to a connection from those of
+// payers.
+func IsReturn(state string) bool { return strings.Contains(state, ".") }
+
+// Return receives a person from an institution: the state, which is good once,
+// names the connection, and callback is what else the institution sent along. The
+// connection is read, and its client's landing told what came of it. A state that
+// was used, was altered, or belongs to a connection that is gone or needs no one
+// any more, is NotFound; while somebody reads the connection it is a conflict,
+// and still good.
+func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (Arrival, error) {
+	id, nonce, ok := parseReturn(state)
+	if !ok {
+		return Arrival{}, passerelle.Missing()
+	}
+	back, err := a.DB.ConnectionReturn(ctx, d.ID, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Arrival{}, passerelle.Missing()
+	}
+	if err != nil {
+		return Arrival{}, fmt.Errorf("load the way back to connection %d: %w", id, err)
+	}
+	v, reader, err := a.again(ctx, d, back.User, id)
+	if err != nil {
+		return Arrival{}, err
+	}
+	v.attended = true
+	err = v.write(ctx, func(tx *store.Tx) error {
+		tx.SpendReturn(d.ID, id, nonce)
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = passerelle.Missing()
+	}
+	if err != nil {
+		return Arrival{}, errors.Join(err, v.release(ctx))
+	}
+	landing := Landing{back.RedirectURI, back.State}
+	// The person may close the window: what they agreed to is read all the same.
+	err = v.read(context.WithoutCancel(ctx), reader, asked{attended: true, callback: callback, landing: landing})
+	return Arrival{URL: landing.arrival(v.c, callback), State: v.c.State}, err
+}
+
+// The codes of an institution that a client is told: RFC 6749, section 4.1.2.1.
+const accessDenied = "access_denied"
+
+// arrival is the landing with what became of the connection, or empty when there
+// is none. States that the client resolves with the person itself are no error.
+func (l Landing) arrival(c store.Connection, callback url.Values) string {
+	if l.RedirectURI == "" {
+		return ""
+	}
+	told := url.Values{"id_connection": {strconv.FormatInt(int64(c.ID), 10)}}
+	switch c.State {
+	case "", passerelle.AdditionalInformationNeeded, passerelle.Decoupled, passerelle.SCARequired, passerelle.Validating:
+	default:
+		code := string(c.State)
+		if callback.Get("error") == accessDenied {
+			code = accessDenied
+		}
+		told.Set("error", code)
+		told.Set("error_description", cmp.Or(c.Message, "The connection is in the state "+string(c.State)+"."))
+	}
+	return l.with(told)
+}
+
+// Refused is the landing with an error, for a person who got nowhere.
+func (l Landing) Refused(code, description string) string {
+	return l.with(url.Values{"error": {code}, "error_description": {description}})
+}
+
+func (l Landing) with(told url.Values) string {
+	if l.State != "" {
+		told.Set("state", l.State)
+	}
+	return l.RedirectURI + "?" + told.Encode()
+}
+
+// A state is the number of the connection and a random text, with a point
+// between, which those of payers do not have.
+const nonceSize = 16
+
+func parseReturn(state string) (passerelle.ConnectionID, []byte, bool) {
+	number, text, _ := strings.Cut(state, ".")
+	id, err := strconv.ParseInt(number, 10, 64)
+	nonce, malformed := hex.DecodeString(text)
+	ok := err == nil && malformed == nil && len(nonce) == nonceSize && formatReturn(passerelle.ConnectionID(id), nonce) == state
+	return passerelle.ConnectionID(id), nonce, ok
+}
+
+func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
+	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
+}
+
+// wayBack is where the institution is to send the person's browser, for a visit
+// through a source with a page. The way that somebody may be on stays open, with
+// its landing unless there is a new one.
+func (v *visit) wayBack(ctx context.Context, l Landing) (string, error) {
+	if !hasPage(v.profile, v.source.Name) {
+		return "", nil
+	}
+	back, err := v.DB.ConnectionReturn(ctx, v.domain.ID, v.c.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		back = store.ConnectionReturn{User: v.user.ID, Nonce: make([]byte, nonceSize)}
+		rand.Read(back.Nonce) // never fails, by its documentation
+		err = nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("load the way back to connection %d: %w", v.c.ID, err)
+	}
+	if l.RedirectURI != "" {
+		back.RedirectURI, back.State = l.RedirectURI, l.State
+	}
+	v.back = back
+	return v.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(v.c.ID, back.Nonce)}}.Encode(), nil
+}
+
+// expect leaves the way back open while the person is wanted at the institution,
+// and closes it otherwise.
+func (v *visit) expect(tx *store.Tx) {
+	if v.c.State == passerelle.WebauthRequired && v.back.Nonce != nil {
+		tx.ExpectReturn(v.domain.ID, v.c.ID, v.back)
+	} else {
+		tx.EndReturn(v.domain.ID, v.c.ID)
+	}
+}

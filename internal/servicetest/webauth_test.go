@@ -1,0 +1,344 @@
+package servicetest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/servicetest"
+)
+
+// home is where the application of these tests receives people.
+const home = "https://app.example/back"
+
+// person is an end user with a token, and the application's part of the journey.
+type person struct {
+	*servicetest.Instance
+	t     *testing.T
+	token string
+}
+
+func newPerson(t *testing.T, s *servicetest.Instance) *person {
+	t.Helper()
+	var out struct {
+		Token string `json:"auth_token"`
+	}
+	s.JSON(s.OK(s.Call("POST", "/auth/init", "", map[string]any{"client_id": s.ClientID, "client_secret": s.Secret})), &out)
+	return &person{Instance: s, t: t, token: out.Token}
+}
+
+// eachPerson runs a test on each database, with an application that is registered for
+// home and nothing else.
+func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
+	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+		run(t, newPerson(t, s))
+	})
+}
+
+// query is a right query, with changes; an empty value leaves a parameter out.
+func (p *person) query(changes ...string) string {
+	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {home}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
+	for i := 0; i < len(changes); i += 2 {
+		q.Set(changes[i], changes[i+1])
+		if changes[i+1] == "" {
+			q.Del(changes[i])
+		}
+	}
+	return q.Encode()
+}
+
+// address asks for the address to open in the browser.
+func (p *person) address(changes ...string) string {
+	p.t.Helper()
+	var out struct{ URL string }
+	p.JSON(p.OK(p.Call("GET", "/webauth-url?"+p.query(changes...), p.token, nil)), &out)
+	return out.URL
+}
+
+// open opens an address as a browser does, without following where it leads.
+func (p *person) open(address string) servicetest.Answer {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.Do(request)
+}
+
+// sent is where an answer sends the browser.
+func (p *person) sent(a servicetest.Answer) *url.URL {
+	p.t.Helper()
+	to, err := url.Parse(a.Header.Get("Location"))
+	if a.Status != http.StatusSeeOther || err != nil {
+		p.t.Fatalf("%d %v %s", a.Status, err, a.Body)
+	}
+	return to
+}
+
+var (
+	action = regexp.MustCompile(`action="([^"]*)"`)
+	hidden = regexp.MustCompile(`name="state" value="([^"]*)"`)
+	coded  = regexp.MustCompile(`name="code" value="([^"]*)"`)
+)
+
+// form is the page of the institution, filled in.
+type form struct{ action, state, code string }
+
+func (p *person) page(address string) form {
+	p.t.Helper()
+	a := p.open(address)
+	body, parts := string(a.Body), form{}
+	for into, pattern := range map[*string]*regexp.Regexp{&parts.action: action, &parts.state: hidden, &parts.code: coded} {
+		found := pattern.FindStringSubmatch(body)
+		if a.Status != http.StatusOK || found == nil {
+			p.t.Fatalf("%d: the page lacks %s: %s", a.Status, pattern, body)
+		}
+		*into = found[1]
+	}
+	return parts
+}
+
+func (f form) yes(login string) string {
+	return f.action + "?" + url.Values{"state": {f.state}, "login": {login}, "code": {f.code}}.Encode()
+}
+
+func (f form) no() string {
+	return f.action + "?" + url.Values{"state": {f.state}, "error": {"access_denied"}}.Encode()
+}
+
+// arrives checks where a browser arrives, and returns the connection.
+func (p *person) arrives(a servicetest.Answer, code string) string {
+	p.t.Helper()
+	to := p.sent(a)
+	q := to.Query()
+	if to.Scheme+"://"+to.Host+to.Path != home || q.Get("state") != "a b&c=ü" || q.Get("error") != code || (q.Get("error_description") == "") != (code == "") {
+		p.t.Errorf("arrives at %s, want error %q", to, code)
+	}
+	return q.Get("id_connection")
+}
+
+// state is that of a connection, empty for success.
+func (p *person) state(id string) string {
+	p.t.Helper()
+	var out struct{ State *string }
+	p.JSON(p.OK(p.Call("GET", "/connections/"+id, p.token, nil)), &out)
+	if out.State == nil {
+		return ""
+	}
+	return *out.State
+}
+
+func (p *person) connections() (n int) {
+	p.t.Helper()
+	var out struct{ Total int }
+	p.JSON(p.OK(p.Call("GET", "/connections", p.token, nil)), &out)
+	return out.Total
+}
+
+// A person lets the bank be read on its page, and comes back with a connection.
+func TestWebauth(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		address := p.address()
+		f := p.page(p.sent(p.open(address)).String())
+		id := p.arrives(p.open(f.yes("one")), "")
+		var accounts struct{ Total int }
+		p.JSON(p.OK(p.Call("GET", "/connections/"+id+"/accounts?all", p.token, nil)), &accounts)
+		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
+			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
+		}
+		// What was used is used: the link, and the way back.
+		for _, used := range []string{address, f.yes("one"), f.yes("many"), f.no()} {
+			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
+				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
+			}
+		}
+		a := p.Call("GET", "/webauth-url?"+p.query("connector_uuid", "", "id_connection", id), p.token, nil)
+		var refused struct{ Code string }
+		if p.JSON(a, &refused); a.Status != http.StatusConflict || refused.Code != "invalidValue" {
+			t.Errorf("a connection that is up to date: %d %s", a.Status, a.Body)
+		}
+		p.arrives(p.open(p.direct("connector_uuid", "", "id_connection", id)), "invalidValue")
+		p.silent(address, f)
+	})
+}
+
+// direct is the address that an application makes itself, with a code.
+func (p *person) direct(changes ...string) string {
+	p.t.Helper()
+	var code struct{ Code string }
+	p.JSON(p.OK(p.Call("GET", "/auth/token/code", p.token, nil)), &code)
+	return p.Base + "/webauth?" + p.query(changes...) + "&token=" + code.Code
+}
+
+// silent checks that no secret of a journey was logged.
+func (p *person) silent(address string, f form) {
+	p.t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, secret := range []string{u.Query().Get("token"), f.state, f.code, p.token} {
+		if secret == "" || strings.Contains(p.Logs.String(), secret) {
+			p.t.Errorf("%q is empty or was logged", secret)
+		}
+	}
+}
+
+// Who refuses at the bank comes back with the error, and may go there again.
+func TestWebauthRefused(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		f := p.page(p.sent(p.open(p.direct())).String())
+		id := p.arrives(p.open(f.no()), "access_denied")
+		if p.state(id) != "webauthRequired" {
+			t.Errorf("state %q", p.state(id))
+		}
+		again := p.page(p.sent(p.open(p.address("connector_uuid", "", "id_connection", id))).String())
+		if got := p.arrives(p.open(again.yes("one")), ""); got != id || p.state(id) != "" {
+			t.Errorf("connection %s of %s, state %q", got, id, p.state(id))
+		}
+	})
+}
+
+// What a person brings who did not agree is worth nothing.
+func TestWebauthForged(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		f := p.page(p.sent(p.open(p.address())).String())
+		other := p.page(p.sent(p.open(p.address())).String())
+		number, nonce, _ := strings.Cut(f.state, ".")
+		for _, state := range []string{"", "x", ".", f.state + "0", "0" + f.state, number + "." + strings.ToUpper(nonce), "99." + nonce, number + "." + strings.Repeat("0", 32)} {
+			forged := form{f.action, state, f.code}
+			if a := p.open(forged.yes("one")); a.Status != http.StatusUnauthorized && a.Status != http.StatusNotFound {
+				t.Errorf("state %q: %d %s", state, a.Status, a.Body)
+			}
+		}
+		if a := p.open(f.yes(strings.Repeat("x", 9000))); a.Status != http.StatusBadRequest {
+			t.Errorf("a lot from the bank: %d", a.Status)
+		}
+		// The code of one connection does not open another, nor does an invented one.
+		p.arrives(p.open(form{f.action, f.state, other.code}.yes("one")), "webauthRequired")
+		p.arrives(p.open(form{other.action, other.state, "invented"}.yes("one")), "webauthRequired")
+		if a := p.open(f.yes("one")); a.Status != http.StatusUnauthorized {
+			t.Errorf("the right code after the state was used: %d %s", a.Status, a.Body)
+		}
+	})
+}
+
+// Whose connection it is decides, and which application receives people.
+func TestWebauthOfOthers(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		stranger := newPerson(t, p.Instance)
+		p.open(p.direct())
+		id := fmt.Sprint(p.first())
+		if a := p.Call("GET", "/webauth-url?"+p.query("connector_uuid", "", "id_connection", id), stranger.token, nil); a.Status != http.StatusNotFound {
+			t.Errorf("the address for another's connection: %d %s", a.Status, a.Body)
+		}
+		stranger.arrives(stranger.open(stranger.direct("connector_uuid", "", "id_connection", id)), "notFound")
+		for _, wrong := range [][]string{{"redirect_uri", "https://elsewhere.example/"}, {"redirect_uri", "javascript:alert(1)"}, {"redirect_uri", ""}, {"client_id", "1"}, {"client_id", ""}} {
+			if a := p.open(p.direct(wrong...)); a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" {
+				t.Errorf("%v: %d %s", wrong, a.Status, a.Body)
+			}
+		}
+		for _, address := range []string{p.direct() + "x", p.Base + "/webauth?" + p.query(), p.Base + "/webauth?" + p.query() + "&token=" + p.token} {
+			if a := p.open(address); a.Status != http.StatusUnauthorized || a.Header.Get("Location") != "" {
+				t.Errorf("without a code: %d %s", a.Status, a.Body)
+			}
+		}
+		if n := p.connections(); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+		p.OK(p.Call("DELETE", "/connections/"+id, p.token, nil))
+	})
+}
+
+func (p *person) first() (id int64) {
+	p.t.Helper()
+	var out struct{ Connections []struct{ ID int64 } }
+	p.JSON(p.OK(p.Call("GET", "/connections", p.token, nil)), &out)
+	return out.Connections[0].ID
+}
+
+// A connection that an application makes without a browser has the way to the
+// bank in its message; who comes back from there is told that it went well.
+func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		var out struct {
+			ID      int64
+			State   string
+			Message string `json:"error_message"`
+		}
+		p.JSON(p.OK(p.Call("POST", "/connections?source=openapi", p.token, map[string]any{"connector_uuid": testConnector})), &out)
+		address, found := strings.CutPrefix(out.Message, "Redirecting to ")
+		if out.State != "webauthRequired" || !found {
+			t.Fatalf("%+v", out)
+		}
+		f := p.page(address)
+		p.OK(p.Call("PUT", fmt.Sprintf("/connections/%d", out.ID), p.token, "{}")) // leaves the way back open
+		if a := p.open(f.yes("otp")); a.Status != http.StatusOK || !strings.Contains(string(a.Body), "This is not finished yet") {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+		id := fmt.Sprint(out.ID)
+		if p.state(id) != "additionalInformationNeeded" {
+			t.Errorf("state %q", p.state(id))
+		}
+		p.OK(p.Call("POST", "/connections/"+id, p.token, map[string]any{"otp": "123456"}))
+		if p.state(id) != "" {
+			t.Errorf("state %q after the code", p.state(id))
+		}
+	})
+}
+
+// What the person has to answer next is no error: the application asks for it.
+func TestWebauthWithAQuestion(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())
+		id := p.arrives(p.open(f.yes("app")), "")
+		if p.state(id) != "decoupled" {
+			t.Errorf("state %q", p.state(id))
+		}
+		for _, login := range []string{"down", "action"} {
+			f := p.page(p.sent(p.open(p.address())).String())
+			p.arrives(p.open(f.yes(login)), map[string]string{"down": "websiteUnavailable", "action": "actionNeeded"}[login])
+		}
+	})
+}
+
+// The whole journey in a real browser.
+func TestWebauthInABrowser(t *testing.T) {
+	for _, window := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+		t.Run(window.name, func(t *testing.T) {
+			servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
+				site, landed := shop(t)
+				s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{site.URL + "/back"}}))
+				p := newPerson(t, s)
+				ctx := servicetest.Browser(t, window.width, window.height)
+				p.browse(ctx, chromedp.Navigate(p.address("redirect_uri", site.URL+"/back")), chromedp.WaitVisible(`#login`))
+				servicetest.Picture(ctx, t, "access-"+window.name)
+				p.browse(ctx, chromedp.SetValue(`#login`, "one"), chromedp.Click(`button.approve`), chromedp.WaitVisible(`#landed`))
+				q := <-landed
+				if p.state(q.Get("id_connection")) != "" || q.Get("state") != "a b&c=ü" || q.Has("error") || q.Has("token") || q.Has("code") {
+					t.Errorf("back with %v, state %q", q, p.state(q.Get("id_connection")))
+				}
+			})
+		})
+	}
+}
+
+func (p *person) browse(ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	for n, step := range steps {
+		if err := chromedp.Do(ctx, step); err != nil {
+			servicetest.Picture(ctx, p.t, "access-failed")
+			p.t.Fatalf("step %d: %v", n, err)
+		}
+	}
+}

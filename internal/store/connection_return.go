@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+
+	"passerelle"
+)
+
+// ConnectionReturn is how a person who was sent to an institution comes back to
+// a connection, and where they go from there.
+type ConnectionReturn struct {
+	User passerelle.UserID
+	// Nonce is good for one return.
+	Nonce []byte
+	// RedirectURI is empty when no client waits for the person.
+	RedirectURI, State string
+}
+
+// ConnectionReturn loads the way back to a connection, or ErrNotFound when nobody
+// is expected there.
+func (r *Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (ConnectionReturn, error) {
+	return one(ctx, r, func(row scanner) (ConnectionReturn, error) {
+		var (
+			back       ConnectionReturn
+			uri, state *string
+		)
+		err := row.Scan(&back.User, &back.Nonce, &uri, &state)
+		back.RedirectURI, back.State = text[string](uri), text[string](state)
+		return back, err
+	}, `SELECT user_id, nonce, redirect_uri, client_state FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
+}
+
+// ExpectReturn stores the way back to a connection, in place of an earlier one.
+func (tx *Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
+	tx.exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (connection_id) DO UPDATE SET nonce = excluded.nonce, redirect_uri = excluded.redirect_uri, client_state = excluded.client_state`,
+		int64(id), int64(domain), int64(back.User), back.Nonce, optionalText(back.RedirectURI), optionalText(back.State))
+}
+
+// SpendReturn uses up the way back of a nonce. ErrNotFound when it was used, or
+// is another one by now.
+func (tx *Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
+	tx.execOne(ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
+}
+
+// EndReturn closes the way back to a connection, if there is one.
+func (tx *Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
+	tx.exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
+}
