@@ -63,7 +63,7 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "connect", status: 200, rows: read, events: known, ask: connect(connecting)},
 		{name: "connect by number, in a form", status: 200, rows: read, events: known, ask: form(connect("id_connector=40&login=one&password=1234&unknown=x"))},
 		{name: "connect in a query, expanded", status: 200, rows: read, events: known, ask: by("POST", "/users/{user}/connections?id_connector=40&login=one&password=1234&expand=all_accounts,accounts,sources,connector[countries]", "")},
-		{name: "connect through a page of the bank", status: 202, rows: waiting, events: synced, ask: connect(`{"connector_uuid":"` + testConnector + `","source":"openapi"}`)},
+		{name: "connect through a page of the bank", status: 202, rows: with(waiting, map[string]int64{"connection_return": 1}), events: synced, ask: connect(`{"connector_uuid":"` + testConnector + `","source":"openapi"}`)},
 		{name: "connect and be asked for a code", status: 202, rows: waiting, events: synced, ask: waits("otp")},
 		{name: "connect and be asked for an action", status: 202, rows: waiting, events: synced, ask: waits("action")},
 		{name: "connect to a bank that is down", status: 200, rows: waiting, events: synced, ask: waits("down")},
