@@ -74,6 +74,10 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Method: http.MethodGet, Pattern: "/account_types", Needs: public, Endpoint: protocol.Handle(s.listAccountTypes), Summary: "List the types of bank accounts",
 		},
 		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: protocol.Handle(s.listAccountTypesFor),
+			Summary: "List the types of bank accounts, under a user", Doc: "The same for all users.",
+		},
+		{
 			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: public, Endpoint: protocol.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
 		},
 		{
@@ -96,11 +100,17 @@ type listAccountsOfInput struct {
 	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
-type listAccountsOutput struct {
+// summedAccounts are accounts with the sums of those that are neither disabled
+// nor deleted.
+type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
 	Balance        *json.Number                         `json:"balance" doc:"the sum, when all accounts have the same currency"`
 	Balances       map[passerelle.Currency]*json.Number `json:"balances" doc:"sums by currency"`
 	ComingBalances map[passerelle.Currency]*json.Number `json:"coming_balances" doc:"sums by currency once what is coming has come"`
+}
+
+type listAccountsOutput struct {
+	summedAccounts
 	protocol.Listing
 }
 
@@ -126,7 +136,10 @@ func (s *Service) accountPage(ctx context.Context, c *protocol.Caller, f store.A
 		return listAccountsOutput{}, err
 	}
 	shown, err := s.showAccounts(ctx, c, rows, e)
-	out := listAccountsOutput{Accounts: shown, Listing: listing}
+	return listAccountsOutput{summed(shown, rows), listing}, err
+}
+
+func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts {
 	var balances, coming sums
 	for _, a := range rows {
 		if a.Disabled == nil && a.Deleted == nil {
@@ -134,8 +147,7 @@ func (s *Service) accountPage(ctx context.Context, c *protocol.Caller, f store.A
 			coming.add(a.Currency, wire.ComingBalance(a.BankAccount))
 		}
 	}
-	out.Balance, out.Balances, out.ComingBalances = balances.only(), balances.shown(), coming.shown()
-	return out, err
+	return summedAccounts{shown, balances.only(), balances.shown(), coming.shown()}
 }
 
 func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page protocol.Page) ([]store.StoredAccount, protocol.Listing, error) {
@@ -314,13 +326,16 @@ type changeAccountsOfInput struct {
 
 // changedAccounts is the account, or the list when several were named.
 type changedAccounts struct {
+	// Balance is that of whichever is there: both have one.
+	Balance *json.Number `json:"balance"`
 	*wire.BankAccount
 	*severalAccounts
 }
 
+// severalAccounts have the members that accounts have in a list.
 type severalAccounts struct {
-	Accounts []wire.BankAccount `json:"accounts" doc:"when several were named"`
-	Total    int                `json:"total"`
+	summedAccounts
+	Total int `json:"total"`
 }
 
 func (s *Service) changeAccounts(ctx context.Context, c *protocol.Caller, in changeAccountsInput) (changedAccounts, error) {
@@ -338,10 +353,14 @@ func (s *Service) changedAccounts(ctx context.Context, c *protocol.Caller, conne
 		return changedAccounts{}, err
 	}
 	shown, err := s.showAccounts(ctx, c, changed, e)
-	if err != nil || len(in.IDs) > 1 {
-		return changedAccounts{severalAccounts: &severalAccounts{Accounts: shown, Total: len(shown)}}, err
+	if err != nil {
+		return changedAccounts{}, err
 	}
-	return changedAccounts{BankAccount: &shown[0]}, nil
+	if len(in.IDs) > 1 {
+		all := summed(shown, changed)
+		return changedAccounts{Balance: all.Balance, severalAccounts: &severalAccounts{all, len(changed)}}, nil
+	}
+	return changedAccounts{Balance: shown[0].Balance, BankAccount: &shown[0]}, nil
 }
 
 // turnAccounts changes those that are named, of a connection or of any when it
@@ -422,6 +441,13 @@ type listAccountTypesOutput struct {
 func (s *Service) listAccountTypes(context.Context, *protocol.Caller, protocol.Nothing) (listAccountTypesOutput, error) {
 	types := wire.AccountTypes()
 	return listAccountTypesOutput{Types: types, Total: len(types)}, nil
+}
+
+func (s *Service) listAccountTypesFor(ctx context.Context, c *protocol.Caller, in oneUserInput) (listAccountTypesOutput, error) {
+	if _, err := in.theirs(c); err != nil {
+		return listAccountTypesOutput{}, err
+	}
+	return s.listAccountTypes(ctx, c, protocol.Nothing{})
 }
 
 type oneAccountTypeInput struct {

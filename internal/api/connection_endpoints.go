@@ -130,6 +130,8 @@ type connectInput struct {
 	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
 	ConnectorUUID   string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
 	IDConnector     *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
+	IDBank          *int64            `body:"id_bank" min:"1" doc:"deprecated, see connector_uuid"`
+	IDProvider      *int64            `body:"id_provider" min:"1" doc:"deprecated, see connector_uuid"`
 	Source          string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
 	Values          map[string]string `body:"*,query" doc:"values of the connector's fields"`
 }
@@ -143,8 +145,8 @@ func (s *Service) connect(ctx context.Context, c *protocol.Caller, in connectInp
 		return s.standing(ctx, c, user, passerelle.ConnectionID(c.Made), in.Expansion())
 	}
 	name := in.ConnectorUUID
-	if in.IDConnector != nil && name == "" {
-		name = strconv.FormatInt(*in.IDConnector, 10)
+	if number := cmp.Or(in.IDConnector, in.IDBank, in.IDProvider); number != nil && name == "" {
+		name = strconv.FormatInt(*number, 10)
 	}
 	if name == "" {
 		return connectionOutput{}, passerelle.MissingField("connector_uuid", "is required")
