@@ -1,0 +1,36 @@
+package contract_test
+
+const configurationShapes = `
+ConfigLog       id int, key text, previous_value str?, new_value str?, type (add|update|delete), timestamp time
+ConfigLogs      configlogs [ConfigLog]+, total int
+Provider        id int, type text, name text
+Providers       authproviders [Provider]+, total int
+Secret          id int, type (hmac_signature), name text, config Key
+Key             secret_key text
+Webhook         id int, created time, updated time?, deleted time?, id_service int?, id_user int?, id_event int, id_auth int?, url url, add_to_data? any, health_data any, warning str?
+Webhooks        webhooks [Webhook], total int
+WebhookLogs     webhooklogs [obj], total int`
+
+// Section 10: the configuration.
+var configurationFacts = tell("10",
+	row{fact: "GET /config", by: "D", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
+		"autosync.enabled autosync.frequency connection.expire connection.questions_code auth.default_token_expire auth.user_token_expire webhooks.alerts_frequency payment.max_amount payment.manual_expire_time_days")},
+	row{fact: "POST /config", by: "D", call: "POST /2.0/config", as: "config", kind: asJSON, body: `{"payment.max_amount":"0"}`, status: 200, shapes: "Config"},
+	row{fact: "POST /config in a form", by: "SW", call: "POST /2.0/config?search=autosync", as: "config", kind: asForm, body: `autosync.frequency=1`, status: 200, shapes: "Config", says: []string{`"autosync.frequency":"1"`}},
+	row{fact: "POST /config under another name", by: "CFG", call: "POST /2.0/config?search=manager", as: "config", kind: asJSON, body: `{"biapi.manager.email":"ops@shop.example"}`, status: 200, shapes: "Config", says: []string{`"ops@shop.example"`}},
+	row{fact: "POST /config with the key of compression as documented elsewhere", by: "D", call: "POST /2.0/config", as: "config", kind: asJSON, body: `{"webhooks.compressions.enabled":"0"}`, status: 200, shapes: "Config"},
+	row{fact: "GET /config?search=", by: "D", call: "GET /2.0/config?search=payment", as: "config", status: 200, shapes: "Config", says: []string{`"payment.max_amount":"0"`}},
+	row{fact: "GET /config/logs", by: "SW", call: "GET /2.0/config/logs?min_date=2026-01-01&search=biapi.manager&type=add", as: "config", status: 200, shapes: "ConfigLogs"},
+)
+
+// Section 9.4: what manages webhooks; how they are delivered is proven by the
+// tests of packages webhook, delivery and api.
+var webhookFacts = tell("9.4",
+	row{fact: "POST /webhooks/auth in the query, without version", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formanceabcde", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},
+	row{fact: "GET /webhooks/auth, without version", by: "FORM", call: "GET /webhooks/auth?limit=100", as: "config", status: 200, shapes: "Providers"},
+	row{fact: "POST /webhooks/auth with a long name with dashes", by: "FORM", call: "POST /2.0/webhooks/auth", as: "config", kind: asJSON, body: `{"type":"hmac_signature","name":"0123456789-0123456789-0123456789-abcdefg"}`, status: 200, shapes: "Provider Secret"},
+	row{fact: "GET /webhooks_events", by: "SW", call: "GET /2.0/webhooks_events", as: "user", status: 200, shapes: "Config"},
+	row{fact: "POST /webhooks", by: "SW", call: "POST /2.0/webhooks", as: "config", kind: asForm, body: `event=CONNECTION_SYNCED&url=https%3A%2F%2Fclient.example%2Fhook&id_auth=formanceabcde`, status: 200, shapes: "Webhook"},
+	row{fact: "GET /webhooks", by: "SW", call: "GET /2.0/webhooks?expand=webhook_event", as: "config", status: 200, shapes: "Webhooks"},
+	row{fact: "DELETE /webhooks", by: "SW", call: "DELETE /2.0/webhooks", as: "config", status: 204},
+)

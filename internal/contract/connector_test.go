@@ -1,0 +1,57 @@
+package contract_test
+
+const connectorShapes = `
+Connector       id int, uuid uuid, name text, hidden bool?, charged bool, beta bool, restricted bool, code str?, color str?, slug str?, siret str?
+                months_to_fetch int?, auth_mechanism (credentials|webauth), available_auth_mechanisms [(credentials|webauth)]+
+                capabilities [(bank|bankwealth|transfer|document|profile|contact)], account_types [str], account_usages [(PRIV|ORGA)]
+                products [(bank|wealth|bill|pay)], stability Stability, categories [any], available_transfer_mechanisms [str]
+                transfer_beneficiary_types [str], transfer_execution_date_types [str], payment_settings? Settings, documents_type? [str]
+                countries? [Country], sources? [Source], payment_fields? [PaymentField]
+SDK.Connector   id int, uuid uuid, name text, charged bool, beta bool, capabilities [(bank|bankwealth|transfer|document|profile|contact)]
+                auth_mechanism (credentials|webauth), restricted bool
+PYP.Connector   id int, uuid uuid, name text, charged bool, beta bool, restricted bool
+Stability       status (stable|unstable|unavailable), last_update time?
+Country         id text, name text
+Connectors      connectors [Connector]+, total int
+SDK.Connectors  connectors [SDK.Connector]+
+PYP.Connectors  connectors [PYP.Connector]+
+Top             connectors [Connector], total int
+Located         countries [Country]+
+Located.List    connectors [Located]+
+Paying          payment_fields [PaymentField]+
+Source          id int, id_connector int, name (openapi|directaccess|fallback), auth_mechanism (credentials|webauth)
+                available_auth_mechanisms [(credentials|webauth)]+, disabled time?, priority int, account_usages [(PRIV|ORGA)], capabilities [str], account_types [str]
+Sources         sources [Source]+
+Channels        sources [Source]+
+PaymentField    name text, type (text|list|password|date|number), label text, required bool, regex str?, values? [Choice]?, auth_mechanisms [str], connector_sources [str]
+Choice          label str, value str
+Settings        available_validate_mechanisms [str]+, beneficiary_types [(iban|sort_code_account_number)]+
+                execution_date_types [(first_open_day|deferred|instant|periodic)]+, execution_frequencies [str], maximum_number_of_instructions int
+                providing_payer_account (not_used|optional|mandatory), partial_status_tracking [str], is_app_to_app_used Phones
+                bank_provides_payer_account bool, bank_provides_payer_label bool, transfer_date_types_where_trusted_beneficiary_required [str]
+                cancellation_available bool, minimum_amount Bounds, maximum_amount Bounds, minimum_date_delta_days int, maximum_date_delta_days int?
+Phones          android bool, ios bool
+Bounds          first_open_day num?, instant num?, deferred num?, periodic num?
+JWK             kty (RSA), kid text, n text, e text`
+
+// Section 3.1: the endpoints of connectors; 3.2, 3.4 and 3.5 are the shapes.
+var connectorFacts = tell("3.1",
+	row{fact: "GET /connectors", by: "PYP", call: "GET /2.0/connectors", status: 200, shapes: "Connectors SDK.Connectors PYP.Connectors"},
+	row{fact: "GET /connectors with a user token", by: "RB", call: "GET /2.0/connectors", as: "user", status: 200, shapes: "Connectors"},
+	row{fact: "GET /connectors with a configuration token", by: "RB", call: "GET /2.0/connectors", as: "config", status: 200, shapes: "Connectors"},
+	row{fact: "GET /connectors?expand=countries", by: "D", call: "GET /2.0/connectors?expand=countries", status: 200, shapes: "Connectors Located.List"},
+	row{fact: "GET /connectors?country_codes=", by: "SDK", call: "GET /2.0/connectors?country_codes=FR", status: 200, shapes: "Connectors"},
+	row{fact: "GET /connectors?id_payment=", by: "D", call: "GET /2.0/connectors?id_payment={payment}", as: "service", status: 200, shapes: "Connectors"},
+	row{fact: "GET /connectors?top=", by: "D", call: "GET /2.0/connectors?top=5&top_key=payments", status: 200, shapes: "Top"},
+	row{fact: "GET /connectors/{uuid}", by: "D", call: "GET /2.0/connectors/{test connector}", status: 200, shapes: "Connector SDK.Connector PYP.Connector"},
+	row{fact: "GET /connectors/{id}", by: "SURE", call: "GET /2.0/connectors/40", status: 200, shapes: "Connector"},
+	row{fact: "GET /connectors/{uuid} of none", by: "D", call: "GET /2.0/connectors/00000000-0000-0000-0000-000000000000", status: 404, shapes: "Error"},
+	row{fact: "GET /connectors/{uuid}?expand=payment_fields", by: "D", call: "GET /2.0/connectors/{test connector}?expand=payment_fields,countries,sources", status: 200, shapes: "Connector Paying Located Channels"},
+	row{fact: "GET /connectors/{uuid}/sources", by: "D", call: "GET /2.0/connectors/{test connector}/sources", status: 200, shapes: "Sources"},
+)
+
+// Section 11.5: the key for the values of fields.
+var fieldKeyFacts = tell("11.5",
+	row{fact: "GET /publickey", by: "D", call: "GET /2.0/publickey", status: 200, shapes: "JWK"},
+	row{fact: "GET /publickey with a user token", by: "D", call: "GET /2.0/publickey", as: "user", status: 200, shapes: "JWK"},
+)

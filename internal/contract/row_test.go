@@ -1,0 +1,190 @@
+// Package contract_test holds the service to what the known programs of this
+// API family send it and read from its answers.
+//
+// It owns the list of those facts, one row for each, in the order of the paper
+// they are from (wire facts, by section), and the shapes of the answers as the
+// strictest readers of each program declare them. It does not own behaviour,
+// which the scenarios of package api prove, and takes nothing from the code it
+// tests: it speaks HTTP to a whole service. A row fails with the place in the
+// answer that its reader would stumble over.
+package contract_test
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/internal/servicetest"
+)
+
+// row is one fact: a request exactly as a program sends it, and what its
+// answer is.
+type row struct {
+	// fact begins with the section of the paper; by is who sends this, or who
+	// reads the answer so.
+	fact, by string
+	// call is the method and the address below the host; {words} in it, in the
+	// body and in as stand for things of the world.
+	call string
+	// as is the Authorization header, "" for none; user, config, users,
+	// service and basic are short for the usual ones.
+	as string
+	// kind is the content type of body.
+	kind, body string
+	status     int
+	// shapes are those the answer has, one for each reader; with none the
+	// answer has no body.
+	shapes string
+	// says are texts that the answer contains, word for word.
+	says []string
+}
+
+// The content types that clients send.
+const (
+	asJSON      = "application/json"
+	asForm      = "application/x-www-form-urlencoded"
+	asMultipart = "multipart/form-data" // the body is written as a form
+)
+
+// facts are all rows, in the order of the paper.
+var facts = slices.Concat(
+	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
+	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts,
+	transactionFacts, subscriptionFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, conventionFacts,
+)
+
+// every is the text of all shapes.
+var every = []string{
+	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
+	conventionShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes,
+}
+
+// tell puts the section before what each row of it says.
+func tell(section string, rows ...row) []row {
+	for i := range rows {
+		rows[i].fact = section + " " + rows[i].fact
+	}
+	return rows
+}
+
+// Every row is what the paper says, on both databases.
+func TestFacts(t *testing.T) {
+	all := read(t, every...)
+	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
+		w := settle(t, s)
+		for _, r := range facts {
+			t.Run(strings.ReplaceAll(r.fact+" ("+r.by+")", "/", "∕"), func(t *testing.T) { r.check(t, w, all) })
+		}
+	})
+}
+
+// check sends the request and holds the answer against the row.
+func (r row) check(t *testing.T, w *world, all shapes) {
+	a := w.Do(r.request(t, w))
+	if a.Status != r.status {
+		t.Fatalf("%s: status %d, want %d: %s", r.call, a.Status, r.status, a.Body)
+	}
+	if r.shapes == "" {
+		if len(a.Body) > 0 {
+			t.Errorf("a body where none is expected: %s", a.Body)
+		}
+		return
+	}
+	if got := a.Header["Content-Type"]; len(got) != 1 || got[0] != asJSON {
+		t.Errorf("Content-Type %q, want exactly %s", got, asJSON)
+	}
+	value := decoded(t, a.Body)
+	for kind := range strings.FieldsSeq(r.shapes) {
+		for _, fault := range all.fits(kind, kind, value) {
+			t.Error(fault)
+		}
+	}
+	for _, text := range r.says {
+		if text = w.fill(t, text); !strings.Contains(string(a.Body), text) {
+			t.Errorf("the answer does not say %s: %s", text, a.Body)
+		}
+	}
+}
+
+func (r row) request(t *testing.T, w *world) *http.Request {
+	t.Helper()
+	method, address, _ := strings.Cut(r.call, " ")
+	body, kind := io.Reader(http.NoBody), r.kind
+	if text := w.fill(t, r.body); kind == asMultipart {
+		body, kind = parts(t, text)
+	} else if text != "" {
+		body = strings.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, w.Origin, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The address goes on the wire as it is written.
+	request.URL.Opaque = w.fill(t, address)
+	if kind != "" {
+		request.Header.Set("Content-Type", kind)
+	}
+	if credential := w.fill(t, authorization(r.as)); credential != "" {
+		request.Header.Set("Authorization", credential)
+	}
+	return request
+}
+
+// authorization is the header that a word is short for.
+func authorization(as string) string {
+	switch as {
+	case "user", "config", "users", "service", "temporary", "validating":
+		return "Bearer {" + as + " token}"
+	case "basic":
+		return "Basic {basic}"
+	}
+	return as
+}
+
+// parts sends what is written as a form in the parts of a multipart body.
+func parts(t testing.TB, text string) (body io.Reader, kind string) {
+	t.Helper()
+	var b strings.Builder
+	writer := multipart.NewWriter(&b)
+	for pair := range strings.SplitSeq(text, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if err := writer.WriteField(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReader(b.String()), writer.FormDataContentType()
+}
+
+// thing is a word in braces.
+var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
+
+// fill puts the things of the world into a text. What is new is made for each
+// use.
+func (w *world) fill(t testing.TB, text string) string {
+	t.Helper()
+	return thing.ReplaceAllStringFunc(text, func(spelled string) string {
+		name := spelled[1 : len(spelled)-1]
+		known, isKnown := w.things[name]
+		if isKnown {
+			return known
+		}
+		value := w.make(t, name)
+		if !strings.HasPrefix(name, "new ") {
+			w.things[name] = value
+		}
+		return value
+	})
+}
+
+func basic(id, secret string) string {
+	return base64.StdEncoding.EncodeToString([]byte(id + ":" + secret))
+}

@@ -1,0 +1,35 @@
+package contract_test
+
+const subscriptionShapes = `
+Subscription    id int, id_connection int?, id_user int?, id_source int?, number str?, label text, subscriber str?, validity date?, renewdate date?, last_update time?
+                deleted time?, disabled time?, error str?, connection? Connection
+Subscriptions   subscriptions [Subscription]+, total int
+Connected       connection Connection
+Document        id int, id_user int, id_subscription int?, id_type int?, id_category int?, id_file int?, id_thumbnail int?, name text, date date?, timestamp time, thumb_url url?, url url?
+                duedate date?, total_amount num?, untaxed_amount num?, vat num?, income bool, readonly bool, number str?, issuer str?, last_update time?
+                has_file_on_website bool, currency str?, type? DocumentType
+Typed           type DocumentType
+Documents       documents [Document]+, first_date date?, last_date date?, total int
+DocumentType    id int, name text, attacheable bool
+DocumentTypes   documenttypes [DocumentType]+, total int`
+
+// Section 7: subscriptions and documents.
+var subscriptionFacts = tell("7",
+	row{fact: "GET /users/{u}/subscriptions", by: "interface.md", call: "GET /2.0/users/me/subscriptions", as: "user", status: 200, shapes: "Subscriptions"},
+	row{fact: "GET /users/{u}/subscriptions?all", by: "PROBE", call: "GET /2.0/users/{user}/subscriptions?all", as: "user", status: 200, shapes: "Subscriptions"},
+	row{fact: "GET /users/{u}/connections/{c}/subscriptions", by: "interface.md", call: "GET /2.0/users/me/connections/{connection}/subscriptions?all", as: "user", status: 200, shapes: "Subscriptions"},
+	row{fact: "GET /users/{u}/subscriptions/{s}", by: "interface.md", call: "GET /2.0/users/me/subscriptions/{subscription}?expand=connection", as: "user", status: 200, shapes: "Subscription Connected"},
+	row{fact: "GET /users/{u}/connections/{c}/subscriptions/{s}", by: "interface.md", call: "GET /2.0/users/me/connections/{connection}/subscriptions/{subscription}?all", as: "user", status: 200, shapes: "Subscription"},
+	row{fact: "POST /users/{u}/subscriptions/{s}?all", by: "interface.md", call: "POST /2.0/users/me/subscriptions/{subscription}?all", as: "user", kind: asJSON, body: `{"disabled":false}`, status: 200, shapes: "Subscription", says: []string{`"disabled":null`}},
+	row{fact: "PUT /users/{u}/subscriptions/{s}?all in a form", by: "SW", call: "PUT /2.0/users/me/subscriptions/{subscription}?all", as: "user", kind: asForm, body: `disabled=0`, status: 200, shapes: "Subscription"},
+	row{fact: "GET /users/{u}/documents", by: "D", call: "GET /2.0/users/me/documents?limit=100&offset=0", as: "user", status: 200, shapes: "Documents"},
+	row{fact: "GET /users/{u}/documents without limit", by: "SYMF", call: "GET /2.0/users/me/documents", as: "user", status: 200, shapes: "Documents"},
+	row{fact: "GET /users/{u}/documents with bounds", by: "SW", call: "GET /2.0/users/me/documents?limit=10&min_amount=0&max_amount=10000&min_date=2020&max_date=2026-11&id_type=4", as: "user", status: 200, shapes: "Documents"},
+	row{fact: "GET /users/{u}/documents?expand=type", by: "D", call: "GET /2.0/users/me/documents/{document}?expand=type", as: "user", status: 200, shapes: "Document Typed"},
+	row{fact: "GET /users/{u}/subscriptions/{s}/documents", by: "D", call: "GET /2.0/users/me/subscriptions/{subscription}/documents?limit=10", as: "user", status: 200, shapes: "Documents"},
+	row{fact: "GET /users/{u}/connections/{c}/documents", by: "D", call: "GET /2.0/users/me/connections/{connection}/documents?limit=10", as: "user", status: 200, shapes: "Documents"},
+	row{fact: "GET /users/{u}/documents/{d}", by: "RB", call: "GET /2.0/users/me/documents/{document}", as: "user", status: 200, shapes: "Document"},
+	row{fact: "GET /documenttypes", by: "D", call: "GET /2.0/documenttypes", status: 200, shapes: "DocumentTypes"},
+	row{fact: "the names of the types of documents", by: "D", call: "GET /2.0/documenttypes", status: 200, shapes: "DocumentTypes", says: quoted(
+		"zimage pdf odt bill RIB statement contract notice report other income_tax kiid certificate identity payslip exchange_statement bill_debit_advice")},
+)

@@ -1,0 +1,231 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"passerelle/internal/servicetest"
+)
+
+// The connectors that clients name in their samples: the test connector and
+// the simulated provider of documents.
+const (
+	testConnector     = "338178e6-3d01-564f-9a7b-52ca442459bf"
+	providerConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
+)
+
+// picture is one pixel, as a logo.
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+// opening is the instant at which everything here happens.
+func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
+
+// world is a service in use: a user who shares all accounts of a bank and all
+// subscriptions of a provider, an application with tokens of every kind.
+type world struct {
+	*servicetest.Instance
+	things map[string]string
+}
+
+// settle makes the world by the calls a client makes.
+func settle(t *testing.T, s *servicetest.Instance) *world {
+	t.Helper()
+	w := &world{Instance: s, things: map[string]string{
+		"client": s.ClientID, "secret": s.Secret, "basic": basic(s.ClientID, s.Secret), "base": s.Base, "origin": s.Origin,
+		"config token": s.ConfigToken, "users token": s.UsersToken, "test connector": testConnector, "provider connector": providerConnector, "picture": picture,
+	}}
+	id, token := w.user(t)
+	w.things["user"], w.things["user token"] = id, token
+	w.things["connection"] = w.share(t, token)
+	w.things["account"] = w.first(t, "/users/me/accounts", "accounts")
+	w.things["accounts"] = strings.Join(w.all(t, "/users/me/accounts", "accounts"), ",")
+	w.things["subscriptions"] = strings.Join(w.all(t, "/users/me/subscriptions", "subscriptions"), ",")
+	for name, path := range map[string]string{"transaction": "transactions", "subscription": "subscriptions", "document": "documents"} {
+		w.things[name] = w.first(t, "/users/me/"+path+"?limit=1", path)
+	}
+	w.things["source"] = w.first(t, "/users/me/connections/"+w.things["connection"]+"/sources", "sources")
+	return w
+}
+
+// user makes a permanent user.
+func (w *world) user(t testing.TB) (id, token string) {
+	t.Helper()
+	var out struct {
+		Token string      `json:"auth_token"`
+		ID    json.Number `json:"id_user"`
+	}
+	w.JSON(w.OK(w.Call("POST", "/auth/init", "", `{"client_id":`+w.ClientID+`,"client_secret":"`+w.Secret+`"}`)), &out)
+	return out.ID.String(), out.Token
+}
+
+// connect connects a user to the test connector.
+func (w *world) connect(t testing.TB, token, login string) string {
+	t.Helper()
+	var made struct{ ID json.Number }
+	w.JSON(w.OK(w.Call("POST", "/users/me/connections", token, map[string]string{
+		"connector_uuid": testConnector, "login": login, "password": "1234",
+	})), &made)
+	return made.ID.String()
+}
+
+// share connects a user and shares everything that is found.
+func (w *world) share(t testing.TB, token string) string {
+	t.Helper()
+	connection := w.connect(t, token, "ordinary")
+	for _, kind := range []string{"accounts", "subscriptions"} {
+		ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
+		w.OK(w.Call("PUT", "/users/me/"+kind+"/"+strings.Join(ids, ",")+"?all", token, `{"disabled":false}`))
+		w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
+	}
+	return connection
+}
+
+// of are the ids of a list.
+func (w *world) of(t testing.TB, token, path, key string) []string {
+	t.Helper()
+	var out map[string]json.RawMessage
+	w.JSON(w.OK(w.Call("GET", path, token, nil)), &out)
+	var items []struct{ ID json.Number }
+	if err := json.Unmarshal(out[key], &items); err != nil || len(items) == 0 {
+		t.Fatalf("%s has no %s: %v", path, key, err)
+	}
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.ID.String()
+	}
+	return ids
+}
+
+func (w *world) all(t testing.TB, path, key string) []string {
+	t.Helper()
+	return w.of(t, w.things["user token"], path, key)
+}
+
+func (w *world) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
+
+// make makes what a row speaks of and the world does not have.
+func (w *world) make(t testing.TB, name string) string {
+	t.Helper()
+	switch name {
+	case "service token":
+		return w.Token("payments:admin")
+	case "validating token":
+		return w.Token("payments:validate")
+	case "new code":
+		return w.code(t)
+	case "temporary token", "new temporary token":
+		return w.temporary(t)
+	case "new user":
+		id, _ := w.user(t)
+		return id
+	case "new user token":
+		_, token := w.user(t)
+		return token
+	case "new connection":
+		return w.connect(t, w.things["user token"], "one")
+	case "asking", "new asking":
+		return w.connect(t, w.things["user token"], "otp")
+	case "basic colon":
+		return basic(w.ClientID, w.Secret+":")
+	case "signer", "new signer":
+		return w.signer(t)
+	case "loan", "disabled":
+		return w.account(t, name)
+	case "transaction account", "value":
+		var out struct {
+			Account json.Number `json:"id_account"`
+			Value   json.Number
+		}
+		w.JSON(w.OK(w.Call("GET", "/users/me/transactions/"+w.things["transaction"], w.things["user token"], nil)), &out)
+		return map[string]string{"transaction account": out.Account.String(), "value": strings.TrimPrefix(out.Value.String(), "-")}[name]
+	case "login encrypted":
+		return w.encrypted(t, "one")
+	case "password encrypted":
+		return w.encrypted(t, "1234")
+	case "payment", "new payment":
+		var made struct{ ID json.Number }
+		w.JSON(w.OK(w.Call("POST", "/payments", w.Token("payments:admin"), servicetest.Draft())), &made)
+		return made.ID.String()
+	}
+	t.Fatalf("nobody knows what %q is", name)
+	return ""
+}
+
+func (w *world) code(t testing.TB) string {
+	t.Helper()
+	var out struct{ Code string }
+	w.JSON(w.OK(w.Call("GET", "/auth/token/code", w.things["user token"], nil)), &out)
+	return out.Code
+}
+
+func (w *world) temporary(t testing.TB) string {
+	t.Helper()
+	var out struct {
+		Token string `json:"auth_token"`
+	}
+	w.JSON(w.OK(w.Call("POST", "/auth/init", "", nil)), &out)
+	return out.Token
+}
+
+// signer makes an application with keys.
+func (w *world) signer(t testing.TB) string {
+	t.Helper()
+	var made struct {
+		ID     json.Number
+		Secret string
+	}
+	w.JSON(w.OK(w.Call("POST", "/clients", w.ConfigToken, `{"name":"signer","generate_keys":true}`)), &made)
+	w.things["signer secret"] = made.Secret
+	return made.ID.String()
+}
+
+// account finds an account of a kind, or withholds one.
+func (w *world) account(t testing.TB, kind string) string {
+	t.Helper()
+	var out struct {
+		Accounts []struct {
+			ID   json.Number
+			Loan map[string]any
+		}
+	}
+	w.JSON(w.OK(w.Call("GET", "/users/me/connections/"+w.things["connection"]+"/accounts?all", w.things["user token"], nil)), &out)
+	if kind == "disabled" {
+		// One that no other row reads: the first of a connection of its own.
+		other := w.connect(t, w.things["user token"], "one")
+		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
+	}
+	for _, a := range out.Accounts {
+		if a.Loan != nil {
+			return a.ID.String()
+		}
+	}
+	t.Fatal("there is no loan")
+	return ""
+}
+
+// encrypted is a value as pages send it: for the key of /publickey, with its
+// kid.
+func (w *world) encrypted(t testing.TB, value string) string {
+	t.Helper()
+	var key jose.JSONWebKey
+	if err := json.Unmarshal(w.OK(w.Call("GET", "/publickey", "", nil)).Body, &key); err != nil {
+		t.Fatal(err)
+	}
+	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.RSA_OAEP_256, Key: key}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := encrypter.Encrypt([]byte(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := sealed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
