@@ -42,6 +42,8 @@ type (
 	DocumentID int64
 	// FileID identifies a stored file.
 	FileID int64
+	// AttachmentID identifies an attachment of a transaction.
+	AttachmentID int64
 )
 
 // DomainKind says whether money of a domain is real.

@@ -55,7 +55,13 @@ type Document struct {
 	Subscription SubscriptionID
 	User         UserID
 	DocumentDetails
-	File       FileID
+	// File is the one of the person or of the provider, zero for none; its bytes
+	// may still have to be fetched.
+	File FileID
+	// Category is the person's, zero for none.
+	Category int64
+	// ReadOnly is set by the person, to keep the document as it is.
+	ReadOnly   bool
 	Found      time.Time
 	LastUpdate time.Time
 	Deleted    *time.Time

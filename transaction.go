@@ -63,6 +63,19 @@ type AttachmentDetails struct {
 	Key, Name, Description, MediaType string
 }
 
+// Attachment is a file that an institution keeps with a transaction.
+type Attachment struct {
+	ID          AttachmentID
+	User        UserID
+	Transaction TransactionID
+	AttachmentDetails
+	File FileID
+	// Size is zero until the file is here, which it is since Stored.
+	Size                int64
+	Stored              *time.Time
+	Created, LastUpdate time.Time
+}
+
 // Transaction is a transaction of an account.
 type Transaction struct {
 	ID      TransactionID

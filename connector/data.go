@@ -124,9 +124,17 @@ type DataReader interface {
 	Read(ctx context.Context, v Visit, out Sink) (Outcome, error)
 }
 
+// FileName names a file in the institution's own words: the document of a
+// subscription, or the attachment of a transaction of an account. The others
+// are empty.
+type FileName struct{ Subscription, Document, Account, Transaction, Attachment string }
+
 // FileReader is the ability to fetch the file of a document or an attachment.
 type FileReader interface {
 	DataReader
-	// File streams the file to w and returns its media type.
-	File(ctx context.Context, v Visit, subscription, document string, w io.Writer) (mediaType string, err error)
+	// File streams the file to w and returns its media type. It is called
+	// without the person, beside other visits of the same connection and more
+	// than once for a file; it stops at the first error of w, and leaves no
+	// memory.
+	File(ctx context.Context, v Visit, of FileName, w io.Writer) (mediaType string, err error)
 }

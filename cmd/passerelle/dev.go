@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type devCommand struct {
 	Listen   string `default:"127.0.0.1:8080" help:"Address to listen on; port 0 picks a free one."`
 	Data     string `default:"passerelle-data" help:"Folder of the database, the key file and the credentials." type:"path"`
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
+	Files    string `help:"Where files are kept instead of in the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	SMTPURL  string `name:"smtp-url" help:"Mail server for mails of alarm about webhooks, as for serve; without one they are shown in the log."`
 	MailFrom string `help:"Address that mails come from; required with --smtp-url."`
@@ -46,7 +48,7 @@ func (d *devCommand) Run(c *console) error {
 		return err
 	}
 	s, err := service.Open(c.ctx, service.Config{
-		Database: d.database(), Keys: ring, Listen: d.Listen, Loopback: true, Timing: timing, Mail: mails, Migrate: true, Log: c.log,
+		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen, Loopback: true, Timing: timing, Mail: mails, Migrate: true, Log: c.log,
 	})
 	if err != nil {
 		return err

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ type serveCommand struct {
 	Listen          string        `required:"" help:"Address to listen on."`
 	BaseURL         string        `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
 	KeyFile         string        `required:"" help:"File with the keys of the deployment; readable by its owner alone." type:"path"`
+	Files           string        `help:"Where files are kept: a folder, which all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The folder passerelle-files unless it is said, beside the database when that is SQLite."`
 	TLSCert         string        `name:"tls-cert" help:"Certificate chain, PEM. Without one, TLS is somebody else's." type:"path"`
 	TLSKey          string        `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
 	TrustedProxies  []string      `help:"Networks whose X-Forwarded headers count, as CIDR."`
@@ -75,8 +78,8 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return service.Config{}, fmt.Errorf("open the key file: %w", err)
 	}
 	config := service.Config{
-		Database: s.Database, Keys: ring, Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful, Ports: s.AllowPorts,
-		Migrate: !s.NoMigrate, Log: c.log,
+		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful,
+		Migrate: !s.NoMigrate, Log: c.log, Ports: s.AllowPorts,
 	}
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {
 		return config, err
@@ -89,6 +92,15 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	}
 	config.TLS, err = s.tls()
 	return config, err
+}
+
+// ownFiles is the folder of files where none is named.
+func ownFiles(database string) string {
+	const folder = "passerelle-files"
+	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
+		return filepath.Join(filepath.Dir(path), folder)
+	}
+	return folder
 }
 
 // mailer is the mail server that flags name, or nil when they name none.

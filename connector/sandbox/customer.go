@@ -139,6 +139,9 @@ func (c customer) on(h holding, day passerelle.Date) []passerelle.TransactionDet
 		if day == day.AddDays(1-dayOf(day)).AddDays(r.day-1) {
 			t := c.transaction(h, day, 900+n, r.wording, r.kind, r.cents)
 			t.Counterparty = r.party
+			if c.manner.receipts {
+				t.Attachments = receipts(r, day)
+			}
 			list = append(list, t)
 		}
 	}

@@ -26,6 +26,8 @@ type manner struct {
 	// changes has accounts come, go and be renamed from one day to the next,
 	// and transactions be corrected and vanish.
 	changes, foreignText, repeats bool
+	// receipts has an attachment with regular transactions.
+	receipts bool
 	// fault is what goes wrong in the middle of a read.
 	fault fault
 	// renews wants the person again when the last time is a day ago.
@@ -63,6 +65,7 @@ var manners = []manner{
 	{word: "wealth", shows: "securities, savings plans, a life insurance and a loan with their positions, orders, pockets and lines", accounts: invested},
 	{word: "changing", shows: "accounts come, go and are renamed, transactions are corrected and vanish, from one day to the next", changes: true},
 	{word: "foreign", shows: "labels in other scripts", foreignText: true},
+	{word: "receipts", shows: "regular transactions have an attachment", receipts: true},
 	{word: "repeats", shows: "every page comes twice", repeats: true},
 	{word: "breaks", shows: "the connection breaks in the middle of a page", fault: breaksOff},
 	{word: "panics", shows: "the connector panics", fault: panics},

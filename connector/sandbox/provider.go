@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -71,66 +69,54 @@ func (c customer) bills(contract int) []passerelle.DocumentDetails {
 	}
 }
 
-// File writes the bill of a document: one page, the same at every call.
-func (r reader) File(_ context.Context, v connector.Visit, contract, document string, w io.Writer) (mediaType string, err error) {
+// File writes the bill of a document, or the receipt of a transaction: one page,
+// the same at every call.
+func (r reader) File(_ context.Context, v connector.Visit, of connector.FileName, w io.Writer) (mediaType string, err error) {
 	c := customer{login: recall(v.Memory).login(v), today: passerelle.DateOf(v.Now, time.UTC)}
+	page := c.receipt(of)
+	if of.Subscription != "" {
+		page = c.bill(of)
+	}
+	if page == nil {
+		return "", fmt.Errorf("nothing is known here of %+v", of)
+	}
+	_, err = w.Write(page)
+	return "application/pdf", err
+}
+
+// bill is the page of a document, nil when there is none.
+func (c customer) bill(of connector.FileName) []byte {
 	for i, s := range contracts {
-		if s.key != contract {
+		if s.key != of.Subscription {
 			continue
 		}
 		for _, bill := range c.bills(i) {
-			if bill.Key == document {
-				_, err := w.Write(pdf("Facture "+bill.Number, s.issuer, bill.Name, "Total EUR "+bill.Total.String()))
-				return "application/pdf", err
+			if bill.Key == of.Document {
+				return pdf("Facture "+bill.Number, s.issuer, bill.Name, "Total EUR "+bill.Total.String())
 			}
 		}
 	}
-	return "", fmt.Errorf("the provider knows no document %s", document)
+	return nil
 }
 
-// pdf is a page with lines of plain text, after ISO 32000-1.
-func pdf(lines ...string) []byte {
-	var text strings.Builder
-	text.WriteString("BT /F1 14 Tf 72 760 Td 20 TL\n")
-	for _, line := range lines {
-		fmt.Fprintf(&text, "(%s) Tj T*\n", escaped(line))
+// receiptKey is that of the one attachment a transaction has here.
+const receiptKey = "receipt"
+
+// receipts are the attachments of a transaction: those of rents and of wages
+// have one.
+func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
+	name, has := map[passerelle.TransactionType]string{"order": "avis-de-prelevement", "transfer": "avis-de-virement"}[r.kind]
+	if !has || r.party == nil {
+		return nil
 	}
-	text.WriteString("ET")
-	objects := []string{
-		"<< /Type /Catalog /Pages 2 0 R >>",
-		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
-		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", text.Len(), text.String()),
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-	}
-	var file bytes.Buffer
-	file.WriteString("%PDF-1.4\n")
-	var places []int
-	for i, object := range objects {
-		places = append(places, file.Len())
-		fmt.Fprintf(&file, "%d 0 obj\n%s\nendobj\n", i+1, object)
-	}
-	end := file.Len()
-	fmt.Fprintf(&file, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
-	for _, place := range places {
-		fmt.Fprintf(&file, "%010d 00000 n \n", place)
-	}
-	fmt.Fprintf(&file, "trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, end)
-	return file.Bytes()
+	return []passerelle.AttachmentDetails{{Key: receiptKey, Name: name + "-" + day.String() + ".pdf", Description: r.party.Label, MediaType: "application/pdf"}}
 }
 
-// escaped is a text in the encoding of the font: Latin-1, marks escaped.
-func escaped(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case strings.ContainsRune(`\()`, r):
-			b.WriteString(`\` + string(r))
-		case r < 256:
-			b.WriteByte(byte(r))
-		default:
-			b.WriteByte('?')
-		}
+// receipt is the page of an attachment, nil when there is none. The key of a
+// transaction says which it is.
+func (c customer) receipt(of connector.FileName) []byte {
+	if of.Attachment != receiptKey || of.Transaction == "" {
+		return nil
 	}
-	return b.String()
+	return pdf("Avis d'opération", "Sandbox Bank", "Référence "+of.Transaction)
 }

@@ -22,12 +22,15 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/files"
 	"passerelle/internal/store"
 )
 
 // Aggregation does the use cases of users. Every field is required.
 type Aggregation struct {
 	DB *store.DB
+	// Files keeps the bytes of documents and attachments.
+	Files files.Store
 	// Connectors are those of the deployment.
 	Connectors *connector.Registry
 	// Now is real time; each domain's clock turns it into its own.
@@ -35,8 +38,9 @@ type Aggregation struct {
 	// Wake tells the sender of webhooks that there is news, Erase the loop that
 	// erases that there is something to be erased.
 	Wake, Erase func()
-	// Sync tells the loop that reads in the background that something is due.
-	Sync func()
+	// Sync tells the loop that reads in the background that something is due,
+	// Fetch the one that fetches files.
+	Sync, Fetch func()
 	// Background runs what nobody waits for, and is false when there is too much
 	// of it.
 	Background func(work func(context.Context)) bool
@@ -46,7 +50,10 @@ type Aggregation struct {
 	Name string
 	Log  *slog.Logger
 
-	visits atomic.Int64
+	visits  atomic.Int64
+	errands errands
+	// removing is held by the one call of RemoveFiles that is under way.
+	removing sync.Mutex
 	// passes has a channel for each domain, with room for the one call of
 	// SyncDue that is under way.
 	passes sync.Map

@@ -183,6 +183,7 @@ func (in *intake) SubscriptionRead(key string) error {
 	}
 	return in.store(func(tx *store.Tx) error {
 		tx.TouchSubscription(in.domain.ID, s.ID, now)
+		tx.AfterCommit(in.Fetch)
 		return nil
 	}, e)
 }

@@ -12,88 +12,60 @@ import (
 	"passerelle/internal/wire"
 )
 
-// documentRoutes are the same two calls below a user, one of their subscriptions
-// and one of their connections.
 func (s *Service) documentRoutes() []protocol.Route {
-	return slices.Concat(
-		documentsBelow("", protocol.Handle(listDocuments[documentsOfUser](s)), protocol.Handle(oneDocument[documentOfUser](s))),
-		documentsBelow("/subscriptions/{subscriptionId}", protocol.Handle(listDocuments[documentsOfSubscription](s)), protocol.Handle(oneDocument[documentOfSubscription](s))),
-		documentsBelow("/connections/{connectionId}", protocol.Handle(listDocuments[documentsOfConnection](s)), protocol.Handle(oneDocument[documentOfConnection](s))),
-		[]protocol.Route{{
-			Method: http.MethodGet, Pattern: "/documenttypes", Needs: public, Endpoint: protocol.Handle(documentTypes),
-			Summary: "List the types of documents",
-		}},
-	)
-}
-
-func documentsBelow(place string, list, one protocol.Endpoint) []protocol.Route {
-	short := place + "/documents"
-	long := "/users/{userId}" + short
-	const item = "/{documentId}"
+	list, lists := documentsAnywhere("")
+	one, ones := documentsAnywhere("/{documentId}")
+	file, files := documentsAnywhere("/{documentId}/file")
+	_, named := documentsAnywhere("/{documentId}/file/{name}")
 	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: long, Aliases: []string{short}, Needs: ofUser, Endpoint: list,
+			Method: http.MethodGet, Pattern: list, Aliases: lists, Needs: ofUser, Endpoint: protocol.Handle(s.listDocuments),
 			Summary: "List documents", Doc: "The newest first. All bounds belong to the range; a document without a total is outside of any bound of it.",
 		},
 		{
-			Method: http.MethodGet, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: one,
+			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: ofUser, Endpoint: protocol.Handle(s.oneDocument),
 			Summary: "Read a document",
+		},
+		{
+			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: protocol.Handle(s.documentFile),
+			Errors:  []string{"rangeNotSatisfiable"},
+			Summary: "Download the file of a document", Doc: "As a whole or in ranges. A name may follow, for programs that go by it. A file that has not come from the provider yet is fetched now, which takes a while; when the provider does not give it the answer is 503, and says when to ask again.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/documenttypes", Needs: public, Endpoint: protocol.Handle(documentTypes),
+			Summary: "List the types of documents",
 		},
 	}
 }
 
-// documentPlace is where documents are looked for.
+// documentsAnywhere are the patterns of documents of a user, and of one of their
+// subscriptions and connections, written at length and in short.
+func documentsAnywhere(rest string) (pattern string, aliases []string) {
+	rest = "/documents" + rest
+	for _, place := range []string{"/subscriptions/{subscriptionId}", "/connections/{connectionId}", "/connections/{connectionId}/subscriptions/{subscriptionId}"} {
+		aliases = append(aliases, "/users/{userId}"+place+rest, place+rest)
+	}
+	return "/users/{userId}" + rest, append(aliases, rest)
+}
+
+// documentPlace is where documents are looked for: in all that a user has, in a
+// connection or in a subscription.
 type documentPlace struct {
-	user         passerelle.UserID
-	connection   passerelle.ConnectionID   // zero for all
-	subscription passerelle.SubscriptionID // zero for all
-}
-
-type inSubscription struct {
 	oneUserInput
-	Subscription passerelle.SubscriptionID `path:"subscriptionId"`
+	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`
+	Subscription passerelle.SubscriptionID `path:"subscriptionId,optional"`
 }
 
-func (in oneUserInput) documents() documentPlace { return documentPlace{user: in.ID} }
-
-func (in inSubscription) documents() documentPlace {
-	return documentPlace{user: in.ID, subscription: in.Subscription}
+type whichDocument struct {
+	documentPlace
+	protocol.All
+	Document passerelle.DocumentID `path:"documentId"`
 }
 
-func (in inConnection) documents() documentPlace {
-	return documentPlace{user: in.ID, connection: in.Connection}
+type listDocumentsInput struct {
+	documentPlace
+	documentQuery
 }
-
-// The inputs of the calls: a place, and what the call takes.
-type (
-	documentsOfUser struct {
-		oneUserInput
-		documentQuery
-	}
-	documentsOfSubscription struct {
-		inSubscription
-		documentQuery
-	}
-	documentsOfConnection struct {
-		inConnection
-		documentQuery
-	}
-	documentOfUser struct {
-		oneUserInput
-		whichDocument
-		protocol.Expand `names:"type"`
-	}
-	documentOfSubscription struct {
-		inSubscription
-		whichDocument
-		protocol.Expand `names:"type"`
-	}
-	documentOfConnection struct {
-		inConnection
-		whichDocument
-		protocol.Expand `names:"type"`
-	}
-)
 
 type documentQuery struct {
 	protocol.Page
@@ -105,15 +77,6 @@ type documentQuery struct {
 	MaxAmount       protocol.Number `query:"max_amount" doc:"greatest total"`
 }
 
-func (q documentQuery) query() documentQuery { return q }
-
-type whichDocument struct {
-	protocol.All
-	Document passerelle.DocumentID `path:"documentId"`
-}
-
-func (in whichDocument) which() whichDocument { return in }
-
 type listDocumentsOutput struct {
 	Documents []wire.Document `json:"documents"`
 	FirstDate *string         `json:"first_date" doc:"of all documents that are there"`
@@ -121,39 +84,31 @@ type listDocumentsOutput struct {
 	protocol.Listing
 }
 
-// listOfDocuments is one of the three inputs of the list.
-type listOfDocuments interface {
-	documents() documentPlace
-	query() documentQuery
-}
-
-func listDocuments[In listOfDocuments](s *Service) func(context.Context, *protocol.Caller, In) (listDocumentsOutput, error) {
-	return func(ctx context.Context, c *protocol.Caller, in In) (listDocumentsOutput, error) {
-		q := in.query()
-		if c.Strict && !q.LimitGiven() {
-			return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
-		}
-		there, err := s.documentsAt(ctx, c, in.documents(), q.WithDisabled)
-		if err != nil {
-			return listDocumentsOutput{}, err
-		}
-		return s.documentPage(ctx, c, q, there)
+func (s *Service) listDocuments(ctx context.Context, c *protocol.Caller, in listDocumentsInput) (listDocumentsOutput, error) {
+	if c.Strict && !in.LimitGiven() {
+		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
 	}
+	there, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
+	if err != nil {
+		return listDocumentsOutput{}, err
+	}
+	return s.documentPage(ctx, c, in.documentQuery, there)
 }
 
 // documentsAt selects all documents of a place, which must be there.
 func (s *Service) documentsAt(ctx context.Context, c *protocol.Caller, at documentPlace, all bool) (store.DocumentFilter, error) {
-	f := store.DocumentFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Subscription: at.subscription, All: all}
-	owner := oneUserInput{at.user}
-	if _, err := owner.theirs(c); err != nil {
+	f := store.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
+	if _, err := at.theirs(c); err != nil {
 		return f, err
 	}
-	if at.connection != 0 {
-		_, err := s.Aggregation.Connection(ctx, c.Domain, at.user, at.connection)
-		return f, err
+	if at.Connection != 0 {
+		if _, err := s.Aggregation.Connection(ctx, c.Domain, at.ID, at.Connection); err != nil {
+			return f, err
+		}
 	}
-	if at.subscription != 0 {
-		found, err := s.subscriptions(ctx, c, owner, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.subscription}, All: all})
+	if at.Subscription != 0 {
+		which := store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.Subscription}, Connection: at.Connection, All: all}
+		found, err := s.subscriptions(ctx, c, at.oneUserInput, which)
 		if err != nil {
 			return f, err
 		}
@@ -232,30 +187,47 @@ func (s *Service) showDocument(c *protocol.Caller, d store.StoredDocument, e pro
 	return shown
 }
 
-// readOfDocument is one of the three inputs of reading a document.
-type readOfDocument interface {
-	documents() documentPlace
-	which() whichDocument
-	Expansion() protocol.Expansion
+type oneDocumentInput struct {
+	whichDocument
+	protocol.Expand `names:"type"`
 }
 
-func oneDocument[In readOfDocument](s *Service) func(context.Context, *protocol.Caller, In) (wire.Document, error) {
-	return func(ctx context.Context, c *protocol.Caller, in In) (wire.Document, error) {
-		named := in.which()
-		f, err := s.documentsAt(ctx, c, in.documents(), named.WithDisabled)
-		if err != nil {
-			return wire.Document{}, err
-		}
-		f.ID = named.Document
-		found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1})
-		if err != nil {
-			return wire.Document{}, fmt.Errorf("load document %d: %w", f.ID, err)
-		}
-		if len(found) == 0 {
-			return wire.Document{}, passerelle.Missing()
-		}
-		return s.showDocument(c, found[0], in.Expansion()), nil
+func (s *Service) oneDocument(ctx context.Context, c *protocol.Caller, in oneDocumentInput) (wire.Document, error) {
+	d, err := s.document(ctx, c, in.whichDocument)
+	if err != nil {
+		return wire.Document{}, err
 	}
+	return s.showDocument(c, d, in.Expansion()), nil
+}
+
+// document loads the one that a path names.
+func (s *Service) document(ctx context.Context, c *protocol.Caller, in whichDocument) (store.StoredDocument, error) {
+	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
+	if err != nil {
+		return store.StoredDocument{}, err
+	}
+	f.ID = in.Document
+	found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1})
+	if err != nil {
+		return store.StoredDocument{}, fmt.Errorf("load document %d: %w", f.ID, err)
+	}
+	if len(found) == 0 {
+		return store.StoredDocument{}, passerelle.Missing()
+	}
+	return found[0], nil
+}
+
+type documentFileInput struct {
+	whichDocument
+	Name string `path:"name,optional" doc:"anything"`
+}
+
+func (s *Service) documentFile(ctx context.Context, c *protocol.Caller, in documentFileInput) (protocol.Content, error) {
+	d, err := s.document(ctx, c, in.whichDocument)
+	if err != nil {
+		return protocol.Content{}, err
+	}
+	return s.download(ctx, c, d.User, d.File, d.Name)
 }
 
 type documentTypesOutput struct {

@@ -67,10 +67,7 @@ POST   /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 
 PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/subscriptions/{subscriptionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/subscriptions/{subscriptionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/documents/{documentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403

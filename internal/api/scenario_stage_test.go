@@ -224,6 +224,8 @@ func (r reply) fault(method string) string {
 		return "X-Request-Id is not digits"
 	case r.status == http.StatusNoContent && len(r.body) > 0:
 		return "a body with 204"
+	case r.header.Get("Content-Disposition") != "" && r.status < http.StatusBadRequest:
+		return "" // a file
 	case r.status != http.StatusNoContent && !slices.Equal(r.header["Content-Type"], []string{"application/json"}):
 		return "Content-Type"
 	case r.status >= http.StatusBadRequest && method != http.MethodHead:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -37,7 +38,8 @@ type Bucket struct {
 
 // NewBucket makes the store of s3://KEY:SECRET@HOST/BUCKET, which may go on with
 // a prefix of all keys and with the parameters region (us-east-1) and tls; none
-// there speaks plain HTTP. It does not speak to the server yet.
+// there speaks plain HTTP to a server on this machine. It does not speak to the
+// server yet.
 func NewBucket(place string) (*Bucket, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
@@ -48,7 +50,7 @@ func NewBucket(place string) (*Bucket, error) {
 	if name == "" || u.User.Username() == "" || secret == "" {
 		return nil, errPlace
 	}
-	region, encrypted, err := manner(u.Query())
+	region, encrypted, err := manner(u)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +64,16 @@ func NewBucket(place string) (*Bucket, error) {
 }
 
 // manner is how a server is spoken to.
-func manner(parameters url.Values) (region string, encrypted bool, err error) {
+func manner(u *url.URL) (region string, encrypted bool, err error) {
 	region, encrypted = defaultRegion, true
-	for key, values := range parameters {
+	for key, values := range u.Query() {
 		switch {
 		case key == "region" && values[0] != "":
 			region = values[0]
 		case key == "tls" && values[0] == "none":
+			if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && !ip.IsLoopback() {
+				return "", false, errOpen
+			}
 			encrypted = false
 		default:
 			return "", false, errPlace
@@ -77,7 +82,10 @@ func manner(parameters url.Values) (region string, encrypted bool, err error) {
 	return region, encrypted, nil
 }
 
-var errPlace = errors.New("a bucket is named s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION&tls=none]")
+var (
+	errPlace = errors.New("a bucket is named s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION&tls=none]")
+	errOpen  = errors.New("a bucket on another machine is spoken to with TLS: leave tls=none out")
+)
 
 func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.prefix, name(id)) }
 

@@ -28,7 +28,7 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 // erase does away with what users withdrew and what deleted users had. What
 // fails for one kind leaves the other alone.
 func (s *Service) erase(ctx context.Context) error {
-	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx))
+	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Aggregation.RemoveFiles(ctx))
 }
 
 // synchronise reads the connections of a domain that are due.

@@ -138,6 +138,9 @@ func opened(t *testing.T, c service.Config) *service.Service {
 	if c.Keys == nil {
 		c.Keys = keys.Generate()
 	}
+	if c.Files == "" {
+		c.Files = t.TempDir()
+	}
 	s, err := service.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

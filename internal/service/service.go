@@ -29,6 +29,7 @@ import (
 	"passerelle/internal/api"
 	"passerelle/internal/background"
 	"passerelle/internal/delivery"
+	"passerelle/internal/files"
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
@@ -42,6 +43,8 @@ type Config struct {
 	// Database is a URL as store.Open takes it.
 	Database string
 	Keys     *keys.Ring
+	// Files is where the bytes of files are kept, as files.New takes it.
+	Files string
 	// Listen and OpsListen are addresses; an empty OpsListen means none.
 	Listen, OpsListen string
 	TLS               *tls.Config
@@ -163,14 +166,19 @@ func (s *Service) assemble() error {
 	s.Initiation = &initiation.Initiation{
 		DB: s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
+	kept, err := files.New(c.Files)
+	if err != nil {
+		return fmt.Errorf("open the store of files: %w", err)
+	}
+	fetch := &background.Loop{Name: "fetch files", Every: time.Minute, Pass: func(ctx context.Context) error { return s.eachDomain(s.Aggregation.FetchFiles)(ctx) }, Log: c.Log}
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.visits = &background.Crew{Size: maxVisits, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Fetch: fetch.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
 	}
 	s.loops = background.Group{
-		send, erase, synchronise,
+		send, erase, synchronise, fetch,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}

@@ -71,7 +71,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
-		Database: url, Keys: keys.Generate(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now,
+		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now,
 		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx := context.Background()

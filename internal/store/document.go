@@ -22,7 +22,7 @@ type StoredDocument struct {
 // Place is where the document is in the list.
 func (d StoredDocument) Place() []any { return []any{d.Day, int64(d.ID)} }
 
-const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted, d.date`
+const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted, d.date, d.readonly, ` + ownColumns
 
 func scanDocument(row scanner) (StoredDocument, error) {
 	var (
@@ -30,8 +30,9 @@ func scanDocument(row scanner) (StoredDocument, error) {
 		key, details  string
 		file, deleted *int64
 		found, update int64
+		own           ownOfDocument
 	)
-	err := row.Scan(&d.ID, &d.User, &d.Subscription, &key, &details, &file, &found, &update, &deleted, &d.Day)
+	err := row.Scan(append([]any{&d.ID, &d.User, &d.Subscription, &key, &details, &file, &found, &update, &deleted, &d.Day, &d.ReadOnly}, own.into()...)...)
 	if err != nil {
 		return d, err
 	}
@@ -40,7 +41,7 @@ func scanDocument(row scanner) (StoredDocument, error) {
 	}
 	d.Key, d.File = key, owner[passerelle.FileID](file)
 	d.Found, d.LastUpdate, d.Deleted = instant(found), instant(update), optionalInstant(deleted)
-	return d, nil
+	return d, own.over(&d.Document)
 }
 
 // DocumentsByKey finds those of a subscription that have one of the keys.
@@ -77,7 +78,8 @@ func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay is the one a document is listed at: its own, or that of its discovery.
+// documentDay is the day a document is listed at unless it has one of its own:
+// that of its discovery.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -85,7 +87,8 @@ func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	return d.Date.String()
 }
 
-// CreateDocument stores a document that was found and gives it its id.
+// CreateDocument stores a document that was found and gives it its id. Its file
+// is fetched later.
 func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
 	id, err := tx.newID("document")
 	if err != nil {
@@ -100,15 +103,21 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 	if err != nil {
 		return fmt.Errorf("store the total of a document: %w", err)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, found, last_update, changed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+	if d.HasFile {
+		if d.File, err = tx.expectFile(domain, s.User, d.MediaType, d.Found); err != nil {
+			return err
+		}
+	}
+	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
-		micros(d.Found), micros(d.LastUpdate), reading)
+		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading)
 	return nil
 }
 
-// UpdateDocument stores what a provider now says of a document. A deleted one
-// is back.
+// UpdateDocument stores what a provider now says of a document; what the person
+// set stays, and a document of which it tells no day stays at the one it has.
+// A deleted one is back. Its file is fetched again.
 func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, digest, err := encodeDetails(d)
 	if err != nil {
@@ -118,9 +127,33 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 	if err != nil {
 		return fmt.Errorf("store the total of a document: %w", err)
 	}
-	tx.execOne(ErrConflict, `UPDATE document SET type = $1, date = $2, total = $3, total_scale = $4, details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
+	if d.HasFile {
+		if err := tx.expectAgain(domain, s, id, d.MediaType, at); err != nil {
+			return err
+		}
+	}
+	tx.execOne(ErrConflict, `UPDATE document SET type = CASE WHEN custom_type IS NULL THEN $1 ELSE type END,
+			date = CASE WHEN custom_date IS NULL THEN COALESCE($2, date) ELSE date END,
+			total = CASE WHEN custom_total IS NULL THEN $3 ELSE total END, total_scale = CASE WHEN custom_total IS NULL THEN $4 ELSE total_scale END,
+			details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
 		WHERE domain_id = $9 AND subscription_id = $10 AND epoch = $11 AND id = $12`,
-		documentType(d), documentDay(d, at), total, scale, details, digest, micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
+		documentType(d), optionalDate(d.Date), total, scale, details, digest, micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
+	return nil
+}
+
+// expectAgain has the file of a document fetched once more, unless it is the
+// person's own, and gives one to a document that had none.
+func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
+	file, err := tx.newID("stored_file")
+	if err != nil {
+		return err
+	}
+	const which = `id = $1 AND domain_id = $2 AND subscription_id = $3 AND epoch = $4`
+	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
+	tx.exec(`UPDATE stored_file SET next_fetch = 0, failures = 0 WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
+	tx.exec(`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, next_fetch)
+		SELECT CAST($5 AS BIGINT), domain_id, user_id, CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0 FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, micros(at))...)
+	tx.exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, file)...)
 	return nil
 }
 
@@ -151,8 +184,8 @@ type DocumentFilter struct {
 	// Least and Most bound the total, both inclusive; a document without one is
 	// outside of any bound.
 	Least, Most *decimal.Decimal
-	// All includes those of disabled and deleted subscriptions. One that the
-	// provider no longer shows is never listed.
+	// All includes those of disabled and deleted subscriptions, and those that
+	// the provider no longer shows.
 	All bool
 }
 
@@ -171,12 +204,15 @@ func (f DocumentFilter) subscriptions() SubscriptionFilter {
 
 // plain reports whether counters know how many the filter selects.
 func (f DocumentFilter) plain() bool {
-	return f.ID == 0 && f.Types == nil && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
+	return !f.All && f.ID == 0 && f.Types == nil && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
 
 func (f DocumentFilter) where(c *conditions) {
 	f.subscriptions().where(c)
-	c.and("d.epoch = s.epoch AND d.deleted IS NULL")
+	c.and("d.epoch = s.epoch")
+	if !f.All {
+		c.and("d.deleted IS NULL")
+	}
 	if f.Subscription != 0 {
 		c.and("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
 	} else {
@@ -245,45 +281,4 @@ func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, aft
 	return collect(ctx, r, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
 		int64(s.ID), s.Epoch, s.NextReading(), int64(after), limit)
-}
-
-// StoredFile is a file whose bytes are kept elsewhere, under its id.
-type StoredFile struct {
-	ID        passerelle.FileID
-	User      passerelle.UserID
-	MediaType string
-	Size      int64
-	Created   time.Time
-}
-
-// NewFileID is the id of a file to be stored.
-func (db *DB) NewFileID(ctx context.Context) (id passerelle.FileID, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
-		next, err := tx.newID("stored_file")
-		id = passerelle.FileID(next)
-		return err
-	})
-	return id, err
-}
-
-// AttachFile stores what is known of a file and makes it that of a document.
-// ErrConflict when the document was withdrawn meanwhile: the bytes are to be
-// removed again.
-func (tx *Tx) AttachFile(domain passerelle.DomainID, s StoredSubscription, document passerelle.DocumentID, f StoredFile) {
-	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		int64(f.ID), int64(domain), int64(f.User), f.MediaType, f.Size, micros(f.Created))
-	tx.execOne(ErrConflict, `UPDATE document SET file_id = $1 WHERE domain_id = $2 AND id = $3 AND subscription_id = $4 AND epoch = $5`,
-		int64(f.ID), int64(domain), int64(document), int64(s.ID), s.Epoch)
-	tx.execOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(s.ID), s.Epoch)
-}
-
-// File loads what is known of a user's file, or ErrNotFound.
-func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
-	return one(ctx, r, func(row scanner) (StoredFile, error) {
-		var f StoredFile
-		var created int64
-		err := row.Scan(&f.ID, &f.User, &f.MediaType, &f.Size, &created)
-		f.Created = instant(created)
-		return f, err
-	}, `SELECT id, user_id, media_type, size, created FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
 }

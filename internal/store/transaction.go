@@ -125,7 +125,7 @@ func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *
 		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
 		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), reading,
 		int64(a.Connection), fold(t.TransactionDetails.Wording))
-	return nil
+	return tx.keepAttachments(domain, a, t.ID, t.Attachments, t.Scraped, reading)
 }
 
 // UpdateTransaction stores what an institution now says of a transaction; what
@@ -144,7 +144,7 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
 		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), reading, fold(d.Wording),
 		int64(domain), int64(a.ID), a.Epoch, int64(id))
-	return nil
+	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
 // LoseTransaction marks one that the institution no longer shows.

@@ -96,16 +96,22 @@ var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
 		{"asset", "account_id = $1 AND epoch <= $2"},
+		{"attachment", "account_id = $1 AND epoch <= $2"},
+		{"transaction_document", "account_id = $1 AND account_epoch <= $2"},
 		{"bank_transaction", "account_id = $1 AND epoch <= $2"},
 	},
 	"subscription": {
+		{"transaction_document", "subscription_id = $1 AND subscription_epoch <= $2"},
 		{"document", "subscription_id = $1 AND epoch <= $2"},
 	},
 	"connection": {
+		{"transaction_document", "subscription_id IN (SELECT id FROM subscription WHERE connection_id = $1)"},
+		{"transaction_document", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"document", "subscription_id IN (SELECT id FROM subscription WHERE connection_id = $1)"},
 		{"subscription", "connection_id = $1"},
 		{"investment_value", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"asset", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
+		{"attachment", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"bank_transaction", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"bank_account", "connection_id = $1"},
 		{"connection_log", "connection_id = $1"},
@@ -169,14 +175,20 @@ func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int
 }
 
 func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (gone int, err error) {
-	args := append(e.args(), limit)
+	args, which := append(e.args(), limit), condition
+	if holdFiles[table] {
+		which += noFile(table)
+	}
 	err = db.Write(ctx, func(tx *Tx) error {
 		tx.onRetry(func() { gone = 0 })
+		if holdFiles[table] {
+			tx.forgetFilesOf(table, condition, args)
+		}
 		tx.query(func(row scanner) error {
 			gone++
 			var id int64
 			return row.Scan(&id)
-		}, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM %[1]s WHERE %s LIMIT $%d) RETURNING id`, table, condition, len(args)), args...)
+		}, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM %[1]s WHERE %s LIMIT $%d) RETURNING id`, table, which, len(args)), args...)
 		return nil
 	})
 	if err != nil {

@@ -88,10 +88,10 @@ func NewDocument(d passerelle.Document, idType int64, base string, zone *time.Lo
 		found = passerelle.FormatDateTime(d.Date.In(zone), zone)
 	}
 	out := Document{
-		ID: int64(d.ID), IDUser: int64(d.User), IDSubscription: optional(int64(d.Subscription)), IDType: optional(idType), IDFile: optional(int64(d.File)),
+		ID: int64(d.ID), IDUser: int64(d.User), IDSubscription: optional(int64(d.Subscription)), IDType: optional(idType), IDCategory: optional(d.Category), IDFile: optional(int64(d.File)),
 		Name: d.Name, Number: optional(d.Number), Issuer: optional(d.Issuer), Date: date(d.Date), Timestamp: found, DueDate: date(d.Due),
 		TotalAmount: Amount(d.Total), UntaxedAmount: Amount(d.Untaxed), VAT: Amount(d.VAT), Currency: optional(string(d.Currency)), Income: d.Income,
-		ReadOnly: true, HasFileOnWebsite: d.HasFile, LastUpdate: optional(passerelle.FormatDateTime(d.LastUpdate, zone)),
+		ReadOnly: d.ReadOnly, HasFileOnWebsite: d.HasFile, LastUpdate: optional(passerelle.FormatDateTime(d.LastUpdate, zone)),
 	}
 	if d.File != 0 {
 		url := base + "/file"

@@ -21,6 +21,26 @@ CREATE UNIQUE INDEX asset_account_id_epoch_key_key ON asset USING btree (account
 CREATE INDEX asset_of_account ON asset USING btree (account_id, epoch, kind, id)
 CREATE INDEX asset_of_user ON asset USING btree (domain_id, user_id, kind, id)
 CREATE UNIQUE INDEX asset_pkey ON asset USING btree (id)
+column attachment.id bigint NOT NULL IDENTITY
+column attachment.domain_id bigint NOT NULL
+column attachment.user_id bigint NOT NULL
+column attachment.account_id bigint NOT NULL
+column attachment.epoch bigint NOT NULL
+column attachment.transaction_id bigint NOT NULL
+column attachment.key text NOT NULL
+column attachment.name text NOT NULL
+column attachment.description text NOT NULL
+column attachment.file_id bigint NOT NULL
+column attachment.created bigint NOT NULL
+column attachment.last_update bigint NOT NULL
+column attachment.changed bigint NOT NULL
+constraint attachment.attachment_file_id_fkey FOREIGN KEY (file_id) REFERENCES stored_file(id)
+constraint attachment.attachment_pkey PRIMARY KEY (id)
+constraint attachment.attachment_transaction_id_key_key UNIQUE (transaction_id, key)
+CREATE INDEX attachment_changed ON attachment USING btree (account_id, epoch, changed, transaction_id)
+CREATE INDEX attachment_of_file ON attachment USING btree (file_id)
+CREATE UNIQUE INDEX attachment_pkey ON attachment USING btree (id)
+CREATE UNIQUE INDEX attachment_transaction_id_key_key ON attachment USING btree (transaction_id, key)
 column attempt.id bigint NOT NULL IDENTITY
 column attempt.payment_id bigint NOT NULL
 column attempt.domain_id bigint NOT NULL
@@ -352,14 +372,32 @@ column document.found bigint NOT NULL
 column document.last_update bigint NOT NULL
 column document.deleted bigint
 column document.changed bigint NOT NULL
+column document.readonly boolean NOT NULL DEFAULT false
+column document.custom_type text
+column document.custom_name text
+column document.custom_date text
+column document.custom_due text
+column document.custom_total text
+column document.custom_untaxed text
+column document.custom_vat text
+column document.custom_income boolean
+column document.category bigint
 constraint document.document_file_id_fkey FOREIGN KEY (file_id) REFERENCES stored_file(id)
 constraint document.document_pkey PRIMARY KEY (id)
 constraint document.document_subscription_id_epoch_key_key UNIQUE (subscription_id, epoch, key)
 CREATE INDEX document_changed ON document USING btree (subscription_id, epoch, changed)
+CREATE INDEX document_of_file ON document USING btree (file_id) WHERE (file_id IS NOT NULL)
 CREATE INDEX document_of_subscription ON document USING btree (subscription_id, epoch, date, id)
 CREATE INDEX document_of_user ON document USING btree (domain_id, user_id, date, id)
 CREATE UNIQUE INDEX document_pkey ON document USING btree (id)
 CREATE UNIQUE INDEX document_subscription_id_epoch_key_key ON document USING btree (subscription_id, epoch, key)
+column document_type.domain_id bigint NOT NULL
+column document_type.number bigint NOT NULL
+column document_type.name text
+column document_type.attachable boolean
+constraint document_type.document_type_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint document_type.document_type_pkey PRIMARY KEY (domain_id, number)
+CREATE UNIQUE INDEX document_type_pkey ON document_type USING btree (domain_id, number)
 column domain.id bigint NOT NULL IDENTITY
 column domain.name text NOT NULL
 column domain.kind text NOT NULL
@@ -740,10 +778,18 @@ column stored_file.user_id bigint NOT NULL
 column stored_file.media_type text NOT NULL
 column stored_file.size bigint NOT NULL
 column stored_file.created bigint NOT NULL
+column stored_file.stored bigint
+column stored_file.uploaded boolean NOT NULL DEFAULT false
+column stored_file.next_fetch bigint
+column stored_file.failures bigint NOT NULL DEFAULT 0
+column stored_file.lease_until bigint NOT NULL DEFAULT 0
+column stored_file.due bigint
 constraint stored_file.stored_file_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint stored_file.stored_file_pkey PRIMARY KEY (id)
+CREATE INDEX stored_file_due ON stored_file USING btree (due) WHERE (due IS NOT NULL)
 CREATE INDEX stored_file_of_user ON stored_file USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX stored_file_pkey ON stored_file USING btree (id)
+CREATE INDEX stored_file_to_fetch ON stored_file USING btree (domain_id, next_fetch) WHERE (next_fetch IS NOT NULL)
 column subscription.id bigint NOT NULL IDENTITY
 column subscription.domain_id bigint NOT NULL
 column subscription.user_id bigint NOT NULL
@@ -808,6 +854,21 @@ CREATE INDEX token_by_payment ON token USING btree (domain_id, payment_id) WHERE
 CREATE INDEX token_by_user ON token USING btree (domain_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX token_hash_key ON token USING btree (hash)
 CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
+column transaction_document.id bigint NOT NULL IDENTITY
+column transaction_document.domain_id bigint NOT NULL
+column transaction_document.user_id bigint NOT NULL
+column transaction_document.account_id bigint NOT NULL
+column transaction_document.account_epoch bigint NOT NULL
+column transaction_document.transaction_id bigint NOT NULL
+column transaction_document.subscription_id bigint NOT NULL
+column transaction_document.subscription_epoch bigint NOT NULL
+column transaction_document.document_id bigint NOT NULL
+constraint transaction_document.transaction_document_pkey PRIMARY KEY (id)
+constraint transaction_document.transaction_document_transaction_id_document_id_key UNIQUE (transaction_id, document_id)
+CREATE INDEX transaction_document_of_account ON transaction_document USING btree (account_id, account_epoch)
+CREATE INDEX transaction_document_of_subscription ON transaction_document USING btree (subscription_id, subscription_epoch)
+CREATE UNIQUE INDEX transaction_document_pkey ON transaction_document USING btree (id)
+CREATE UNIQUE INDEX transaction_document_transaction_id_document_id_key ON transaction_document USING btree (transaction_id, document_id)
 column user_setting.user_id bigint NOT NULL
 column user_setting.key text NOT NULL
 column user_setting.value text NOT NULL

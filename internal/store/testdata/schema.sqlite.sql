@@ -22,6 +22,24 @@ CREATE TABLE asset (
 );
 CREATE INDEX asset_of_account ON asset (account_id, epoch, kind, id);
 CREATE INDEX asset_of_user ON asset (domain_id, user_id, kind, id);
+CREATE TABLE attachment (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id      BIGINT NOT NULL,
+  user_id        BIGINT NOT NULL,
+  account_id     BIGINT NOT NULL,
+  epoch          BIGINT NOT NULL,
+  transaction_id BIGINT NOT NULL,
+  key            TEXT NOT NULL,
+  name           TEXT NOT NULL,
+  description    TEXT NOT NULL,
+  file_id        BIGINT NOT NULL REFERENCES stored_file (id),
+  created        BIGINT NOT NULL,
+  last_update    BIGINT NOT NULL,
+  changed        BIGINT NOT NULL,
+  UNIQUE (transaction_id, key)
+);
+CREATE INDEX attachment_changed ON attachment (account_id, epoch, changed, transaction_id);
+CREATE INDEX attachment_of_file ON attachment (file_id);
 CREATE TABLE attempt (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   payment_id     BIGINT NOT NULL,
@@ -306,12 +324,20 @@ CREATE TABLE document (
   found           BIGINT NOT NULL,
   last_update     BIGINT NOT NULL,
   deleted         BIGINT,
-  changed         BIGINT NOT NULL,
+  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT,
   UNIQUE (subscription_id, epoch, key)
 );
 CREATE INDEX document_changed ON document (subscription_id, epoch, changed);
+CREATE INDEX document_of_file ON document (file_id) WHERE file_id IS NOT NULL;
 CREATE INDEX document_of_subscription ON document (subscription_id, epoch, date, id);
 CREATE INDEX document_of_user ON document (domain_id, user_id, date, id);
+CREATE TABLE document_type (
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  number     BIGINT NOT NULL,
+  name       TEXT,
+  attachable BOOLEAN,
+  PRIMARY KEY (domain_id, number)
+);
 CREATE TABLE domain (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   name         TEXT NOT NULL UNIQUE,
@@ -663,8 +689,10 @@ CREATE TABLE stored_file (
   media_type TEXT NOT NULL,
   size       BIGINT NOT NULL,
   created    BIGINT NOT NULL
-);
+, stored BIGINT, uploaded BOOLEAN NOT NULL DEFAULT FALSE, next_fetch BIGINT, failures BIGINT NOT NULL DEFAULT 0, lease_until BIGINT NOT NULL DEFAULT 0, due BIGINT);
+CREATE INDEX stored_file_due ON stored_file (due) WHERE due IS NOT NULL;
 CREATE INDEX stored_file_of_user ON stored_file (domain_id, user_id, id);
+CREATE INDEX stored_file_to_fetch ON stored_file (domain_id, next_fetch) WHERE next_fetch IS NOT NULL;
 CREATE TABLE subscription (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id     BIGINT NOT NULL REFERENCES domain (id),
@@ -718,6 +746,20 @@ CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
 CREATE INDEX token_by_payment ON token (domain_id, payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX token_by_user ON token (domain_id, user_id, id) WHERE user_id IS NOT NULL;
+CREATE TABLE transaction_document (
+  id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id          BIGINT NOT NULL,
+  user_id            BIGINT NOT NULL,
+  account_id         BIGINT NOT NULL,
+  account_epoch      BIGINT NOT NULL,
+  transaction_id     BIGINT NOT NULL,
+  subscription_id    BIGINT NOT NULL,
+  subscription_epoch BIGINT NOT NULL,
+  document_id        BIGINT NOT NULL,
+  UNIQUE (transaction_id, document_id)
+);
+CREATE INDEX transaction_document_of_account ON transaction_document (account_id, account_epoch);
+CREATE INDEX transaction_document_of_subscription ON transaction_document (subscription_id, subscription_epoch);
 CREATE TABLE user_setting (
   user_id   BIGINT NOT NULL REFERENCES end_user (id) ON DELETE CASCADE,
   key       TEXT NOT NULL,

@@ -1,0 +1,132 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+)
+
+// The file of a document comes at every path of it, as a whole and in ranges,
+// whether or not it was fetched before.
+func TestDownloads(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from := s.subscriber(t, "")
+		var d struct {
+			URL    string
+			IDFile int64 `json:"id_file"`
+		}
+		of := func(path string) ask { return ask{method: "GET", path: path, token: "user"} }
+		document := "/documents/" + from["document"]
+		s.do(t, of(document)).decode(t, &d)
+		_, path, _ := strings.Cut(d.URL, version)
+		if d.IDFile == 0 || path != fmt.Sprintf("/users/%d%s/file", s.tenant("").user, document) {
+			t.Fatalf("file %d at %s", d.IDFile, d.URL)
+		}
+		whole := s.do(t, of(path))
+		if whole.status != 200 || !bytes.HasPrefix(whole.body, []byte("%PDF-1.4")) || !bytes.HasSuffix(whole.body, []byte("%%EOF\n")) {
+			t.Fatalf("%d %q", whole.status, whole.body)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/pdf", "Content-Disposition": "inline; filename*=utf-8''%C3%89lectricit%C3%A9%202026-11.pdf",
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache", "Content-Length": fmt.Sprint(len(whole.body)),
+		} {
+			if got := whole.header.Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		for _, place := range []string{
+			document + "/file", document + "/file/facture.pdf", "/users/me" + document + "/file/%C3%A9%2F..%2F..",
+			"/subscriptions/" + from["subscription"] + document + "/file", "/connections/" + from["subscribing"] + document + "/file/x",
+			"/users/me/connections/" + from["subscribing"] + "/subscriptions/" + from["subscription"] + document + "/file",
+		} {
+			if r := s.do(t, of(place)); r.status != 200 || !bytes.Equal(r.body, whole.body) || r.header.Get("ETag") != whole.header.Get("ETag") {
+				t.Errorf("%s: %d, %d bytes", place, r.status, len(r.body))
+			}
+		}
+		part := of(path)
+		part.header = map[string]string{"Range": "bytes=1-3"}
+		if r := s.do(t, part); r.status != 206 || string(r.body) != "PDF" {
+			t.Errorf("a range: %d %q", r.status, r.body)
+		}
+		part.header = map[string]string{"If-None-Match": whole.header.Get("ETag")}
+		if r := s.do(t, part); r.status != 304 || len(r.body) > 0 {
+			t.Errorf("what the caller has: %d %q", r.status, r.body)
+		}
+		part.header = map[string]string{"Range": "bytes=1000000-"}
+		s.do(t, part).says(t, 416, "rangeNotSatisfiable", "ends before")
+	})
+}
+
+// Nobody reaches the file of what is not theirs, or is withheld.
+func TestDownloadsOfOthers(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from, other := s.subscriber(t, ""), s.subscriber(t, "other")
+		for _, path := range []string{
+			"/documents/" + noID + "/file", "/documents/" + other["document"] + "/file",
+			"/users/" + noID + "/documents/" + from["document"] + "/file",
+			"/subscriptions/" + from["withheld"] + "/documents/" + from["document"] + "/file",
+			"/documents/" + from["document"] + "/thumbnail/x.png",
+		} {
+			s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 404, "notFound", "")
+		}
+		document := "/documents/" + from["document"] + "/file"
+		s.do(t, ask{method: "GET", path: document, token: "user"}).says(t, 200, "", "")
+		s.do(t, ask{method: "PUT", path: "/subscriptions/" + from["subscription"], token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
+		s.do(t, ask{method: "GET", path: document + "?all", token: "user"}).says(t, 404, "notFound", "")
+	})
+}
+
+// What a user withdraws, and what they had when they are deleted, is not kept:
+// neither the bytes nor what is known of them.
+func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
+	for name, withdraw := range map[string]func(t *testing.T, s *stage, from map[string]string){
+		"a subscription": func(t *testing.T, s *stage, from map[string]string) {
+			s.do(t, ask{method: "PUT", path: "/subscriptions/" + from["subscription"], token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
+		},
+		"a connection": func(t *testing.T, s *stage, from map[string]string) {
+			s.do(t, ask{method: "DELETE", path: "/connections/" + from["subscribing"], token: "user"}).says(t, 204, "", "")
+		},
+		"the user": func(t *testing.T, s *stage, _ map[string]string) {
+			s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStages(t, func(t *testing.T, s *stage) {
+				who, kept := s.tenant(""), s.subscriber(t, "")
+				share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
+				second := s.subscribe(t, who, who.user)
+				must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, second)[0].ID}, share))
+				s.rest(t)
+				must(t, s.Aggregation.FetchFiles(t.Context(), who.domain))
+				all, err := s.DB.Files(t.Context(), who.domain.ID, who.user, 0, 1000)
+				if must(t, err); len(all) < 40 {
+					t.Fatalf("%d files were fetched", len(all))
+				}
+				withdraw(t, s, kept)
+				must(t, s.Aggregation.EraseWithdrawn(t.Context()))
+				must(t, s.Aggregation.RemoveFiles(t.Context()))
+				left := 0
+				if name != "the user" {
+					left = len(all) / 2
+				}
+				if rows := s.eyes.Count("SELECT count(*) FROM stored_file"); rows != int64(left) {
+					t.Errorf("%d files are known, want %d", rows, left)
+				}
+				there := 0
+				for _, f := range all {
+					if file, err := s.Aggregation.Files.Open(t.Context(), f.ID); err == nil {
+						there++
+						must(t, file.Close())
+					}
+				}
+				if there != left {
+					t.Errorf("the bytes of %d files are there, want %d", there, left)
+				}
+			})
+		})
+	}
+}

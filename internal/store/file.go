@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// StoredFile is a file whose bytes are kept elsewhere, under its id.
+type StoredFile struct {
+	ID        passerelle.FileID
+	User      passerelle.UserID
+	MediaType string
+	// Size is zero until the bytes are there, which they are since Stored.
+	Size    int64
+	Created time.Time
+	Stored  *time.Time
+}
+
+const fileColumns = `f.id, f.user_id, f.media_type, f.size, f.created, f.stored`
+
+func scanFile(row scanner) (StoredFile, error) {
+	var (
+		f       StoredFile
+		created int64
+		stored  *int64
+	)
+	err := row.Scan(&f.ID, &f.User, &f.MediaType, &f.Size, &created, &stored)
+	f.Created, f.Stored = instant(created), optionalInstant(stored)
+	return f, err
+}
+
+// File loads what is known of a user's file, or ErrNotFound. One that nobody
+// has any more is not there.
+func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
+	return one(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id = $3 AND f.due IS NULL`,
+		int64(domain), int64(user), int64(id))
+}
+
+// Files lists the files of a user that are there, by id and after one of them.
+func (r *Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
+	return collect(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f
+		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.due IS NULL AND f.stored IS NOT NULL ORDER BY f.id LIMIT $4`,
+		int64(domain), int64(user), int64(after), limit)
+}
+
+// expectFile stores that there is a file to be fetched, soon, and gives it its
+// id.
+func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, mediaType string, at time.Time) (passerelle.FileID, error) {
+	id, err := tx.newID("stored_file")
+	if err != nil {
+		return 0, err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, next_fetch) VALUES ($1, $2, $3, $4, 0, $5, 0)`,
+		id, int64(domain), int64(user), mediaType, micros(at))
+	return passerelle.FileID(id), nil
+}
+
+// BeginUpload stores that the bytes of a file are about to come. Unless the
+// file is given to a document within the time allowed, it is removed again.
+func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
+	id, err := tx.newID("stored_file")
+	if err != nil {
+		return err
+	}
+	f.ID = passerelle.FileID(id)
+	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6)`,
+		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds())
+	return nil
+}
+
+// ReplaceFile gives an uploaded file to a document in place of the one it has.
+// ErrConflict when the time of the upload is over, or the document is not there
+// for its user.
+func (tx *Tx) ReplaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile, at time.Time) {
+	tx.execOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND due > {now}`,
+		f.Size, micros(at), int64(domain), int64(user), int64(f.ID))
+	const had = `(SELECT d.file_id FROM document d WHERE d.domain_id = $1 AND d.user_id = $2 AND d.id = $3)`
+	tx.exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
+	tx.execOne(ErrConflict, `UPDATE document SET file_id = $1, last_update = $2 WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND NOT readonly
+			AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`,
+		int64(f.ID), micros(at), int64(domain), int64(user), int64(document))
+}
+
+// forgotten says of a file that nobody has it any more. Whoever is fetching it
+// is left the time of the lease, so that nothing is written after the removal.
+const forgotten = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE {now} END`
+
+// LeasedFile is a file that is to be fetched by whoever has its lease.
+type LeasedFile struct {
+	ID       passerelle.FileID
+	Failures int64
+	Until    int64
+}
+
+func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
+	tx.onRetry(func() { *into = nil })
+	tx.query(func(row scanner) error {
+		var f LeasedFile
+		if err := row.Scan(&f.ID, &f.Failures, &f.Until); err != nil {
+			return err
+		}
+		*into = append(*into, f)
+		return nil
+	}, sql, args...)
+}
+
+// ClaimFiles leases up to limit files of a domain that are to be fetched.
+func (tx *Tx) ClaimFiles(domain passerelle.DomainID, lease time.Duration, limit int, into *[]LeasedFile) {
+	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
+			SELECT id FROM stored_file WHERE domain_id = $1 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
+			ORDER BY next_fetch, id LIMIT $2 {skip locked})
+		UPDATE stored_file SET lease_until = {now} + $3
+		WHERE id IN (SELECT id FROM wanted) AND lease_until < {now} AND due IS NULL
+		RETURNING id, failures, lease_until`, int64(domain), limit, lease.Microseconds())
+}
+
+// ClaimFile leases one that was never fetched, whenever that is due; none when
+// somebody else has it.
+func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
+	tx.leaseFiles(into, `UPDATE stored_file SET lease_until = {now} + $1
+		WHERE domain_id = $2 AND id = $3 AND lease_until < {now} AND due IS NULL AND stored IS NULL RETURNING id, failures, lease_until`,
+		lease.Microseconds(), int64(domain), int64(id))
+}
+
+// KeepFile ends a lease: the bytes are there. ErrConflict when the lease lapsed,
+// or nobody has the file any more, who removes it in due time.
+func (tx *Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
+	tx.execOne(ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
+		WHERE domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
+}
+
+// PostponeFile ends a lease without the bytes: they are fetched after a while,
+// or, when wait is zero, once somebody asks for them.
+func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
+	tx.exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
+		WHERE domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
+}
+
+// FileOrigin is where a file comes from, in the words of the institution: a
+// document of a subscription, or an attachment of a transaction.
+type FileOrigin struct {
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID
+	Name       struct{ Subscription, Document, Account, Transaction, Attachment string }
+}
+
+func scanOrigin(row scanner) (FileOrigin, error) {
+	var o FileOrigin
+	err := row.Scan(&o.User, &o.Connection, &o.Name.Subscription, &o.Name.Document, &o.Name.Account, &o.Name.Transaction, &o.Name.Attachment)
+	return o, err
+}
+
+// FileOrigin tells where a file comes from, or ErrNotFound when it is withheld
+// or gone there.
+func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
+	return one(ctx, r, scanOrigin, `SELECT c.user_id, c.id, s.key, d.key, '', '', '' FROM document d
+			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
+			WHERE d.domain_id = $1 AND d.file_id = $2 AND d.deleted IS NULL AND s.deleted IS NULL AND s.disabled IS NULL AND c.deleted IS NULL
+		UNION ALL SELECT c.user_id, c.id, '', '', a.key, t.key, x.key FROM attachment x
+			JOIN bank_transaction t ON t.id = x.transaction_id JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch JOIN connection c ON c.id = a.connection_id
+			WHERE x.domain_id = $1 AND x.file_id = $2 AND t.deleted IS NULL AND a.deleted IS NULL AND a.disabled IS NULL AND c.deleted IS NULL`,
+		int64(domain), int64(id))
+}
+
+// ClaimForgotten leases up to limit files that nobody has any more, and whose
+// bytes are to be removed.
+func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
+	tx.claim(into, `WITH over AS MATERIALIZED (
+			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
+			ORDER BY due, id LIMIT $1 {skip locked})
+		UPDATE stored_file SET due = {now} + $2 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, limit, lease.Microseconds())
+}
+
+// ForgetFiles removes what is known of files whose bytes were removed.
+func (tx *Tx) ForgetFiles(ids []int64) {
+	var c conditions
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = c.bind(id)
+	}
+	tx.exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+strings.Join(names, ", ")+`)`, c.args...)
+}
+
+// forgetFilesOf says of the files of up to limit rows of a table that nobody
+// has them any more; the limit is the last argument.
+func (tx *Tx) forgetFilesOf(table, condition string, args []any) {
+	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL ORDER BY id LIMIT $%d)`,
+		forgotten, table, condition, len(args)), args...)
+}
+
+// noFile holds for rows of a table whose file nobody has any more: what is
+// erased without that would leave the bytes behind.
+func noFile(table string) string {
+	return fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM stored_file f WHERE f.id = %s.file_id AND f.due IS NULL)`, table)
+}
+
+// holdFiles are the tables whose rows have a file.
+var holdFiles = map[string]bool{"document": true, "attachment": true}
