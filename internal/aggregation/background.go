@@ -39,16 +39,31 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (read int
 	return read, a.ExpireConnections(ctx, d)
 }
 
-// EraseWithdrawn erases what was withdrawn, in all domains, a bounded number of
-// rows in each step so that others can write in between.
+// withdrawStep is how many rows of what was withdrawn are erased at a time. A
+// step takes about as long as what others write, who wait for one at most.
+const withdrawStep = 50
+
+// EraseWithdrawn erases what was withdrawn, in all domains, in small steps. After
+// each it rests for as long as that took, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
-		if more, err = a.DB.EraseWithdrawn(ctx, eraseBatch); err != nil {
+		begun := a.Now()
+		if more, err = a.DB.EraseWithdrawn(ctx, withdrawStep); err != nil {
 			return err
 		}
+		rest(ctx, a.Now().Sub(begun))
 	}
 	return nil
+}
+
+func rest(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // readOne reads a connection, unless somebody does already, or its person is

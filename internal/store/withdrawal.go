@@ -77,12 +77,17 @@ func (tx *Tx) withdraw(e withdrawal) {
 	tx.void(e, maxVoided, func() {})
 }
 
+// holding selects the events whose bodies hold a subject.
+func (e withdrawal) holding(limit int) (sql string, args []any) {
+	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id LIMIT $4`,
+		[]any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %", limit}
+}
+
 // void does away with the bodies that hold a subject, at most limit, and calls
 // voided for each. Deliveries of them are over, and say why; a held event stays
 // without its body.
 func (tx *Tx) void(e withdrawal, limit int, voided func()) {
-	const holding = `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id LIMIT $4`
-	args := []any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %", limit}
+	holding, args := e.holding(limit)
 	tx.exec(`UPDATE delivery SET dropped = $5, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND delivered IS NULL AND dropped IS NULL`, append(args, e.at)...)
 	tx.exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
 	tx.query(func(row scanner) error { voided(); return row.Scan(new(int64)) },
@@ -131,7 +136,7 @@ func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (more bool, err err
 	if err != nil {
 		return false, err
 	}
-	if voided, err := db.voidSome(ctx, e, limit); err != nil || voided > 0 {
+	if voided, err := db.voidSome(ctx, e, maxVoided); err != nil || voided > 0 {
 		return true, err
 	}
 	for _, below := range erasable[e.kind] {
@@ -163,6 +168,10 @@ func (e withdrawal) args() []any {
 }
 
 func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int, err error) {
+	holding, args := e.holding(1)
+	if found, err := collect(ctx, &db.Reader, scanCount, holding, args...); err != nil || len(found) == 0 {
+		return 0, err
+	}
 	err = db.Write(ctx, func(tx *Tx) error {
 		tx.onRetry(func() { voided = 0 })
 		tx.void(e, limit, func() { voided++ })

@@ -1,0 +1,132 @@
+package aggregation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// lengthOfHistory is how many transactions are withdrawn: those that
+// PASSERELLE_TEST_TRANSACTIONS says in a long run, when times are compared as
+// well.
+func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
+	t.Helper()
+	text, long := os.LookupEnv("PASSERELLE_TEST_TRANSACTIONS")
+	if !long {
+		return 3_000, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("PASSERELLE_TEST_TRANSACTIONS is %q, not a number", text)
+	}
+	return n, true
+}
+
+// TestMillionTransactionsWithdrawn: whoever withholds an account is answered at
+// once, however much was read of it, and while that is being erased others
+// write as before.
+func TestMillionTransactionsWithdrawn(t *testing.T) {
+	n, timed := lengthOfHistory(t)
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		small, big, other := h.sharedAccount(s), h.sharedAccount(s), h.sharedAccount(s)
+		h.book(big, "history", n)
+		little, much := h.withhold(small), h.withhold(big)
+		if left := h.transactions(); left != 3 {
+			t.Errorf("%d transactions are left", left)
+		}
+		alone, beside := h.contend(other)
+		for tries := 0; timed && beside > 2*alone && tries < 2; tries++ {
+			alone, beside = h.contend(other) // or somebody else was busy
+		}
+		must(t, h.EraseWithdrawn(t.Context()))
+		left := storetest.Inspect(t, h.url).Lines(map[string]string{"rows": fmt.Sprintf(`SELECT id FROM bank_transaction WHERE account_id <> %d`, other.ID)})["rows"]
+		if len(left) > 0 {
+			t.Errorf("%d rows are left", len(left))
+		}
+		t.Logf("withheld in %s and %s; of a hundred writes 99 took less than %s alone, and %s beside the erasure", little, much, alone, beside)
+		if timed && (much > 10*little || beside > 2*alone) {
+			t.Error("others are held up")
+		}
+	})
+}
+
+// contend books transactions in turns alone and beside the erasure, and is how
+// long 99 in a hundred took at most.
+func (h *home) contend(a store.StoredAccount) (alone, beside time.Duration) {
+	h.t.Helper()
+	var quiet, loud []time.Duration
+	for range 10 {
+		quiet = h.write(a, quiet)
+		ctx, stop := context.WithCancel(h.t.Context())
+		stopped := make(chan error)
+		go func() { stopped <- h.EraseWithdrawn(ctx) }()
+		loud = h.write(a, loud)
+		stop()
+		if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
+			h.t.Error(err)
+		}
+	}
+	slices.Sort(quiet)
+	slices.Sort(loud)
+	return quiet[len(quiet)*99/100], loud[len(loud)*99/100]
+}
+
+// write books single transactions and adds how long each took.
+func (h *home) write(a store.StoredAccount, took []time.Duration) []time.Duration {
+	h.t.Helper()
+	for range 50 {
+		start := time.Now()
+		h.book(a, fmt.Sprint("write ", len(took), start.UnixNano()), 1)
+		took = append(took, time.Since(start))
+	}
+	return took
+}
+
+// sharedAccount is an account of a new connection that is shared and read.
+func (h *home) sharedAccount(s *stranger) store.StoredAccount {
+	h.t.Helper()
+	id := h.shared(s)
+	for _, a := range h.accounts(false) {
+		if a.Connection == id {
+			return a
+		}
+	}
+	h.t.Fatal("no account is shared")
+	return store.StoredAccount{}
+}
+
+// book stores transactions of an account, a page at a time.
+func (h *home) book(a store.StoredAccount, prefix string, n int) {
+	h.t.Helper()
+	for first := 0; first < n; first += 500 {
+		last := min(first+500, n)
+		must(h.t, h.DB.Write(h.t.Context(), func(tx *store.Tx) error {
+			for i := first; i < last; i++ {
+				d := booked(fmt.Sprint(prefix, i), i%7000)
+				one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.Date, Scraped: noon, LastUpdate: noon}
+				if err := tx.CreateTransaction(h.domain.ID, a, &one, a.NextReading()); err != nil {
+					return err
+				}
+			}
+			tx.CountTransactions(h.domain.ID, a, int64(last-first), 0)
+			return nil
+		}))
+	}
+}
+
+// withhold withdraws an account, and is how long that took.
+func (h *home) withhold(a store.StoredAccount) time.Duration {
+	h.t.Helper()
+	start := time.Now()
+	h.share(a, false)
+	return time.Since(start)
+}
