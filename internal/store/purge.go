@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// PurgeExpired removes tokens that expired before the instant and kept answers
-// that have expired, in units of at most batch rows each, so that none holds
-// the database for long. After that many rounds it leaves the rest to the next
-// call.
+// PurgeExpired removes tokens and console sessions that expired before the
+// instant, attempts to sign in from before it, and kept answers that have expired,
+// in units of at most batch rows each, so that none holds the database for long.
+// After that many rounds it leaves the rest to the next call.
 func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, rounds int) error {
 	for range rounds {
 		err := db.Write(ctx, func(tx *Tx) error {
 			tx.PurgeTokens(tokensBefore, batch)
 			tx.PurgeAnswers(batch)
+			tx.PurgeSessions(tokensBefore, batch)
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("remove expired tokens and answers: %w", err)
+			return fmt.Errorf("remove expired tokens, sessions and answers: %w", err)
 		}
 		more, err := db.anyExpired(ctx, tokensBefore)
 		if err != nil || !more {
@@ -34,7 +35,8 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 		var found int64
 		err := row.Scan(&found)
 		return found, err
-	}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM token WHERE expires < $1) OR EXISTS (SELECT 1 FROM idempotency WHERE expires < {now})`,
+	}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM token WHERE expires < $1) OR EXISTS (SELECT 1 FROM idempotency WHERE expires < {now})
+		OR EXISTS (SELECT 1 FROM console_session WHERE expires < $1) OR EXISTS (SELECT 1 FROM sign_in_failure WHERE latest < $1)`,
 		micros(tokensBefore))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil

@@ -74,6 +74,30 @@ CREATE UNIQUE INDEX attempt_live ON attempt USING btree (payment_id) WHERE (stat
 CREATE UNIQUE INDEX attempt_payment_id_number_key ON attempt USING btree (payment_id, number)
 CREATE UNIQUE INDEX attempt_pkey ON attempt USING btree (id)
 CREATE INDEX attempt_unanswered ON attempt USING btree (domain_id, lease_until) WHERE (state <> 'answered'::text)
+column audit.id bigint NOT NULL IDENTITY
+column audit.domain_id bigint
+column audit.at bigint NOT NULL
+column audit.operator_id bigint
+column audit.session_id bigint
+column audit.request_id text NOT NULL
+column audit.act text NOT NULL
+column audit.subject text
+column audit.subject_id bigint
+column audit.refused boolean NOT NULL
+column audit.number bigint
+column audit.previous bytea
+column audit.hash bytea
+constraint audit.audit_check CHECK (((subject IS NULL) = (subject_id IS NULL)))
+constraint audit.audit_check1 CHECK ((((number IS NULL) = (hash IS NULL)) AND ((number IS NULL) OR (previous IS NOT NULL))))
+constraint audit.audit_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX audit_chain ON audit USING btree (COALESCE(domain_id, (0)::bigint), number) WHERE (number IS NOT NULL)
+CREATE INDEX audit_of_domain ON audit USING btree (domain_id, at, id)
+CREATE INDEX audit_of_operator ON audit USING btree (operator_id, at, id)
+CREATE UNIQUE INDEX audit_pkey ON audit USING btree (id)
+CREATE INDEX audit_to_chain ON audit USING btree (COALESCE(domain_id, (0)::bigint), id) WHERE (number IS NULL)
+CREATE TRIGGER audit_stays BEFORE UPDATE OF id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused ON audit FOR EACH ROW EXECUTE FUNCTION audit_stays()
+CREATE TRIGGER audit_stays_chained BEFORE UPDATE ON audit FOR EACH ROW WHEN ((old.number IS NOT NULL)) EXECUTE FUNCTION audit_stays()
+CREATE TRIGGER audit_stays_whole BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCTION audit_stays()
 column auth_provider.id bigint NOT NULL IDENTITY
 column auth_provider.domain_id bigint NOT NULL
 column auth_provider.type text NOT NULL
@@ -225,6 +249,7 @@ column connection.read_soon boolean NOT NULL DEFAULT false
 constraint connection.connection_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint connection.connection_pkey PRIMARY KEY (id)
 CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHERE ((next_try IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX connection_in_trouble ON connection USING btree (domain_id, state) WHERE ((state IS NOT NULL) AND (deleted IS NULL))
 CREATE INDEX connection_lapsing ON connection USING btree (domain_id, consent_until) WHERE ((consent_until IS NOT NULL) AND (deleted IS NULL) AND ((state IS NULL) OR (state <> ALL (ARRAY['SCARequired'::text, 'webauthRequired'::text]))))
 CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
@@ -297,6 +322,23 @@ CREATE INDEX consent_of_connection ON consent USING btree (connection_id, id)
 CREATE INDEX consent_of_subscription ON consent USING btree (subscription_id) WHERE (subscription_id IS NOT NULL)
 CREATE INDEX consent_of_user ON consent USING btree (domain_id, user_id, given, id)
 CREATE UNIQUE INDEX consent_pkey ON consent USING btree (id)
+column console_session.id bigint NOT NULL IDENTITY
+column console_session.operator_id bigint NOT NULL
+column console_session.token_hash bytea NOT NULL
+column console_session.csrf bytea NOT NULL
+column console_session.stage text NOT NULL
+column console_session.created bigint NOT NULL
+column console_session.seen bigint NOT NULL
+column console_session.expires bigint NOT NULL
+column console_session.revoked bigint
+constraint console_session.console_session_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
+constraint console_session.console_session_pkey PRIMARY KEY (id)
+constraint console_session.console_session_stage_check CHECK ((stage = ANY (ARRAY['waiting'::text, 'single'::text, 'double'::text])))
+constraint console_session.console_session_token_hash_key UNIQUE (token_hash)
+CREATE INDEX console_session_by_expiry ON console_session USING btree (expires)
+CREATE INDEX console_session_of_operator ON console_session USING btree (operator_id, id) WHERE (revoked IS NULL)
+CREATE UNIQUE INDEX console_session_pkey ON console_session USING btree (id)
+CREATE UNIQUE INDEX console_session_token_hash_key ON console_session USING btree (token_hash)
 column counter.domain_id bigint NOT NULL
 column counter.name text NOT NULL
 column counter.shard bigint NOT NULL
@@ -573,6 +615,20 @@ column maintenance.since bigint NOT NULL
 constraint maintenance.maintenance_only_row_check CHECK ((only_row = 1))
 constraint maintenance.maintenance_pkey PRIMARY KEY (only_row)
 CREATE UNIQUE INDEX maintenance_pkey ON maintenance USING btree (only_row)
+column operator.id bigint NOT NULL IDENTITY
+column operator.name text NOT NULL
+column operator.role text NOT NULL
+column operator.password text NOT NULL
+column operator.totp bytea
+column operator.totp_proposed bytea
+column operator.totp_step bigint NOT NULL DEFAULT 0
+column operator.created bigint NOT NULL
+column operator.disabled bigint
+constraint operator.operator_name_key UNIQUE (name)
+constraint operator.operator_pkey PRIMARY KEY (id)
+constraint operator.operator_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'developer'::text, 'operator'::text, 'administrator'::text])))
+CREATE UNIQUE INDEX operator_name_key ON operator USING btree (name)
+CREATE UNIQUE INDEX operator_pkey ON operator USING btree (id)
 column payment.id bigint NOT NULL IDENTITY
 column payment.domain_id bigint NOT NULL
 column payment.client_id bigint NOT NULL
@@ -760,6 +816,12 @@ constraint setting_change.setting_change_pkey PRIMARY KEY (id)
 constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
 CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
 CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
+column sign_in_failure.subject bytea NOT NULL
+column sign_in_failure.failures bigint NOT NULL
+column sign_in_failure.latest bigint NOT NULL
+constraint sign_in_failure.sign_in_failure_pkey PRIMARY KEY (subject)
+CREATE INDEX sign_in_failure_by_age ON sign_in_failure USING btree (latest)
+CREATE UNIQUE INDEX sign_in_failure_pkey ON sign_in_failure USING btree (subject)
 column sign_key.id bigint NOT NULL IDENTITY
 column sign_key.domain_id bigint NOT NULL
 column sign_key.number bigint NOT NULL
@@ -943,6 +1005,14 @@ constraint withdrawal.withdrawal_domain_id_fkey FOREIGN KEY (domain_id) REFERENC
 constraint withdrawal.withdrawal_kind_check CHECK ((kind = ANY (ARRAY['connection'::text, 'account'::text, 'subscription'::text])))
 constraint withdrawal.withdrawal_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX withdrawal_pkey ON withdrawal USING btree (id)
+CREATE OR REPLACE FUNCTION audit_stays()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'the audit log is never rewritten' USING ERRCODE = 'check_violation';
+END $function$
+
 CREATE OR REPLACE FUNCTION payment_moves_forward()
  RETURNS trigger
  LANGUAGE plpgsql

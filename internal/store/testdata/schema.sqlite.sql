@@ -67,6 +67,39 @@ CREATE TABLE attempt (
 );
 CREATE UNIQUE INDEX attempt_live ON attempt (payment_id) WHERE state <> 'answered';
 CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
+CREATE TRIGGER audit_stays BEFORE UPDATE OF id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused ON audit
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is never rewritten');
+END;
+CREATE TRIGGER audit_stays_chained BEFORE UPDATE ON audit WHEN OLD.number IS NOT NULL
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is never rewritten');
+END;
+CREATE TRIGGER audit_stays_whole BEFORE DELETE ON audit
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is never rewritten');
+END;
+CREATE TABLE audit (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id   BIGINT,
+  at          BIGINT NOT NULL,
+  operator_id BIGINT,
+  session_id  BIGINT,
+  request_id  TEXT NOT NULL,
+  act         TEXT NOT NULL,
+  subject     TEXT,
+  subject_id  BIGINT,
+  refused     BOOLEAN NOT NULL,
+  number      BIGINT,
+  previous    BLOB,
+  hash        BLOB,
+  CHECK ((subject IS NULL) = (subject_id IS NULL)),
+  CHECK ((number IS NULL) = (hash IS NULL) AND (number IS NULL OR previous IS NOT NULL))
+);
+CREATE UNIQUE INDEX audit_chain ON audit (COALESCE(domain_id, 0), number) WHERE number IS NOT NULL;
+CREATE INDEX audit_of_domain ON audit (domain_id, at, id);
+CREATE INDEX audit_of_operator ON audit (operator_id, at, id);
+CREATE INDEX audit_to_chain ON audit (COALESCE(domain_id, 0), id) WHERE number IS NULL;
 CREATE TABLE "auth_provider" (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id   BIGINT NOT NULL REFERENCES domain (id),
@@ -200,6 +233,7 @@ CREATE TABLE connection (
   deleted         BIGINT
 , read_soon BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX connection_due ON connection (domain_id, next_try) WHERE next_try IS NOT NULL AND deleted IS NULL;
+CREATE INDEX connection_in_trouble ON connection (domain_id, state) WHERE state IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
   WHERE consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'));
 CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
@@ -266,6 +300,19 @@ CREATE INDEX consent_of_account ON consent (account_id) WHERE account_id IS NOT 
 CREATE INDEX consent_of_connection ON consent (connection_id, id);
 CREATE INDEX consent_of_subscription ON consent (subscription_id) WHERE subscription_id IS NOT NULL;
 CREATE INDEX consent_of_user ON consent (domain_id, user_id, given, id);
+CREATE TABLE console_session (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  operator_id BIGINT NOT NULL REFERENCES operator (id),
+  token_hash  BLOB NOT NULL UNIQUE,
+  csrf        BLOB NOT NULL,
+  stage       TEXT NOT NULL CHECK (stage IN ('waiting', 'single', 'double')),
+  created     BIGINT NOT NULL,
+  seen        BIGINT NOT NULL,
+  expires     BIGINT NOT NULL,
+  revoked     BIGINT
+);
+CREATE INDEX console_session_by_expiry ON console_session (expires);
+CREATE INDEX console_session_of_operator ON console_session (operator_id, id) WHERE revoked IS NULL;
 CREATE TABLE counter (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
   name      TEXT NOT NULL,
@@ -486,6 +533,17 @@ CREATE TABLE maintenance (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   since    BIGINT NOT NULL
 );
+CREATE TABLE operator (
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
+  name          TEXT NOT NULL UNIQUE,
+  role          TEXT NOT NULL CHECK (role IN ('viewer', 'developer', 'operator', 'administrator')),
+  password      TEXT NOT NULL,
+  totp          BLOB,
+  totp_proposed BLOB,
+  totp_step     BIGINT NOT NULL DEFAULT 0,
+  created       BIGINT NOT NULL,
+  disabled      BIGINT
+);
 CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment
 WHEN NEW.seq < OLD.seq OR NEW.version <> OLD.version + 1
 BEGIN
@@ -672,6 +730,12 @@ CREATE TABLE setting_change (
   CHECK ((type = 'delete') = (new_value IS NULL))
 );
 CREATE INDEX setting_change_by_time ON setting_change (domain_id, at, id);
+CREATE TABLE sign_in_failure (
+  subject  BLOB NOT NULL PRIMARY KEY,
+  failures BIGINT NOT NULL,
+  latest   BIGINT NOT NULL
+);
+CREATE INDEX sign_in_failure_by_age ON sign_in_failure (latest);
 CREATE TABLE sign_key (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+// Audit is one thing that an operator did, was refused or looked at. It holds no
+// personal value: whom or what it is about is said by number.
+type Audit struct {
+	ID int64
+	// Domain is zero for what is of no domain.
+	Domain passerelle.DomainID
+	// At is real time.
+	At time.Time
+	// Operator and Session are zero for commands, and for a name nobody has.
+	Operator OperatorID
+	Session  int64
+	// Request is the id of the request, empty for commands.
+	Request string
+	// Act is a word for what was done.
+	Act string
+	// Subject is the kind of thing it was done to, SubjectID its id; empty for
+	// none.
+	Subject   string
+	SubjectID int64
+	Refused   bool
+}
+
+// Audit puts an act on record, in the unit in which it becomes true.
+func (tx *Tx) Audit(a Audit) error {
+	id, err := tx.newID("audit")
+	if err != nil {
+		return err
+	}
+	var subject *int64
+	if a.Subject != "" {
+		subject = &a.SubjectID
+	}
+	tx.execOne(ErrConflict, `INSERT INTO audit (id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		id, optionalID(a.Domain), micros(a.At), optionalID(a.Operator), optionalID(a.Session), a.Request, a.Act,
+		optionalText(a.Subject), subject, a.Refused)
+	return nil
+}
+
+const auditColumns = `id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused`
+
+func scanAudit(row scanner) (Audit, error) {
+	var (
+		a                        Audit
+		domain, operator, in, on *int64
+		subject                  *string
+		at                       int64
+	)
+	err := row.Scan(&a.ID, &domain, &at, &operator, &in, &a.Request, &a.Act, &subject, &on, &a.Refused)
+	a.Domain, a.Operator, a.Session, a.SubjectID = owner[passerelle.DomainID](domain), owner[OperatorID](operator), owner[int64](in), owner[int64](on)
+	a.At, a.Subject = instant(at), text[string](subject)
+	return a, err
+}
+
+// AuditOfDomain lists the newest acts in a domain, at most limit.
+func (r *Reader) AuditOfDomain(ctx context.Context, domain passerelle.DomainID, limit int) ([]Audit, error) {
+	return collect(ctx, r, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
+}
+
+// AuditOfOperator lists the newest acts of an operator, at most limit.
+func (r *Reader) AuditOfOperator(ctx context.Context, operator OperatorID, limit int) ([]Audit, error) {
+	return collect(ctx, r, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Session is an operator's stay in the console, from signing in on.
+type Session struct {
+	ID       int64
+	Operator OperatorID
+	// TokenHash is the SHA-256 of what the browser holds, which is random.
+	TokenHash []byte
+	// CSRF is what forms have to bring along.
+	CSRF []byte
+	// Stage is waiting while the second factor lacks, double when it was given,
+	// and single for operators that have none.
+	Stage   string
+	Created time.Time
+	// Seen is when it was last used, to the minute.
+	Seen    time.Time
+	Expires time.Time
+	Revoked *time.Time
+}
+
+const sessionColumns = `s.id, s.operator_id, s.token_hash, s.csrf, s.stage, s.created, s.seen, s.expires, s.revoked`
+
+// sessionRow is a session on its way in.
+type sessionRow struct {
+	Session
+	created, seen, expires int64
+	revoked                *int64
+}
+
+func (s *sessionRow) columns() []any {
+	return []any{&s.ID, &s.Operator, &s.TokenHash, &s.CSRF, &s.Stage, &s.created, &s.seen, &s.expires, &s.revoked}
+}
+
+func (s *sessionRow) session() Session {
+	s.Created, s.Seen, s.Expires, s.Revoked = instant(s.created), instant(s.seen), instant(s.expires), optionalInstant(s.revoked)
+	return s.Session
+}
+
+// Session loads the session of a token with its operator, whatever became of
+// them, or ErrNotFound.
+func (r *Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
+	var o Operator
+	s, err := one(ctx, r, func(row scanner) (Session, error) {
+		var s sessionRow
+		err := o.scan(row, s.columns()...)
+		return s.session(), err
+	}, `SELECT `+operatorColumns+`, `+sessionColumns+` FROM console_session s JOIN operator ON operator.id = s.operator_id WHERE s.token_hash = $1`, hash)
+	return s, o, err
+}
+
+// Sessions lists the newest sessions of an operator that are neither revoked nor
+// expired, at most limit.
+func (r *Reader) Sessions(ctx context.Context, operator OperatorID, now time.Time, limit int) ([]Session, error) {
+	return collect(ctx, r, func(row scanner) (Session, error) {
+		var s sessionRow
+		err := row.Scan(s.columns()...)
+		return s.session(), err
+	}, `SELECT `+sessionColumns+` FROM console_session s WHERE s.operator_id = $1 AND s.revoked IS NULL AND s.expires > $2 ORDER BY s.id DESC LIMIT $3`,
+		int64(operator), micros(now), limit)
+}
+
+// CreateSession stores a session and gives it its id.
+func (tx *Tx) CreateSession(s *Session) error {
+	id, err := tx.newID("console_session")
+	if err != nil {
+		return err
+	}
+	s.ID = id
+	tx.execOne(ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Stage, micros(s.Created), micros(s.Seen), micros(s.Expires))
+	return nil
+}
+
+// TouchSession says that a session was used.
+func (tx *Tx) TouchSession(id int64, now time.Time) {
+	tx.exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, micros(now), id)
+}
+
+const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
+
+// RevokeSession ends a session of an operator; one that has ended is ErrNotFound.
+func (tx *Tx) RevokeSession(operator OperatorID, id int64, now time.Time) {
+	tx.execOne(ErrNotFound, revoke+`id = $3`, micros(now), int64(operator), id)
+}
+
+// RevokeSessions ends the sessions of an operator, but for one; zero ends all.
+func (tx *Tx) RevokeSessions(operator OperatorID, but int64, now time.Time) {
+	tx.exec(revoke+`id <> $3`, micros(now), int64(operator), but)
+}
+
+// PurgeSessions removes at most limit sessions that expired before the instant,
+// and as many records of attempts to sign in that were made before it.
+func (tx *Tx) PurgeSessions(before time.Time, limit int) {
+	tx.exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires LIMIT $2)`, micros(before), limit)
+	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest < $1 ORDER BY latest LIMIT $2)`, micros(before), limit)
+}
+
+// ErrLocked reports that too many attempts to sign in have failed of late.
+var ErrLocked = errors.New("too many failed attempts to sign in")
+
+// TakeSignIn counts an attempt to sign in before anything is compared, so that
+// attempts made at once are all counted. When as many as limit have been made,
+// each within the span of the one before, it is ErrLocked and not counted.
+func (tx *Tx) TakeSignIn(subject []byte, now time.Time, limit int, span time.Duration) {
+	tx.execOne(ErrLocked, `INSERT INTO sign_in_failure (subject, failures, latest) VALUES ($1, 1, $2)
+		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
+		WHERE sign_in_failure.failures < $4 OR sign_in_failure.latest <= $3`,
+		subject, micros(now), micros(now.Add(-span)), limit)
+}
+
+// ForgiveSignIn forgets the attempts about a subject.
+func (tx *Tx) ForgiveSignIn(subject []byte) {
+	tx.exec(`DELETE FROM sign_in_failure WHERE subject = $1`, subject)
+}
+
+// ReturnSignIn takes back one attempt about a subject, which has succeeded.
+func (tx *Tx) ReturnSignIn(subject []byte) {
+	tx.exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
+}

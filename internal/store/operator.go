@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle/internal/keys"
+)
+
+// OperatorID identifies a person who works in the console.
+type OperatorID int64
+
+// Operator is a person who works in the console, in all domains alike.
+type Operator struct {
+	ID   OperatorID
+	Name string
+	// Role is viewer, developer, operator or administrator.
+	Role string
+	// Password is a slow hash with its parameters.
+	Password string
+	// SecondFactor tells that one is required to sign in.
+	SecondFactor bool
+	Created      time.Time
+	Disabled     *time.Time
+}
+
+const operatorColumns = `operator.id, operator.name, operator.role, operator.password, operator.totp IS NOT NULL, operator.created, operator.disabled`
+
+func scanOperator(row scanner) (Operator, error) {
+	var o Operator
+	err := o.scan(row)
+	return o, err
+}
+
+// scan reads the columns of an operator, and those that follow them.
+func (o *Operator) scan(row scanner, more ...any) error {
+	var (
+		created  int64
+		disabled *int64
+	)
+	err := row.Scan(append([]any{&o.ID, &o.Name, &o.Role, &o.Password, &o.SecondFactor, &created, &disabled}, more...)...)
+	o.Created, o.Disabled = instant(created), optionalInstant(disabled)
+	return err
+}
+
+// Operator loads an operator, also one that is disabled, or ErrNotFound.
+func (r *Reader) Operator(ctx context.Context, id OperatorID) (Operator, error) {
+	return one(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
+}
+
+// OperatorByName loads an operator, also one that is disabled, or ErrNotFound.
+func (r *Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
+	return one(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
+}
+
+// Operators lists at most limit operators by name.
+func (r *Reader) Operators(ctx context.Context, limit int) ([]Operator, error) {
+	return collect(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator ORDER BY name LIMIT $1`, limit)
+}
+
+// CreateOperator stores an operator without a second factor and gives it its
+// id; a name that is taken is ErrDuplicate.
+func (tx *Tx) CreateOperator(o *Operator) error {
+	id, err := tx.newID("operator")
+	if err != nil {
+		return err
+	}
+	o.ID = OperatorID(id)
+	tx.execOne(ErrConflict, `INSERT INTO operator (id, name, role, password, created) VALUES ($1, $2, $3, $4, $5)`,
+		id, o.Name, o.Role, o.Password, micros(o.Created))
+	return nil
+}
+
+// SetOperatorPassword replaces the hash of a password.
+func (tx *Tx) SetOperatorPassword(id OperatorID, hash string) {
+	tx.execOne(ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
+}
+
+// DisableOperator keeps an operator from signing in and ends the sessions; nil
+// lets the operator in again.
+func (tx *Tx) DisableOperator(id OperatorID, at *time.Time) {
+	tx.execOne(ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, optionalMicros(at), int64(id))
+	if at != nil {
+		tx.RevokeSessions(id, 0, *at)
+	}
+}
+
+func totpPlace(column string, id OperatorID) keys.Place {
+	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
+}
+
+// TOTP is what an operator's second factor is made from: the secret in force
+// and the one proposed, nil where there is none, and the number of the last
+// period of which a code was used.
+type TOTP struct {
+	Secret, Proposed []byte
+	LastStep         int64
+}
+
+// TOTP loads the second factor of an operator, or ErrNotFound.
+func (r *Reader) TOTP(ctx context.Context, id OperatorID) (TOTP, error) {
+	t, err := one(ctx, r, func(row scanner) (TOTP, error) {
+		var t TOTP
+		err := row.Scan(&t.Secret, &t.Proposed, &t.LastStep)
+		return t, err
+	}, `SELECT totp, totp_proposed, totp_step FROM operator WHERE id = $1`, int64(id))
+	if err != nil {
+		return t, err
+	}
+	for column, secret := range map[string]*[]byte{"totp": &t.Secret, "totp_proposed": &t.Proposed} {
+		if len(*secret) == 0 {
+			continue
+		}
+		if *secret, err = r.keys.Open(totpPlace(column, id), *secret); err != nil {
+			return TOTP{}, fmt.Errorf("%w: the second factor of operator %d: %w", ErrSealed, id, err)
+		}
+	}
+	return t, nil
+}
+
+// ProposeTOTP keeps, sealed, what a second factor is to be made from once its
+// first code was given. The one in force stays until then.
+func (tx *Tx) ProposeTOTP(id OperatorID, secret []byte) error {
+	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
+}
+
+// ConfirmTOTP puts a second factor in force, and uses the period its first code
+// was of.
+func (tx *Tx) ConfirmTOTP(id OperatorID, secret []byte, step int64) error {
+	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
+		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)
+}
+
+func (tx *Tx) sealTOTP(id OperatorID, column string, secret []byte, sql string, more ...any) error {
+	sealed, err := tx.keys.Seal(totpPlace(column, id), secret)
+	if err != nil {
+		return fmt.Errorf("seal a second factor: %w", err)
+	}
+	tx.execOne(ErrConflict, sql, append([]any{sealed, int64(id)}, more...)...)
+	return nil
+}
+
+// UseTOTP takes the codes of a period, and of those before it, out of use; when
+// they are already, it is ErrConflict.
+func (tx *Tx) UseTOTP(id OperatorID, step int64) {
+	tx.execOne(ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
+}
+
+// ResetTOTP removes the second factor of an operator.
+func (tx *Tx) ResetTOTP(id OperatorID) {
+	tx.execOne(ErrNotFound, `UPDATE operator SET totp = NULL, totp_proposed = NULL WHERE id = $1`, int64(id))
+}

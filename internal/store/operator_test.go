@@ -1,0 +1,184 @@
+package store
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func (s site) operator(name string) Operator {
+	s.t.Helper()
+	o := Operator{Name: name, Role: "viewer", Password: "hash", Created: now}
+	s.write(func(tx *Tx) error { return tx.CreateOperator(&o) })
+	return o
+}
+
+func TestOperatorComesBack(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		zoe, adam := s.operator("zoe"), s.operator("adam")
+		got, err := s.db.OperatorByName(t.Context(), "zoe")
+		wantSame(t, zoe, got, err)
+		all, err := s.db.Operators(t.Context(), 10)
+		wantSame(t, []Operator{adam, zoe}, all, err)
+		twin := Operator{Name: "zoe", Role: "viewer", Created: now}
+		wantError(t, s.try(func(tx *Tx) error { return tx.CreateOperator(&twin) }), ErrDuplicate)
+		stray := Operator{Name: "stray", Role: "owner", Created: now}
+		wantError(t, s.try(func(tx *Tx) error { return tx.CreateOperator(&stray) }), ErrConstraint)
+		s.write(func(tx *Tx) error {
+			tx.SetOperatorPassword(zoe.ID, "other")
+			tx.DisableOperator(zoe.ID, &now)
+			return nil
+		})
+		zoe.Password, zoe.Disabled = "other", &now
+		got, err = s.db.Operator(t.Context(), zoe.ID)
+		wantSame(t, zoe, got, err)
+		wantError(t, s.try(func(tx *Tx) error { tx.DisableOperator(999, nil); return nil }), ErrNotFound)
+		got, err = s.db.Operator(t.Context(), 999)
+		wantNotFound(t, got, err)
+	})
+}
+
+func TestSecondFactorIsSealedAndUsedOnce(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		o := s.operator("zoe")
+		do := func(fn func(*Tx) error) error { return s.try(fn) }
+		wantError(t, do(func(tx *Tx) error { return tx.ConfirmTOTP(o.ID, []byte("secret"), 7) }), ErrConflict)
+		s.write(func(tx *Tx) error { return tx.ProposeTOTP(o.ID, []byte("secret")) })
+		got, err := s.db.TOTP(t.Context(), o.ID)
+		wantSame(t, TOTP{Proposed: []byte("secret")}, got, err)
+		s.write(func(tx *Tx) error { return tx.ConfirmTOTP(o.ID, got.Proposed, 7) })
+		got, err = s.db.TOTP(t.Context(), o.ID)
+		wantSame(t, TOTP{Secret: []byte("secret"), LastStep: 7}, got, err)
+		if stored, err := s.db.Operator(t.Context(), o.ID); err != nil || !stored.SecondFactor {
+			t.Errorf("%+v, %v", stored, err)
+		}
+		if n := s.count(`SELECT count(*) FROM operator WHERE totp = $1`, []byte("secret")); n != 0 {
+			t.Error("the secret is stored as it is")
+		}
+		for step, want := range map[int64]error{6: ErrConflict, 7: ErrConflict} {
+			wantError(t, do(func(tx *Tx) error { tx.UseTOTP(o.ID, step); return nil }), want)
+		}
+		s.write(func(tx *Tx) error { tx.UseTOTP(o.ID, 8); return nil })
+		wantError(t, do(func(tx *Tx) error { tx.UseTOTP(o.ID, 8); return nil }), ErrConflict)
+		s.write(func(tx *Tx) error { tx.ResetTOTP(o.ID); return nil })
+		got, err = s.db.TOTP(t.Context(), o.ID)
+		wantSame(t, TOTP{LastStep: 8}, got, err)
+	})
+}
+
+func (s site) session(o Operator, token string) Session {
+	s.t.Helper()
+	hash := sha256.Sum256([]byte(token))
+	session := Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Stage: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
+	s.write(func(tx *Tx) error { return tx.CreateSession(&session) })
+	return session
+}
+
+func TestSessionsEnd(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		o, other := s.operator("zoe"), s.operator("adam")
+		first, second, third, foreign := s.session(o, "1"), s.session(o, "2"), s.session(o, "3"), s.session(other, "4")
+		later := now.Add(time.Minute)
+		s.write(func(tx *Tx) error { tx.TouchSession(first.ID, later); return nil })
+		first.Seen = later
+		got, by, err := s.db.Session(t.Context(), first.TokenHash)
+		wantSame(t, first, got, err)
+		wantSame(t, o, by, err)
+		open := func() []int64 {
+			all, err := s.db.Sessions(t.Context(), o.ID, later, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []int64
+			for _, one := range all {
+				ids = append(ids, one.ID)
+			}
+			return ids
+		}
+		wantError(t, s.try(func(tx *Tx) error { tx.RevokeSession(o.ID, foreign.ID, later); return nil }), ErrNotFound)
+		s.write(func(tx *Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil })
+		wantError(t, s.try(func(tx *Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil }), ErrNotFound)
+		if diff := cmp.Diff([]int64{third.ID, first.ID}, open()); diff != "" {
+			t.Error(diff)
+		}
+		s.write(func(tx *Tx) error { tx.RevokeSessions(o.ID, first.ID, later); return nil })
+		if diff := cmp.Diff([]int64{first.ID}, open()); diff != "" {
+			t.Error(diff)
+		}
+		s.write(func(tx *Tx) error { tx.DisableOperator(o.ID, &later); return nil })
+		if left := open(); left != nil {
+			t.Errorf("sessions %v of an operator who is disabled", left)
+		}
+		if err := s.db.PurgeExpired(t.Context(), later.Add(time.Second), 2, 10); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.count(`SELECT count(*) FROM console_session`); n != 1 {
+			t.Errorf("%d sessions are left, want that of the other operator", n)
+		}
+	})
+}
+
+func TestAttemptsToSignInAreCounted(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		const limit, span = 3, time.Hour
+		take := func(at time.Time) error {
+			return s.try(func(tx *Tx) error { tx.TakeSignIn([]byte("zoe"), at, limit, span); return nil })
+		}
+		for i := range limit {
+			if err := take(now.Add(time.Duration(i) * time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantError(t, take(now.Add(3*time.Minute)), ErrLocked)
+		s.write(func(tx *Tx) error { tx.ReturnSignIn([]byte("zoe")); return nil })
+		if err := take(now.Add(4 * time.Minute)); err != nil {
+			t.Error(err)
+		}
+		wantError(t, take(now.Add(5*time.Minute)), ErrLocked)
+		if err := take(now.Add(4*time.Minute + span)); err != nil {
+			t.Errorf("after the span: %v", err)
+		}
+		if n := s.count(`SELECT failures FROM sign_in_failure`); n != 1 {
+			t.Errorf("%d failures after the span", n)
+		}
+		s.write(func(tx *Tx) error { tx.ForgiveSignIn([]byte("zoe")); return nil })
+		if n := s.count(`SELECT count(*) FROM sign_in_failure`); n != 0 {
+			t.Errorf("%d are remembered", n)
+		}
+	})
+}
+
+func TestTheAuditLogIsNeverRewritten(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		entries := []Audit{
+			{Domain: s.domain, At: now, Operator: 7, Session: 8, Request: "9", Act: "cancel payment", Subject: "payment", SubjectID: 5},
+			{Domain: s.domain, At: now.Add(time.Second), Operator: 7, Act: "sign in", Refused: true},
+			{At: now, Act: "create operator", Subject: "operator", SubjectID: 7},
+		}
+		for i := range entries {
+			s.write(func(tx *Tx) error { return tx.Audit(entries[i]) })
+		}
+		got, err := s.db.AuditOfDomain(t.Context(), s.domain, 10)
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		entries[1].ID, entries[0].ID = got[0].ID, got[1].ID
+		wantSame(t, []Audit{entries[1], entries[0]}, got, err)
+		got, err = s.db.AuditOfOperator(t.Context(), 7, 1)
+		wantSame(t, entries[1:2], got, err)
+		for _, sql := range []string{
+			`UPDATE audit SET act = 'other'`, `UPDATE audit SET operator_id = 1`, `UPDATE audit SET refused = FALSE`, `DELETE FROM audit`,
+			`UPDATE audit SET number = 1`, // without a hash
+		} {
+			wantError(t, s.sql(sql), ErrConstraint)
+		}
+		chain := `UPDATE audit SET number = 1, previous = $1, hash = $1 WHERE id = $2`
+		if err := s.sql(chain, []byte("x"), entries[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, s.sql(chain, []byte("y"), entries[0].ID), ErrConstraint)
+		wantError(t, s.sql(chain, []byte("x"), entries[1].ID), ErrDuplicate)
+	})
+}
