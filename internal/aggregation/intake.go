@@ -261,7 +261,7 @@ func (in *intake) transactionsOf(a *account) shelf[passerelle.TransactionDetails
 		},
 		create: func(tx *store.Tx, d passerelle.TransactionDetails, at time.Time) error {
 			return tx.CreateTransaction(in.domain.ID, a.StoredAccount, &passerelle.Transaction{
-				TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: categorize(d),
+				TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: passerelle.Categorize(d.Wording, d.Type),
 			}, a.NextReading())
 		},
 		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {

@@ -59,6 +59,13 @@ GET    /users/{userId}/pockets 403 403 403 403 403 | 403 403 403 403 | 403 403 4
 GET    /users/{userId}/pockets/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/amortizations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/indicators 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+POST   /categorize 200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200
 GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -170,6 +177,7 @@ GET    /documenttypes 200
 GET    /account_types 200
 GET    /account_types/{typeId} 200
 GET    /currencies   200
+GET    /categories   200
 GET    /terms        200
 `
 
@@ -198,14 +206,18 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                       `{"comment":"n"}`,
 	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{"comment":"n"}`,
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
-	"POST /users/{userId}/subscriptions/{subscriptionId}":                                               `{"disabled":false}`,
-	"PUT /users/{userId}/subscriptions/{subscriptionId}":                                                `{}`,
-	"POST /users/{userId}/accounts/{accountId}":                                                         `{"name":"n"}`,
-	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}":                              `{"name":"n"}`,
-	"PUT /users/{userId}/accounts/{accountId}":                                                          `{"name":"n"}`,
-	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":                               `{"name":"n"}`,
-	"POST /users/{userId}/connections":                                                                  strings.Replace(connecting, "one", "none", 1),
-	"POST /users/{userId}/connections/{connectionId}":                                                   `{}`,
+	"POST /users/{userId}/categories":                                                                   `{"name":"n"}`,
+	"POST /users/{userId}/categories/{categoryId}":                                                      `{"name":"n"}`,
+	"PUT /users/{userId}/categories/{categoryId}":                                                       `{"name":"n"}`,
+	"POST /categorize": `[{"wording":"CAFE","value":-1.50,"type":"card"}]`,
+	"POST /users/{userId}/subscriptions/{subscriptionId}":                  `{"disabled":false}`,
+	"PUT /users/{userId}/subscriptions/{subscriptionId}":                   `{}`,
+	"POST /users/{userId}/accounts/{accountId}":                            `{"name":"n"}`,
+	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}": `{"name":"n"}`,
+	"PUT /users/{userId}/accounts/{accountId}":                             `{"name":"n"}`,
+	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":  `{"name":"n"}`,
+	"POST /users/{userId}/connections":                                     strings.Replace(connecting, "one", "none", 1),
+	"POST /users/{userId}/connections/{connectionId}":                      `{}`,
 	"POST /clients":                               `{"name":"new"}`,
 	"POST /clients/{clientId}":                    `{"description":"new"}`,
 	"PUT /clients/{clientId}":                     `{"description":"new"}`,
@@ -369,6 +381,7 @@ func (s *stage) people(call, path string) string {
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
 		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)
 	}
+	path = strings.ReplaceAll(path, "{categoryId}", "{category}")
 	if path = strings.ReplaceAll(path, "{typeId}", "1"); strings.Contains(path, "{accountId}") {
 		path = strings.NewReplacer("{connectionId}", "{owner}", "{accountId}", "{owned}").Replace(path) + "?all"
 	}

@@ -124,9 +124,9 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 			return err
 		}
 	}
-	// What comes in the query may complete a body, and the document does not
-	// say so for each of them.
-	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.Contains(a.path, "?")
+	// What comes in the query may complete a body, and a list may be all of it;
+	// the document does not say so for each of them.
+	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -382,11 +383,32 @@ func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user
 		shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, c.Location)
 		expandTransaction(&shown[i], accounts[t.Account], c.Location, asked)
 	}
-	return shown, nil
+	if asked.Has("category") {
+		err = s.withCategory(ctx, c, user, shown)
+	}
+	return shown, err
 }
 
-// expandTransaction embeds what was asked for. Categories, their deprecated
-// number and informations are always there; no document is attached to a
+// withCategory embeds the category of each transaction, which costs one query.
+func (s *Service) withCategory(ctx context.Context, c *protocol.Caller, user passerelle.UserID, shown []wire.Transaction) error {
+	own, err := s.DB.OwnCategories(ctx, c.Domain.ID, user, nil)
+	if err != nil {
+		return fmt.Errorf("list the categories of user %d: %w", user, err)
+	}
+	all := map[int64]wire.CategoryDetails{}
+	for _, category := range append(passerelle.Categories(), own...) {
+		all[int64(category.ID)] = wire.NewCategoryDetails(category)
+	}
+	for i := range shown {
+		if category, there := all[shown[i].IDCategory]; there {
+			shown[i].Category = &category
+		}
+	}
+	return nil
+}
+
+// expandTransaction embeds what was asked for of the account. Categories and
+// their deprecated number are always there; no document is attached to a
 // transaction.
 func expandTransaction(t *wire.Transaction, a passerelle.BankAccount, zone *time.Location, asked protocol.Expansion) {
 	if asked.Has("account") {
@@ -443,6 +465,7 @@ type transactionEdit struct {
 	Wording         *string          `body:"wording" max:"2048" doc:"the person's own label; empty for the institution's"`
 	ApplicationDate *string          `body:"application_date" doc:"the day the person counts it for, YYYY-MM-DD"`
 	Categories      *[]categoryInput `body:"categories" doc:"at most 10, the most specific first; an empty array for none"`
+	IDCategory      *int64           `body:"id_category" min:"1" doc:"deprecated, see categories; 9998 for none"`
 	Comment         *string          `body:"comment" max:"2048" doc:"empty for none"`
 	Active          *bool            `body:"active" doc:"false leaves it out of sums"`
 }
@@ -456,6 +479,7 @@ type categoryInput struct {
 type editOfTransaction interface {
 	namedTransaction
 	edit() (store.TransactionEdit, error)
+	category() *int64
 }
 
 func editTransaction[In editOfTransaction](s *Service) func(context.Context, *protocol.Caller, In) (wire.Transaction, error) {
@@ -465,6 +489,9 @@ func editTransaction[In editOfTransaction](s *Service) func(context.Context, *pr
 			return wire.Transaction{}, err
 		}
 		before, err := s.readTransaction(ctx, c, in, nil)
+		if err == nil && edit.Categories == nil {
+			edit.Categories, err = s.numberedCategory(ctx, c, in.place().user, in.category())
+		}
 		if err != nil {
 			return before, err
 		}
@@ -473,6 +500,24 @@ func editTransaction[In editOfTransaction](s *Service) func(context.Context, *pr
 		}
 		return s.readTransaction(ctx, c, in, nil)
 	}
+}
+
+func (in transactionEdit) category() *int64 { return in.IDCategory }
+
+// numberedCategory is the code of the category of a number, as a list; nil when
+// no number came.
+func (s *Service) numberedCategory(ctx context.Context, c *protocol.Caller, user passerelle.UserID, id *int64) ([]string, error) {
+	if id == nil {
+		return nil, nil
+	}
+	found, err := s.Aggregation.Category(ctx, c.Domain, user, passerelle.CategoryID(*id))
+	switch {
+	case errors.Is(err, passerelle.NotFound):
+		return nil, passerelle.InvalidField("id_category", "must be the id of a category of GET /users/me/categories")
+	case found.ID == passerelle.Uncategorized:
+		return []string{}, nil
+	}
+	return []string{found.Code}, err
 }
 
 func (in transactionEdit) edit() (store.TransactionEdit, error) {

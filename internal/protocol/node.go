@@ -65,10 +65,14 @@ func parseJSON(data []byte) (node, error) {
 	if err != nil {
 		return node{}, err
 	}
-	if root.shape != object {
-		return node{}, passerelle.InvalidField("body", "must be an object, not %s", shapeNames[root.shape])
+	if root.shape != object && root.shape != list {
+		return node{}, notAnObject(root)
 	}
 	return root, nil
+}
+
+func notAnObject(body node) error {
+	return passerelle.InvalidField("body", "must be an object, not %s", shapeNames[body.shape])
 }
 
 // syntaxError says where a body stops being JSON.

@@ -28,6 +28,9 @@ import (
 // A body whose keys are not all known beforehand has a field "*", a map of those
 // that no other field takes; with ",query" also of such parameters of the query.
 //
+// A field of the body with ",whole" is a list that may also come as the body
+// itself.
+//
 // A body that is one of several has a field for each, which is a pointer to a
 // struct of body fields with the tag variant and a name for the document; see
 // variant.go.
@@ -52,6 +55,8 @@ type field struct {
 	required bool
 	// optional fields of the path are not in every pattern of their endpoint.
 	optional bool
+	// whole fields are lists that a body may consist of.
+	whole bool
 	// queried fields of any key take parameters of the query as well.
 	queried  bool
 	standard *node // the value when none came
@@ -149,7 +154,7 @@ func (p *plan) declare(in reflect.Type, f reflect.StructField, index []int) {
 
 func newField(f reflect.StructField, source string, index []int) field {
 	name, option, _ := strings.Cut(f.Tag.Get(source), ",")
-	out := field{name: name, index: index, required: option == "required", optional: option == "optional", queried: option == "query", rules: newRules(f), typ: f.Type}
+	out := field{name: name, index: index, required: option == "required", optional: option == "optional", whole: option == "whole", queried: option == "query", rules: newRules(f), typ: f.Type}
 	if value, ok := f.Tag.Lookup("default"); ok {
 		out.standard = &node{shape: loose, text: value}
 	}

@@ -136,6 +136,9 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if err != nil {
 		return err
 	}
+	if err := x.endpoint.plan.spread(&body); err != nil {
+		return err
+	}
 	if err := refuseFiles(&body, x.endpoint.plan); err != nil {
 		return err
 	}
@@ -143,6 +146,21 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 		return err
 	}
 	return x.endpoint.plan.bindBody(b, in, &body)
+}
+
+// spread makes an object of a body that is a list, when a field takes it whole.
+func (p *plan) spread(body *node) error {
+	if body.shape != list {
+		return nil
+	}
+	at := slices.IndexFunc(p.body.list, func(f field) bool { return f.whole })
+	if at < 0 {
+		return notAnObject(*body)
+	}
+	items := *body
+	items.name = p.body.names[at]
+	*body = node{shape: object, nodes: []node{items}}
+	return nil
 }
 
 // fromQuery are the parameters of a query that belong to the body: its scalar

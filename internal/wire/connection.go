@@ -104,6 +104,9 @@ type BankAccount struct {
 	Loan             *Loan                       `json:"loan"`
 	CoveredFrom      *string                     `json:"covered_from" doc:"the first day of which all transactions are here"`
 
+	// Worth is of accounts of a type that holds investments.
+	*Worth
+
 	Connection   *Connection    `json:"connection,omitempty" doc:"with expand=connection"`
 	Transactions *[]Transaction `json:"transactions,omitempty" doc:"below a connection, with expand=accounts[transactions]: what the last synchronisation brought or changed"`
 }
@@ -170,6 +173,9 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	}
 	if a.CustomName != "" {
 		out.Name = a.CustomName
+	}
+	if details.Invest {
+		out.Worth = newAccountWorth(a.Worth)
 	}
 	if a.Currency != "" {
 		currency := NewCurrency(a.Currency)

@@ -13,9 +13,6 @@ import (
 	"passerelle"
 )
 
-// uncategorized is the id of the category of transactions that have none.
-const uncategorized = 9998
-
 // Transaction is a transaction of an account. Instants are in UTC.
 type Transaction struct {
 	ID                 int64                      `json:"id"`
@@ -61,6 +58,7 @@ type Transaction struct {
 	Counterparty       *Counterparty              `json:"counterparty"`
 	Account            *BankAccount               `json:"account,omitempty" doc:"with expand"`
 	Documents          *[]Document                `json:"documents,omitempty" doc:"with expand"`
+	Category           *CategoryDetails           `json:"category,omitempty" doc:"the first of categories, with expand"`
 }
 
 // Category is a category of a transaction.
@@ -86,7 +84,7 @@ func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.
 		VDate: date(t.VDate), VDatetime: Moment(t.VDateTime, time.UTC), RDate: date(t.RDate), RDatetime: Moment(t.RDateTime, time.UTC),
 		BDate: date(t.BDate), BDatetime: Moment(t.BDateTime, time.UTC), Value: Amount(&value), GrossValue: Amount(t.GrossValue), FormattedValue: formatted(&value, c),
 		Type: t.Type, Nature: t.Type, OriginalWording: t.TransactionDetails.Wording, SimplifiedWording: t.SimplifiedWording, Wording: t.SimplifiedWording,
-		StemmedWording: stemmed(t.TransactionDetails.Wording), Categories: categories(t.Categories), IDCategory: uncategorized,
+		StemmedWording: stemmed(t.TransactionDetails.Wording), Categories: categories(t.Categories), IDCategory: int64(passerelle.CategoryNumber(t.Categories)),
 		DateScraped: passerelle.FormatDateTime(t.Scraped, zone), Coming: t.Coming, Active: t.Active, State: "parsed", IDCluster: optional(t.Cluster), Comment: optional(t.Comment),
 		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: Moment(t.Deleted, zone), OriginalValue: Amount(t.OriginalValue),
 		OriginalGrossValue: Amount(t.OriginalGrossValue), OriginalCurrency: currency(t.OriginalCurrency), Commission: Amount(t.Commission),

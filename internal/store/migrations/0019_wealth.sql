@@ -42,3 +42,16 @@ CREATE TABLE investment_value (
   UNIQUE (investment_id, date)
 );
 CREATE INDEX investment_value_of_account ON investment_value (account_id, epoch, id);
+
+-- Categories of transactions that people made.
+CREATE TABLE category (
+  id         {id},
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  user_id    BIGINT NOT NULL REFERENCES end_user (id) ON DELETE CASCADE,
+  parent_id  BIGINT,
+  name       TEXT NOT NULL,
+  income     BOOLEAN NOT NULL,
+  refundable BOOLEAN NOT NULL,
+  color      TEXT
+);
+CREATE INDEX category_of_user ON category (domain_id, user_id, id);

@@ -186,6 +186,19 @@ CREATE INDEX transaction_of_connection ON bank_transaction USING btree (connecti
 CREATE INDEX transaction_of_connection_by_date ON bank_transaction USING btree (connection_id, date, id)
 CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
 CREATE INDEX transaction_of_user_by_date ON bank_transaction USING btree (domain_id, user_id, date, id)
+column category.id bigint NOT NULL IDENTITY
+column category.domain_id bigint NOT NULL
+column category.user_id bigint NOT NULL
+column category.parent_id bigint
+column category.name text NOT NULL
+column category.income boolean NOT NULL
+column category.refundable boolean NOT NULL
+column category.color text
+constraint category.category_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint category.category_pkey PRIMARY KEY (id)
+constraint category.category_user_id_fkey FOREIGN KEY (user_id) REFERENCES end_user(id) ON DELETE CASCADE
+CREATE INDEX category_of_user ON category USING btree (domain_id, user_id, id)
+CREATE UNIQUE INDEX category_pkey ON category USING btree (id)
 column client.id bigint NOT NULL IDENTITY
 column client.domain_id bigint NOT NULL
 column client.name text NOT NULL

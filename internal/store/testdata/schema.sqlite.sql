@@ -182,6 +182,17 @@ CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, appli
 CREATE INDEX transaction_of_connection_by_date ON bank_transaction (connection_id, date, id);
 CREATE INDEX transaction_of_user ON bank_transaction (domain_id, user_id, application_date, id);
 CREATE INDEX transaction_of_user_by_date ON bank_transaction (domain_id, user_id, date, id);
+CREATE TABLE category (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  user_id    BIGINT NOT NULL REFERENCES end_user (id) ON DELETE CASCADE,
+  parent_id  BIGINT,
+  name       TEXT NOT NULL,
+  income     BOOLEAN NOT NULL,
+  refundable BOOLEAN NOT NULL,
+  color      TEXT
+);
+CREATE INDEX category_of_user ON category (domain_id, user_id, id);
 CREATE TABLE client (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id     BIGINT NOT NULL REFERENCES domain (id),

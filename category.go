@@ -1,0 +1,177 @@
+package passerelle
+
+import (
+	"strconv"
+	"strings"
+)
+
+// CategoryID identifies a category of transactions: one of the interface's, or
+// one that a person made.
+type CategoryID int64
+
+const (
+	// Uncategorized is the number of no category.
+	Uncategorized CategoryID = 9998
+	// FirstOwnCategory is where the numbers of people's own categories begin.
+	FirstOwnCategory CategoryID = 10_000
+)
+
+// Category is a kind of transactions. Code is how transactions name it: a parent
+// and a point before it, where it has one.
+type Category struct {
+	ID     CategoryID
+	Code   string
+	Parent CategoryID
+	Name   string
+	// Income says that it is of money that comes in, Refundable that it is of
+	// expenses that are often given back.
+	Income, Refundable bool
+	Color              string
+	// User is whose it is; zero for those of all.
+	User UserID
+}
+
+// categories keeps its numbers and codes for ever.
+var categories = []Category{
+	{ID: 1, Code: "income", Name: "Income", Income: true, Color: "2E7D32"},
+	{ID: 2, Code: "income.salary", Parent: 1, Name: "Salary", Income: true},
+	{ID: 3, Code: "income.benefits", Parent: 1, Name: "Benefits", Income: true},
+	{ID: 4, Code: "income.refund", Parent: 1, Name: "Refunds", Income: true},
+	{ID: 5, Code: "income.interest", Parent: 1, Name: "Interest and dividends", Income: true},
+	{ID: 10, Code: "home", Name: "Home", Color: "1565C0"},
+	{ID: 11, Code: "home.rent", Parent: 10, Name: "Rent"},
+	{ID: 12, Code: "home.loan", Parent: 10, Name: "Loan"},
+	{ID: 13, Code: "home.insurance", Parent: 10, Name: "Insurance"},
+	{ID: 14, Code: "home.energy", Parent: 10, Name: "Energy"},
+	{ID: 15, Code: "home.water", Parent: 10, Name: "Water"},
+	{ID: 16, Code: "home.telecom", Parent: 10, Name: "Telephone and internet"},
+	{ID: 20, Code: "food", Name: "Food", Color: "EF6C00"},
+	{ID: 21, Code: "food.groceries", Parent: 20, Name: "Groceries"},
+	{ID: 22, Code: "food.restaurants", Parent: 20, Name: "Restaurants", Refundable: true},
+	{ID: 30, Code: "transport", Name: "Transport", Color: "6A1B9A"},
+	{ID: 31, Code: "transport.public", Parent: 30, Name: "Public transport", Refundable: true},
+	{ID: 32, Code: "transport.taxi", Parent: 30, Name: "Taxi", Refundable: true},
+	{ID: 33, Code: "transport.car", Parent: 30, Name: "Car", Refundable: true},
+	{ID: 40, Code: "health", Name: "Health", Color: "C62828"},
+	{ID: 41, Code: "health.pharmacy", Parent: 40, Name: "Pharmacy", Refundable: true},
+	{ID: 42, Code: "health.doctor", Parent: 40, Name: "Doctor", Refundable: true},
+	{ID: 50, Code: "leisure", Name: "Leisure", Color: "00838F"},
+	{ID: 51, Code: "leisure.travel", Parent: 50, Name: "Travel", Refundable: true},
+	{ID: 52, Code: "leisure.culture", Parent: 50, Name: "Culture"},
+	{ID: 53, Code: "leisure.shopping", Parent: 50, Name: "Shopping"},
+	{ID: 60, Code: "taxes", Name: "Taxes", Color: "4E342E"},
+	{ID: 61, Code: "taxes.income_tax", Parent: 60, Name: "Income tax"},
+	{ID: 70, Code: "cash", Name: "Cash", Color: "455A64"},
+	{ID: 71, Code: "cash.withdrawal", Parent: 70, Name: "Withdrawals"},
+	{ID: 80, Code: "bank", Name: "Bank", Color: "283593"},
+	{ID: 81, Code: "bank.fees", Parent: 80, Name: "Fees"},
+	{ID: 90, Code: "savings", Name: "Savings", Color: "558B2F"},
+	{ID: 91, Code: "savings.investment", Parent: 90, Name: "Investments"},
+	{ID: Uncategorized, Code: "uncategorized", Name: "Uncategorized", Color: "9E9E9E"},
+}
+
+// Categories lists those of the interface by their numbers.
+func Categories() []Category { return append([]Category(nil), categories...) }
+
+// CategoryByID finds a category of the interface.
+func CategoryByID(id CategoryID) (Category, bool) {
+	for _, c := range categories {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return Category{}, false
+}
+
+// ownPrefix begins the codes of people's own categories.
+const ownPrefix = "own-"
+
+// OwnCode is the code of a category that a person made below another one, or
+// below none.
+func OwnCode(id CategoryID, parent Category) string {
+	code := ownPrefix + strconv.FormatInt(int64(id), 10)
+	if parent.ID == 0 {
+		return code
+	}
+	return parent.Code + "." + code
+}
+
+// CategoryNumber is the number of the first category that codes name, or
+// Uncategorized.
+func CategoryNumber(codes []string) CategoryID {
+	if len(codes) == 0 {
+		return Uncategorized
+	}
+	last := codes[0][strings.LastIndexByte(codes[0], '.')+1:]
+	if digits, own := strings.CutPrefix(last, ownPrefix); own {
+		if id, err := strconv.ParseInt(digits, 10, 64); err == nil && CategoryID(id) >= FirstOwnCategory {
+			return CategoryID(id)
+		}
+	}
+	for _, c := range categories {
+		if c.Code == codes[0] {
+			return c.ID
+		}
+	}
+	return Uncategorized
+}
+
+// labelWords are words of labels, in capitals, and the category of transactions
+// whose label has one. The first match counts, so that longer words come before
+// those they contain.
+var labelWords = []struct{ word, code string }{
+	{"SALAIRE", "income.salary"},
+	{"SALARY", "income.salary"},
+	{"PAYROLL", "income.salary"},
+	{"GEHALT", "income.salary"},
+	{"ASSURANCE", "home.insurance"},
+	{"INSURANCE", "home.insurance"},
+	{"LOYER", "home.rent"},
+	{"RENT ", "home.rent"},
+	{"ELECTRIC", "home.energy"},
+	{"ENERGIE", "home.energy"},
+	{"WATER", "home.water"},
+	{"INTERNET", "home.telecom"},
+	{"MOBILE", "home.telecom"},
+	{"RESTAURANT", "food.restaurants"},
+	{"CAFE", "food.restaurants"},
+	{"BOULANGERIE", "food.groceries"},
+	{"SUPERMARCHE", "food.groceries"},
+	{"SUPERMARKET", "food.groceries"},
+	{"GROCER", "food.groceries"},
+	{"MARCHE", "food.groceries"},
+	{"TRAIN", "transport.public"},
+	{"METRO", "transport.public"},
+	{"TAXI", "transport.taxi"},
+	{"FUEL", "transport.car"},
+	{"PARKING", "transport.car"},
+	{"PHARMACIE", "health.pharmacy"},
+	{"PHARMACY", "health.pharmacy"},
+	{"DOCTEUR", "health.doctor"},
+	{"HOTEL", "leisure.travel"},
+	{"CINEMA", "leisure.culture"},
+	{"IMPOT", "taxes.income_tax"},
+	{"TAX ", "taxes.income_tax"},
+	{"RETRAIT", "cash.withdrawal"},
+	{"WITHDRAWAL", "cash.withdrawal"},
+}
+
+// typeCategories are the categories of transactions whose label says nothing.
+var typeCategories = map[TransactionType]string{
+	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
+}
+
+// Categorize finds the category of a transaction by the words of its label, then
+// by its type; none is no category.
+func Categorize(label string, kind TransactionType) []string {
+	label = " " + strings.ToUpper(label) + " "
+	for _, c := range labelWords {
+		if strings.Contains(label, c.word) {
+			return []string{c.code}
+		}
+	}
+	if code, known := typeCategories[kind]; known {
+		return []string{code}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"passerelle"
+)
+
+// CategoryDetails describes a category of transactions.
+type CategoryDetails struct {
+	ID                     int64   `json:"id"`
+	IDParentCategory       *int64  `json:"id_parent_category"`
+	IDParentCategoryInMenu *int64  `json:"id_parent_category_in_menu"`
+	Code                   string  `json:"code"`
+	ParentCode             *string `json:"parent_code"`
+	Name                   string  `json:"name"`
+	NameDisplayed          string  `json:"name_displayed"`
+	Income                 bool    `json:"income" doc:"whether it is of money that comes in"`
+	Color                  *string `json:"color" doc:"six hexadecimal digits; null for that of the parent"`
+	Refundable             bool    `json:"refundable"`
+	IDUser                 *int64  `json:"id_user" doc:"the end user who made it; null for those of all"`
+	IDLogo                 *int64  `json:"id_logo" doc:"always null"`
+}
+
+// NewCategoryDetails renders a category.
+func NewCategoryDetails(c passerelle.Category) CategoryDetails {
+	named := categories([]string{c.Code})[0]
+	return CategoryDetails{
+		ID: int64(c.ID), IDParentCategory: optional(int64(c.Parent)), IDParentCategoryInMenu: optional(int64(c.Parent)), Code: named.Code, ParentCode: named.ParentCode,
+		Name: c.Name, NameDisplayed: c.Name, Income: c.Income, Color: optional(c.Color), Refundable: c.Refundable, IDUser: optional(int64(c.User)),
+	}
+}
+
+// Categorized is a transaction that is categorized without being stored.
+type Categorized struct {
+	Wording    string                     `json:"wording"`
+	Value      *json.Number               `json:"value"`
+	Type       passerelle.TransactionType `json:"type"`
+	Categories []Category                 `json:"categories"`
+	IDCategory int64                      `json:"id_category"`
+}
+
+// NewCategorized renders the category that a label and a type lead to.
+func NewCategorized(label string, kind passerelle.TransactionType) Categorized {
+	codes := passerelle.Categorize(label, kind)
+	return Categorized{Wording: label, Type: kind, Categories: categories(codes), IDCategory: int64(passerelle.CategoryNumber(codes))}
+}
