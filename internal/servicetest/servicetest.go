@@ -47,6 +47,9 @@ type Instance struct {
 	config service.Config
 }
 
+// Folder is where the service keeps the bytes of files.
+func (s *Instance) Folder() string { return s.config.Files }
+
 // Options change what Start starts; the zero value is the usual service.
 type Options struct {
 	// Now is real time; nil means the machine's clock.

@@ -36,7 +36,14 @@ const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND
 // of erase is how many rows at most, $4 the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
-		rows:  `SELECT id FROM token WHERE domain_id = $1 AND user_id = $2`,
+		// Answers kept for repetitions have what the user was shown.
+		rows: `SELECT i.id FROM token t JOIN idempotency i ON i.domain_id = t.domain_id AND i.token_id = t.id
+			WHERE t.domain_id = $1 AND t.user_id = $2`,
+		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
+	},
+	{
+		rows: `SELECT id FROM token WHERE domain_id = $1 AND user_id = $2
+			AND NOT EXISTS (SELECT 1 FROM idempotency i WHERE i.domain_id = token.domain_id AND i.token_id = token.id)`,
 		erase: `DELETE FROM token WHERE id IN ({rows})`,
 	},
 	{
@@ -45,12 +52,18 @@ var remains = []struct{ rows, erase string }{
 		erase: `UPDATE delivery SET dropped = $4, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
+		// A receiver may have put what it got into its answer.
+		rows: `SELECT a.id FROM event e JOIN delivery d ON d.event_id = e.id JOIN delivery_attempt a ON a.delivery_id = d.id
+			WHERE e.domain_id = $1 AND e.user_id = $2 AND (a.answer IS NOT NULL OR a.detail IS NOT NULL)`,
+		erase: `UPDATE delivery_attempt SET answer = NULL, detail = NULL WHERE id IN ({rows})`,
+	},
+	{
 		rows:  `SELECT e.id ` + eventsOfUser + ` AND EXISTS (SELECT 1 FROM event_part p WHERE p.event_id = e.id)`,
 		erase: `DELETE FROM event_part WHERE event_id IN ({rows})`,
 	},
 	{
 		rows:  `SELECT e.id ` + eventsOfUser + ` AND e.erased IS NULL`,
-		erase: `UPDATE event SET body = CAST('{}' AS {bytes}), erased = $4 WHERE id IN ({rows})`,
+		erase: `UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN ({rows})`,
 	},
 	{
 		rows:  `SELECT id FROM consent WHERE domain_id = $1 AND user_id = $2`,

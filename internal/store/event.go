@@ -83,7 +83,7 @@ func (tx *Tx) deliver(id int64, e Event) {
 // delivery: nobody will ever get them. The condition has the second argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
-	tx.exec(`UPDATE event SET body = CAST('{}' AS {bytes}), erased = created`+unsent, int64(domain), argument)
+	tx.exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
 	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event`+unsent+` AND parted > 0)`, int64(domain), argument)
 }
 

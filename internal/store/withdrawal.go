@@ -91,7 +91,7 @@ func (tx *Tx) void(e withdrawal, limit int, voided func()) {
 	tx.exec(`UPDATE delivery SET dropped = $5, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND delivered IS NULL AND dropped IS NULL`, append(args, e.at)...)
 	tx.exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
 	tx.query(func(row scanner) error { voided(); return row.Scan(new(int64)) },
-		`UPDATE event SET body = CAST('{}' AS {bytes}), erased = $5 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
+		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $5 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
 }
 
 // erasable are the tables below each kind of subject in the order in which they
@@ -136,27 +136,36 @@ func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (more bool, err err
 	if err != nil {
 		return false, err
 	}
-	if voided, err := db.voidSome(ctx, e, maxVoided); err != nil || voided > 0 {
-		return true, err
+	err = db.eraseStep(ctx, e, limit)
+	if errors.Is(err, ErrConflict) {
+		err = nil // somebody else has ended it
 	}
-	for _, below := range erasable[e.kind] {
-		gone, err := db.eraseSome(ctx, e, below.table, below.condition, limit)
-		if err != nil || gone > 0 {
-			return true, err
-		}
-	}
-	return true, db.Write(ctx, func(tx *Tx) error { tx.endWithdrawal(e); return nil })
+	return true, err
 }
 
-// endWithdrawal forgets a withdrawal of which nothing is left. Having found
-// nothing to erase does not mean that: somebody else may be erasing it.
-func (tx *Tx) endWithdrawal(e withdrawal) {
-	args := append(e.args(), e.id)
-	statement := fmt.Sprintf(`DELETE FROM withdrawal WHERE id = $%d`, len(args))
-	for _, below := range erasable[e.kind] {
-		statement += fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)`, below.table, below.condition)
+// eraseStep does away with some of what a withdrawal is of, and forgets it when
+// nothing is left.
+func (db *DB) eraseStep(ctx context.Context, e withdrawal, limit int) error {
+	if voided, err := db.voidSome(ctx, e, maxVoided); err != nil || voided > 0 {
+		return err
 	}
-	tx.exec(statement, args...)
+	for _, below := range erasable[e.kind] {
+		if gone, err := db.eraseSome(ctx, e, below.table, below.condition, limit); err != nil || gone > 0 {
+			return err
+		}
+	}
+	return db.Write(ctx, func(tx *Tx) error {
+		tx.execOne(ErrConflict, `DELETE FROM withdrawal WHERE id = $1`, e.id)
+		return nil
+	})
+}
+
+// holdWithdrawal has others who erase the same wait for the end of the unit.
+// Without that, one who finds no more rows in a table, because another has not
+// committed yet, goes on with the next, and what is below an account is not
+// found any more without it. One that was ended is ErrConflict.
+func (tx *Tx) holdWithdrawal(e withdrawal) {
+	tx.execOne(ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
 
 // args are those of the conditions.
@@ -174,6 +183,7 @@ func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int
 	}
 	err = db.Write(ctx, func(tx *Tx) error {
 		tx.onRetry(func() { voided = 0 })
+		tx.holdWithdrawal(e)
 		tx.void(e, limit, func() { voided++ })
 		return nil
 	})
@@ -190,6 +200,7 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 	}
 	err = db.Write(ctx, func(tx *Tx) error {
 		tx.onRetry(func() { gone = 0 })
+		tx.holdWithdrawal(e)
 		if holdFiles[table] {
 			tx.forgetFilesOf(table, condition, args)
 		}
