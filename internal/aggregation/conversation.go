@@ -59,9 +59,7 @@ func (v *visit) converse(ctx context.Context, reader connector.DataReader, with 
 		case a := <-answers:
 			return a.outcome, a.err
 		case <-pulse.C:
-			if err := v.keep(ctx); errors.Is(err, store.ErrConflict) {
-				cancel(err)
-			}
+			v.keep(ctx, cancel)
 		case <-ctx.Done():
 			return lastWord(answers)
 		}
@@ -80,12 +78,15 @@ func lastWord(answers <-chan answer) (connector.Outcome, error) {
 	}
 }
 
-// keep renews the lease. It is ErrConflict when somebody else has it.
-func (v *visit) keep(ctx context.Context) error {
-	return v.DB.Write(ctx, func(tx *store.Tx) error {
+// keep renews the lease, and ends the visit when it is lost.
+func (v *visit) keep(ctx context.Context, end context.CancelCauseFunc) {
+	err := v.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepConnection(v.domain.ID, v.c.ID, v.holder, visitLease)
 		return nil
 	})
+	if errors.Is(err, store.ErrConflict) {
+		end(err)
+	}
 }
 
 // lost is the answer of a visit that ended with an error: its connection may

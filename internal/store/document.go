@@ -108,10 +108,10 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 			return err
 		}
 	}
-	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
-		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading)
+		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading, int64(s.Connection))
 	return nil
 }
 
@@ -213,9 +213,12 @@ func (f DocumentFilter) where(c *conditions) {
 	if !f.All {
 		c.and("d.deleted IS NULL")
 	}
-	if f.Subscription != 0 {
+	switch {
+	case f.Subscription != 0:
 		c.and("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
-	} else {
+	case f.Connection != 0:
+		c.and("d.connection_id = %s", int64(f.Connection))
+	default:
 		c.and("d.domain_id = %s AND d.user_id = %s", int64(f.Domain), int64(f.User))
 	}
 	if f.ID != 0 {

@@ -17,3 +17,16 @@ ALTER TABLE bank_transaction ADD COLUMN connection_id BIGINT NOT NULL DEFAULT 0;
 UPDATE bank_transaction SET connection_id = COALESCE((SELECT a.connection_id FROM bank_account a WHERE a.id = bank_transaction.account_id), 0);
 CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, application_date, id);
 CREATE INDEX transaction_of_connection_by_date ON bank_transaction (connection_id, date, id);
+ALTER TABLE document ADD COLUMN connection_id BIGINT NOT NULL DEFAULT 0;
+UPDATE document SET connection_id = COALESCE((SELECT s.connection_id FROM subscription s WHERE s.id = document.subscription_id), 0);
+CREATE INDEX document_of_connection ON document (connection_id, date, id);
+
+-- What changed is told of page by page, in the order of ids.
+DROP INDEX transaction_changed;
+CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed, id);
+DROP INDEX document_changed;
+CREATE INDEX document_changed ON document (subscription_id, epoch, changed, id);
+
+-- A visit begins with what its connection has.
+CREATE INDEX bank_account_of_connection ON bank_account (connection_id, id);
+CREATE INDEX subscription_of_connection ON subscription (connection_id, id);

@@ -1,0 +1,324 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+)
+
+// planned is a site whose statements are explained before they run. PostgreSQL
+// is told that its tables have a million rows, and that reading one from end to
+// end and sorting cost a fortune: what still does has no index to go by.
+func planned(t *testing.T, url string) (*savings, *explained) {
+	isPostgres := !strings.HasPrefix(url, "sqlite:")
+	if isPostgres {
+		url += "&enable_seqscan=off&enable_sort=off"
+	}
+	s := newSite(t, url)
+	h := newSavings(t, s)
+	h.addFiles(t)
+	if isPostgres {
+		if err := s.sql(`UPDATE pg_class SET reltuples = 1000000, relpages = 1 WHERE relkind = 'r' AND relnamespace = CAST(current_schema() AS regnamespace)`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	engine := &explained{engine: s.db.engine}
+	s.db.engine = engine
+	return h, engine
+}
+
+// addFiles adds a document and a transaction that have files.
+func (h *savings) addFiles(t *testing.T) {
+	t.Helper()
+	id, err := h.db.NewSubscriptionID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(func(tx *Tx) error {
+		s := StoredSubscription{Subscription: passerelle.Subscription{
+			ID: id, Connection: h.connection.ID, User: 7, Disabled: &now, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"},
+		}}
+		bill := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "d", Type: "bill", HasFile: true}, Found: now, LastUpdate: now}
+		shopping := passerelle.Transaction{ApplicationDate: day(1), Scraped: now, LastUpdate: now, TransactionDetails: passerelle.TransactionDetails{
+			Key: "t", Date: day(1), RDate: day(1), Attachments: []passerelle.AttachmentDetails{{Key: "x", Name: "receipt"}},
+		}}
+		return errors.Join(tx.CreateSubscription(h.domain, &s), tx.CreateDocument(h.domain, s, &bill, 1), tx.CreateTransaction(h.domain, h.accounts[0], &shopping, 1))
+	})
+}
+
+var (
+	wholeIndex = regexp.MustCompile(`Index (Only )?Scan( Backward)? using`)
+	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
+)
+
+// growing are the steps of PostgreSQL's plans that grow with a table: those that
+// read one, or an index, from end to end, and sorts.
+func growing(plans []string) (steps []string) {
+	for i, step := range plans {
+		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
+		if strings.Contains(step, "Seq Scan on") || sorting.MatchString(strings.TrimSpace(step)) || wholeIndex.MatchString(step) && !bound {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// query is what is asked of banking data on the path of a request or by a loop.
+type query struct {
+	run func() error
+	// index is the one that SQLite takes, with what bounds it.
+	index string
+	// sorts says why what is sorted, or gone through in the order that is wanted,
+	// is little.
+	sorts string
+}
+
+func reading[T any](read func() (T, error)) func() error {
+	return func() error { _, err := read(); return unlessMissing(err) }
+}
+
+func (h *savings) writing(fn func(*Tx)) func() error {
+	return func() error {
+		return unlessMissing(h.try(func(tx *Tx) error { fn(tx); return nil }))
+	}
+}
+
+// unlessMissing forgives that what a statement is about is not there.
+func unlessMissing(err error) error {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// TestPlansOfBankingData: nothing that is asked of connections and what was read
+// through them reads or sorts a table.
+func TestPlansOfBankingData(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		h, engine := planned(t, url)
+		for _, queries := range []map[string]query{h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.withdrawalQueries(), h.providerQueries()} {
+			for name, q := range queries {
+				engine.plans = nil
+				if err := q.run(); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				plan := strings.Join(engine.plans, "\n")
+				if strings.HasPrefix(url, "sqlite:") {
+					if !strings.Contains(plan, q.index) {
+						t.Errorf("%s: no use of %s:\n%s", name, q.index, plan)
+					}
+					for _, step := range engine.plans {
+						if strings.HasPrefix(step, "SCAN ") && !limited.MatchString(step) || strings.Contains(step, "TEMP B-TREE") && q.sorts == "" {
+							t.Errorf("%s: a step that grows with the table: %s", name, step)
+						}
+					}
+					continue
+				}
+				for _, step := range growing(engine.plans) {
+					if q.sorts == "" || strings.Contains(step, "Seq Scan") {
+						t.Errorf("%s: %s of\n%s", name, strings.TrimSpace(step), plan)
+					}
+				}
+			}
+		}
+	})
+}
+
+func (h *savings) connectionQueries() map[string]query {
+	ctx, db, id, page := context.Background(), h.db, h.connection.ID, Window{Limit: 5, From: []any{int64(1)}}
+	visits := ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
+	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]Connection, error)) func() error {
+		return reading(func() ([]Connection, error) { return read(ctx, h.domain, now, 5) })
+	}
+	return map[string]query{
+		"connection":          {run: reading(func() (Connection, error) { return db.Connection(ctx, h.domain, 7, id) }), index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
+		"connections":         {run: reading(func() ([]Connection, error) { return db.Connections(ctx, h.domain, 7, page) }), index: "connection_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"connections counted": {run: reading(func() (int64, error) { return db.CountConnections(ctx, h.domain, 7) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
+		"connections by their id": {run: reading(func() (map[passerelle.ConnectionID]Connection, error) {
+			return db.ConnectionsByID(ctx, h.domain, 7, []passerelle.ConnectionID{id, 2})
+		}), index: "connection"},
+		"sources": {run: reading(func() ([]ConnectionSource, error) { return db.SourcesOf(ctx, h.domain, id, 2) }), index: "connection_source_1 (connection_id=?)", sorts: "the sources of a page of connections"},
+		"visits": {run: reading(func() ([]ConnectionLog, error) {
+			return db.ConnectionLogs(ctx, visits, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+		}), index: "connection_log_by_time (connection_id=? AND at>? AND at<?)"},
+		"visits counted": {run: reading(func() (int64, error) { return db.CountConnectionLogs(ctx, visits) }), index: "connection_log_by_time (connection_id=? AND at>?"},
+		"secrets": {run: func() error {
+			_, _, err := db.ConnectionSecrets(ctx, h.domain, id)
+			return err
+		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
+		"due":     {run: due(db.ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
+		"unended": {run: due(db.ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
+		"lapsing": {run: reading(func() ([]Connection, error) { return db.ConnectionsLapsing(ctx, h.domain, now, Connection{}, 5) }), index: "connection_lapsing (domain_id=? AND"},
+		"lease":   {run: h.writing(func(tx *Tx) { tx.LeaseConnection(h.domain, id, "me", time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
+		"renewal": {run: h.writing(func(tx *Tx) { tx.KeepConnection(h.domain, id, reader, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
+		"release": {run: h.writing(func(tx *Tx) { tx.ReleaseConnection(h.domain, id, "me") }), index: "PRIMARY KEY (rowid=?)"},
+		"saving":  {run: h.writing(func(tx *Tx) { tx.SaveConnection(h.connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
+		"soon":    {run: h.writing(func(tx *Tx) { tx.ReadSoon(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"consents": {run: reading(func() ([]Consent, error) {
+			return db.Consents(ctx, ConsentFilter{h.domain, 7}, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+		}), index: "consent_of_user (domain_id=? AND user_id=? AND given<?)"},
+		"consents counted": {run: reading(func() (int64, error) { return db.CountConsents(ctx, ConsentFilter{h.domain, 7}) }), index: "consent_of_user (domain_id=? AND user_id=?)"},
+		"a consent less":   {run: h.writing(func(tx *Tx) { tx.WithdrawConsent(h.domain, 1, now) }), index: "consent_of_account (account_id=?)"},
+	}
+}
+
+func (h *savings) accountQueries() map[string]query {
+	ctx, db, page := context.Background(), h.db, Window{Limit: 5, From: []any{int64(1)}}
+	list := func(with func(*AccountFilter)) func() error {
+		f := AccountFilter{Domain: h.domain, User: 7}
+		with(&f)
+		return reading(func() ([]StoredAccount, error) { return db.BankAccounts(ctx, f, page) })
+	}
+	return map[string]query{
+		"accounts":                 {run: list(func(*AccountFilter) {}), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"accounts, all":            {run: list(func(f *AccountFilter) { f.All = true }), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"accounts of a connection": {run: list(func(f *AccountFilter) { f.Connection = h.connection.ID }), index: "bank_account_of_", sorts: "the accounts of a connection, at most a thousand"},
+		"… of several":             {run: list(func(f *AccountFilter) { f.Connections = []passerelle.ConnectionID{1, 2} }), index: "bank_account_of_user (domain_id=? AND user_id=?", sorts: "the accounts of a page of connections"},
+		"accounts by their ids":    {run: list(func(f *AccountFilter) { f.IDs = []passerelle.AccountID{1, 2} }), index: "a USING INTEGER PRIMARY KEY (rowid=?)", sorts: "the accounts that are asked for"},
+		"accounts counted":         {run: reading(func() (int64, error) { return db.CountBankAccounts(ctx, AccountFilter{Domain: h.domain, User: 7}) }), index: "bank_account_of_user (domain_id=? AND user_id=?"},
+		"accounts to be read":      {run: reading(func() ([]StoredAccount, error) { return db.AccountsOf(ctx, h.domain, h.connection.ID) }), index: "bank_account_of_connection (connection_id=?)"},
+		"movements": {
+			run:   reading(func() ([]passerelle.Movement, error) { return db.Movements(ctx, h.accounts[:1], day(0), day(9)) }),
+			index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)", sorts: "the days of the balances that are asked for",
+		},
+	}
+}
+
+func (h *savings) syncQueries() map[string]query {
+	ctx, db, a := context.Background(), h.db, h.accounts[0]
+	s := StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
+	return map[string]query{
+		"transactions by key":    {run: reading(func() (map[string]Known, error) { return db.TransactionsByKey(ctx, a, []string{"a", "b"}) }), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
+		"transactions, in order": {run: reading(func() ([]Known, error) { return db.KeysFrom(ctx, a, day(0), "a", 5) }), index: "bank_transaction_1 (account_id=? AND epoch=? AND key>?)"},
+		"what changed":           {run: reading(func() ([]passerelle.Transaction, error) { return db.ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
+		"attachments found": {run: reading(func() ([]passerelle.Attachment, error) {
+			return db.FoundAttachments(ctx, a, passerelle.Attachment{}, 5)
+		}), index: "attachment_changed (account_id=? AND epoch=? AND changed=?"},
+		"assets by key":          {run: reading(func() (map[string]Known, error) { return db.AssetsByKey(ctx, a, []string{"a", "b"}) }), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
+		"assets, in order":       {run: reading(func() ([]Known, error) { return db.AssetKeys(ctx, a, "a", 5) }), index: "asset_1 (account_id=? AND epoch=? AND key>?)"},
+		"documents by key":       {run: reading(func() (map[string]Known, error) { return db.DocumentsByKey(ctx, s, []string{"a", "b"}) }), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
+		"documents, in order":    {run: reading(func() ([]Known, error) { return db.DocumentKeys(ctx, s, "a", 5) }), index: "document_1 (subscription_id=? AND epoch=? AND key>?)"},
+		"documents that changed": {run: reading(func() ([]StoredDocument, error) { return db.ChangedDocuments(ctx, s, 1, 5) }), index: "document_changed (subscription_id=? AND epoch=? AND changed=? AND id>?)"},
+		"subscriptions":          {run: reading(func() ([]StoredSubscription, error) { return db.SubscriptionsOf(ctx, h.domain, h.connection.ID) }), index: "subscription_of_connection (connection_id=?)"},
+		"losing":                 {run: h.writing(func(tx *Tx) { tx.LoseTransaction(h.domain, a, 1, now, 1) }), index: "PRIMARY KEY (rowid=?)"},
+	}
+}
+
+func (h *savings) transactionQueries() map[string]query {
+	ctx, db := context.Background(), h.db
+	queries := map[string]query{}
+	for name, with := range map[string]func(*TransactionFilter){
+		"transaction_of_user (domain_id=? AND user_id=?":            func(f *TransactionFilter) { f.Wording, f.From = "shop", day(0) },
+		"transaction_of_user_by_date (domain_id=? AND user_id=?":    func(f *TransactionFilter) { f.Search, f.ByDate = "shop", true },
+		"transaction_of_account (account_id=? AND epoch=?":          func(f *TransactionFilter) { f.Account, f.Deleted = h.accounts[0].ID, true },
+		"transaction_of_account_by_date (account_id=? AND epoch=?":  func(f *TransactionFilter) { f.Account, f.ByDate, f.Since = h.accounts[0].ID, true, &now },
+		"transaction_of_connection (connection_id=?":                func(f *TransactionFilter) { f.Connection, f.All = h.connection.ID, true },
+		"transaction_of_connection_by_date (connection_id=? AND da": func(f *TransactionFilter) { f.Connection, f.ByDate, f.Until = h.connection.ID, true, day(3) },
+	} {
+		f := h.filter()
+		with(&f)
+		queries["list by "+name] = query{run: reading(func() ([]passerelle.Transaction, error) {
+			return db.Transactions(ctx, f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
+		}), index: name}
+		queries["count by "+name] = query{run: reading(func() (int64, error) { return db.CountTransactions(ctx, f) }), index: "(" /* any bound */}
+	}
+	queries["one transaction"] = query{run: func() error {
+		f := h.filter()
+		f.ID, f.All, f.Deleted = 1, true, true
+		_, err := db.Transactions(ctx, f, Window{Limit: 1})
+		return err
+	}, index: "t USING INTEGER PRIMARY KEY (rowid=?)"}
+	queries["days"] = query{run: func() error { _, _, err := db.TransactionDays(ctx, h.filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
+	queries["attachments"] = query{run: reading(func() ([]passerelle.Attachment, error) {
+		return db.Attachments(ctx, h.domain, 7, []passerelle.TransactionID{1, 2})
+	}), index: "(transaction_id=?", sorts: "those of a page of transactions"}
+	return queries
+}
+
+func (h *savings) documentQueries() map[string]query {
+	ctx, db := context.Background(), h.db
+	of := SubscriptionFilter{Domain: h.domain, User: 7, Connection: h.connection.ID}
+	documents := func(with func(*DocumentFilter)) func() error {
+		f := DocumentFilter{Domain: h.domain, User: 7, All: true}
+		with(&f)
+		return func() error {
+			_, err := db.Documents(ctx, f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
+			if err == nil {
+				_, err = db.CountDocuments(ctx, f)
+			}
+			return err
+		}
+	}
+	return map[string]query{
+		"subscriptions of a connection": {run: reading(func() ([]StoredSubscription, error) { return db.Subscriptions(ctx, of, Window{Limit: 5}) }), index: "subscription", sorts: "the subscriptions of a connection, at most a thousand"},
+		"subscriptions counted": {run: reading(func() (int64, error) {
+			return db.CountSubscriptions(ctx, SubscriptionFilter{Domain: h.domain, User: 7})
+		}), index: "subscription_of_user (domain_id=? AND user_id=?"},
+		"documents of a user":         {run: documents(func(f *DocumentFilter) { f.Types = []string{"bill"} }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
+		"documents of a connection":   {run: documents(func(f *DocumentFilter) { f.Connection = h.connection.ID }), index: "document_of_connection (connection_id=? AND date<?)"},
+		"documents of a subscription": {run: documents(func(f *DocumentFilter) { f.Subscription = 1 }), index: "document_of_subscription (subscription_id=? AND epoch=? AND date<?)"},
+		"a file":                      {run: reading(func() (StoredFile, error) { return db.File(ctx, h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
+		"files of a user":             {run: reading(func() ([]StoredFile, error) { return db.Files(ctx, h.domain, 7, 1, 5) }), index: "stored_file_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"the origin of a file":        {run: reading(func() (FileOrigin, error) { return db.FileOrigin(ctx, h.domain, 1) }), index: "document_of_file (file_id=?)"},
+		"files to fetch": {run: h.writing(func(tx *Tx) {
+			var claimed []LeasedFile
+			tx.ClaimFiles(h.domain, time.Minute, 5, &claimed)
+		}), index: "stored_file_to_fetch (domain_id=? AND next_fetch<?)"},
+		"files to remove": {run: h.writing(func(tx *Tx) {
+			var claimed []int64
+			tx.ClaimForgotten(time.Minute, 5, &claimed)
+		}), index: "stored_file_due (due<?)"},
+	}
+}
+
+func (h *savings) withdrawalQueries() map[string]query {
+	step := func(kind string, epoch *int64) func() error {
+		return func() error {
+			e := withdrawal{id: 99, domain: int64(h.domain), user: 7, subject: 99, kind: kind, epoch: epoch}
+			for _, below := range erasable[kind] {
+				if _, err := h.db.eraseSome(context.Background(), e, below.table, below.condition, 5); unlessMissing(err) != nil {
+					return err
+				}
+			}
+			return h.try(func(tx *Tx) error { tx.void(e, 5, func() {}); return nil })
+		}
+	}
+	first := int64(0)
+	return map[string]query{
+		"erasing an account":      {run: step("account", &first), index: "bank_transaction USING COVERING INDEX transaction_changed (account_id=? AND epoch<?)", sorts: "the files of what is erased"},
+		"erasing a subscription":  {run: step("subscription", &first), index: "document_", sorts: "the files of what is erased"},
+		"erasing a connection":    {run: step("connection", nil), index: "transaction_of_connection", sorts: "the files of what is erased"},
+		"the next withdrawal":     {run: reading(func() (bool, error) { return h.db.EraseWithdrawn(context.Background(), 5) }), sorts: "one, in the order of ids"},
+		"withdrawing a user":      {run: h.writing(func(tx *Tx) { tx.WithdrawUser(h.domain, 8, now) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
+		"deleting one connection": {run: h.writing(func(tx *Tx) { tx.DeleteConnection(h.domain, 8, 99, now) }), index: "PRIMARY KEY (rowid=?)", sorts: "the events of the user that hold it"},
+	}
+}
+
+func (h *savings) providerQueries() map[string]query {
+	ctx, db := context.Background(), h.db
+	w := Webhook{ID: 1, Domain: h.domain}
+	return map[string]query{
+		"an auth provider":   {run: reading(func() (AuthProvider, error) { return db.AuthProvider(ctx, h.domain, 1) }), index: "auth_provider"},
+		"one of a name":      {run: reading(func() (AuthProvider, error) { return db.AuthProviderNamed(ctx, h.domain, "x") }), index: "auth_provider"},
+		"its webhooks":       {run: reading(func() ([]passerelle.WebhookID, error) { return db.WebhooksWithProvider(ctx, h.domain, 1, 5) }), index: "webhook"},
+		"mails":              {run: reading(func() ([]Mail, error) { return db.Mails(ctx, h.domain, Window{Limit: 5}) }), index: "mail_"},
+		"mails counted":      {run: reading(func() (int64, error) { return db.CountMails(ctx, h.domain) }), index: "mail_"},
+		"a mail to send":     {run: h.writing(func(tx *Tx) { var m *Mail; tx.ClaimMail(now, time.Minute, &m) }), index: "mail_", sorts: "one mail"},
+		"health":             {run: reading(func() (map[passerelle.WebhookID]Health, error) { return db.Health(ctx, h.domain, now, 1, 2) }), index: "webhook_health", sorts: "the hours of a day"},
+		"an outage":          {run: reading(func() (Outage, error) { return db.Outage(ctx, w) }), index: "delivery"},
+		"settings of a user": {run: reading(func() (map[string]string, error) { return db.UserSettings(ctx, h.domain, 7) }), index: "user_setting"},
+		"use of connectors":  {run: reading(func() (map[string]int64, error) { return db.ConnectorUse(ctx, h.domain, now, 5) }), index: "payment_", sorts: "the latest payments, up to a bound"},
+		"known users": {run: reading(func() (map[passerelle.UserID]bool, error) {
+			return db.KnownUsers(ctx, h.domain, []passerelle.UserID{1, 2})
+		}), index: "end_user"},
+		"the way back":        {run: reading(func() (ConnectionReturn, error) { return db.ConnectionReturn(ctx, h.domain, 1) }), index: "connection_return"},
+		"received by itself":  {run: reading(func() ([]Received, error) { return db.ReceivedRequests(ctx, h.domain) }), index: "received"},
+		"submitted by itself": {run: reading(func() (int64, error) { return db.SandboxSubmissions(ctx, h.domain, "k") }), index: "sandbox_order"},
+	}
+}
