@@ -42,7 +42,8 @@ type balancesOutput struct {
 const (
 	// maxBalanceDays is how many days balances are worked out for at a time.
 	maxBalanceDays = 366
-	// maxBalanced is how many accounts are added up.
+	// maxBalanced is how many accounts are added up, and looked through for their
+	// holder.
 	maxBalanced = 1000
 )
 

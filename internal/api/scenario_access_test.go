@@ -66,6 +66,13 @@ POST   /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403
 PUT    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 POST   /categorize 200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200
+GET    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+GET    /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+GET    /users/{userId}/connections/{connectionId}/owner_identity 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -206,6 +213,8 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                       `{"comment":"n"}`,
 	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{"comment":"n"}`,
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
+	"POST /users/{userId}/transactions/{transactionId}/informations":                                    `{"note":"n"}`,
+	"PUT /users/{userId}/transactions/{transactionId}/informations":                                     `{"note":"n"}`,
 	"POST /users/{userId}/categories":                                                                   `{"name":"n"}`,
 	"POST /users/{userId}/categories/{categoryId}":                                                      `{"name":"n"}`,
 	"PUT /users/{userId}/categories/{categoryId}":                                                       `{"name":"n"}`,
@@ -381,7 +390,7 @@ func (s *stage) people(call, path string) string {
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
 		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)
 	}
-	path = strings.ReplaceAll(path, "{categoryId}", "{category}")
+	path = strings.NewReplacer("{categoryId}", "{category}", "{informationId}", "{information}").Replace(path)
 	if path = strings.ReplaceAll(path, "{typeId}", "1"); strings.Contains(path, "{accountId}") {
 		path = strings.NewReplacer("{connectionId}", "{owner}", "{accountId}", "{owned}").Replace(path) + "?all"
 	}

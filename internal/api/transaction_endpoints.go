@@ -383,10 +383,30 @@ func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user
 		shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, c.Location)
 		expandTransaction(&shown[i], accounts[t.Account], c.Location, asked)
 	}
-	if asked.Has("category") {
+	if asked.Has("informations") {
+		err = s.withInformations(ctx, c, rows, shown)
+	}
+	if asked.Has("category") && err == nil {
 		err = s.withCategory(ctx, c, user, shown)
 	}
 	return shown, err
+}
+
+// withInformations embeds what is noted about each transaction, which costs one
+// query.
+func (s *Service) withInformations(ctx context.Context, c *protocol.Caller, rows []passerelle.Transaction, shown []wire.Transaction) error {
+	place, ids := map[passerelle.TransactionID]map[string]string{}, make([]passerelle.TransactionID, len(rows))
+	for i, t := range rows {
+		ids[i], place[t.ID] = t.ID, shown[i].Information
+	}
+	noted, err := s.DB.Informations(ctx, c.Domain.ID, ids)
+	if err != nil {
+		return fmt.Errorf("list what is noted about %d transactions: %w", len(rows), err)
+	}
+	for _, n := range noted {
+		place[n.Transaction][n.Key] = n.Value
+	}
+	return nil
 }
 
 // withCategory embeds the category of each transaction, which costs one query.

@@ -101,6 +101,7 @@ var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
 		{"asset", "account_id = $1 AND epoch <= $2"},
+		{"transaction_information", "account_id = $1 AND epoch <= $2"},
 		{"attachment", "account_id = $1 AND epoch <= $2"},
 		{"transaction_document", "account_id = $1 AND account_epoch <= $2"},
 		{"bank_transaction", "account_id = $1 AND epoch <= $2"},
@@ -116,6 +117,7 @@ var erasable = map[string][]struct{ table, condition string }{
 		{"subscription", "connection_id = $1"},
 		{"investment_value", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"asset", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
+		{"transaction_information", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"attachment", "account_id IN (SELECT id FROM bank_account WHERE connection_id = $1)"},
 		{"bank_transaction", "connection_id = $1"},
 		{"bank_account", "connection_id = $1"},

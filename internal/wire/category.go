@@ -45,3 +45,11 @@ func NewCategorized(label string, kind passerelle.TransactionType) Categorized {
 	codes := passerelle.Categorize(label, kind)
 	return Categorized{Wording: label, Type: kind, Categories: categories(codes), IDCategory: int64(passerelle.CategoryNumber(codes))}
 }
+
+// TransactionInformation is something that a client noted about a transaction.
+type TransactionInformation struct {
+	ID            int64  `json:"id"`
+	IDTransaction int64  `json:"id_transaction"`
+	Key           string `json:"key"`
+	Value         string `json:"value"`
+}

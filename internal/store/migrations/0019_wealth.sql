@@ -55,3 +55,16 @@ CREATE TABLE category (
   color      TEXT
 );
 CREATE INDEX category_of_user ON category (domain_id, user_id, id);
+
+-- What clients note about transactions.
+CREATE TABLE transaction_information (
+  id             {id},
+  domain_id      BIGINT NOT NULL REFERENCES domain (id),
+  account_id     BIGINT NOT NULL,
+  epoch          BIGINT NOT NULL,
+  transaction_id BIGINT NOT NULL,
+  key            TEXT NOT NULL,
+  value          TEXT NOT NULL,
+  UNIQUE (transaction_id, key)
+);
+CREATE INDEX information_of_account ON transaction_information (account_id, epoch, id);

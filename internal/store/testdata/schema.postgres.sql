@@ -146,7 +146,6 @@ constraint bank_account.bank_account_connection_id_key_key UNIQUE (connection_id
 constraint bank_account.bank_account_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint bank_account.bank_account_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_account_connection_id_key_key ON bank_account USING btree (connection_id, key)
-CREATE INDEX bank_account_of_connection ON bank_account USING btree (connection_id, id)
 CREATE INDEX bank_account_of_user ON bank_account USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX bank_account_pkey ON bank_account USING btree (id)
 column bank_transaction.id bigint NOT NULL IDENTITY
@@ -180,7 +179,7 @@ constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (ac
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
 CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
-CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed, id)
+CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed)
 CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
 CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
 CREATE INDEX transaction_of_connection ON bank_transaction USING btree (connection_id, application_date, id)
@@ -438,12 +437,10 @@ column document.custom_untaxed text
 column document.custom_vat text
 column document.custom_income boolean
 column document.category bigint
-column document.connection_id bigint NOT NULL DEFAULT 0
 constraint document.document_file_id_fkey FOREIGN KEY (file_id) REFERENCES stored_file(id)
 constraint document.document_pkey PRIMARY KEY (id)
 constraint document.document_subscription_id_epoch_key_key UNIQUE (subscription_id, epoch, key)
-CREATE INDEX document_changed ON document USING btree (subscription_id, epoch, changed, id)
-CREATE INDEX document_of_connection ON document USING btree (connection_id, date, id)
+CREATE INDEX document_changed ON document USING btree (subscription_id, epoch, changed)
 CREATE INDEX document_of_file ON document USING btree (file_id) WHERE (file_id IS NOT NULL)
 CREATE INDEX document_of_subscription ON document USING btree (subscription_id, epoch, date, id)
 CREATE INDEX document_of_user ON document USING btree (domain_id, user_id, date, id)
@@ -889,7 +886,6 @@ constraint subscription.subscription_connection_id_key_key UNIQUE (connection_id
 constraint subscription.subscription_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint subscription.subscription_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX subscription_connection_id_key_key ON subscription USING btree (connection_id, key)
-CREATE INDEX subscription_of_connection ON subscription USING btree (connection_id, id)
 CREATE INDEX subscription_of_user ON subscription USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX subscription_pkey ON subscription USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
@@ -948,6 +944,19 @@ CREATE INDEX transaction_document_of_account ON transaction_document USING btree
 CREATE INDEX transaction_document_of_subscription ON transaction_document USING btree (subscription_id, subscription_epoch)
 CREATE UNIQUE INDEX transaction_document_pkey ON transaction_document USING btree (id)
 CREATE UNIQUE INDEX transaction_document_transaction_id_document_id_key ON transaction_document USING btree (transaction_id, document_id)
+column transaction_information.id bigint NOT NULL IDENTITY
+column transaction_information.domain_id bigint NOT NULL
+column transaction_information.account_id bigint NOT NULL
+column transaction_information.epoch bigint NOT NULL
+column transaction_information.transaction_id bigint NOT NULL
+column transaction_information.key text NOT NULL
+column transaction_information.value text NOT NULL
+constraint transaction_information.transaction_information_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint transaction_information.transaction_information_pkey PRIMARY KEY (id)
+constraint transaction_information.transaction_information_transaction_id_key_key UNIQUE (transaction_id, key)
+CREATE INDEX information_of_account ON transaction_information USING btree (account_id, epoch, id)
+CREATE UNIQUE INDEX transaction_information_pkey ON transaction_information USING btree (id)
+CREATE UNIQUE INDEX transaction_information_transaction_id_key_key ON transaction_information USING btree (transaction_id, key)
 column user_setting.user_id bigint NOT NULL
 column user_setting.key text NOT NULL
 column user_setting.value text NOT NULL

@@ -146,7 +146,6 @@ CREATE TABLE bank_account (
   changed              BIGINT NOT NULL DEFAULT 0, worth TEXT, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
-CREATE INDEX bank_account_of_connection ON bank_account (connection_id, id);
 CREATE INDEX bank_account_of_user ON bank_account (domain_id, user_id, id);
 CREATE TABLE bank_transaction (
   id               INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -176,7 +175,7 @@ CREATE TABLE bank_transaction (
   changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0,
   UNIQUE (account_id, epoch, key)
 );
-CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed, id);
+CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed);
 CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
 CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
 CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, application_date, id);
@@ -383,11 +382,10 @@ CREATE TABLE document (
   found           BIGINT NOT NULL,
   last_update     BIGINT NOT NULL,
   deleted         BIGINT,
-  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT, connection_id BIGINT NOT NULL DEFAULT 0,
+  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT,
   UNIQUE (subscription_id, epoch, key)
 );
-CREATE INDEX document_changed ON document (subscription_id, epoch, changed, id);
-CREATE INDEX document_of_connection ON document (connection_id, date, id);
+CREATE INDEX document_changed ON document (subscription_id, epoch, changed);
 CREATE INDEX document_of_file ON document (file_id) WHERE file_id IS NOT NULL;
 CREATE INDEX document_of_subscription ON document (subscription_id, epoch, date, id);
 CREATE INDEX document_of_user ON document (domain_id, user_id, date, id);
@@ -788,7 +786,6 @@ CREATE TABLE subscription (
   changed       BIGINT NOT NULL DEFAULT 0, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
-CREATE INDEX subscription_of_connection ON subscription (connection_id, id);
 CREATE INDEX subscription_of_user ON subscription (domain_id, user_id, id);
 CREATE TABLE terms (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -838,6 +835,17 @@ CREATE TABLE transaction_document (
 );
 CREATE INDEX transaction_document_of_account ON transaction_document (account_id, account_epoch);
 CREATE INDEX transaction_document_of_subscription ON transaction_document (subscription_id, subscription_epoch);
+CREATE TABLE transaction_information (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id      BIGINT NOT NULL REFERENCES domain (id),
+  account_id     BIGINT NOT NULL,
+  epoch          BIGINT NOT NULL,
+  transaction_id BIGINT NOT NULL,
+  key            TEXT NOT NULL,
+  value          TEXT NOT NULL,
+  UNIQUE (transaction_id, key)
+);
+CREATE INDEX information_of_account ON transaction_information (account_id, epoch, id);
 CREATE TABLE user_setting (
   user_id   BIGINT NOT NULL REFERENCES end_user (id) ON DELETE CASCADE,
   key       TEXT NOT NULL,

@@ -1,0 +1,55 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The bounds of what clients note about a transaction.
+const (
+	MaxInformations      = 100
+	MaxInformationKey    = 100
+	MaxInformationLength = 1000
+)
+
+// NoteInformations notes values about a transaction of a user by their keys, all
+// or none.
+func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, values map[string]string) error {
+	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d values are noted about a transaction; delete one first.", MaxInformations)}
+	return a.informations(ctx, id, func(tx *store.Tx) error {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if err := tx.SetInformation(d.ID, user, store.Information{Transaction: id, Key: key, Value: values[key]}); err != nil {
+				return err
+			}
+		}
+		tx.LimitInformations(d.ID, id, a.now(d), MaxInformations, full)
+		return nil
+	})
+}
+
+// ForgetInformations forgets one thing that was noted about a transaction, or
+// all when it is zero.
+func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
+	return a.informations(ctx, id, func(tx *store.Tx) error {
+		tx.DeleteInformations(d.ID, user, id, information)
+		return nil
+	})
+}
+
+func (a *Aggregation) informations(ctx context.Context, id passerelle.TransactionID, fn func(tx *store.Tx) error) error {
+	err := a.DB.Write(ctx, fn)
+	var refused *passerelle.Error
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return passerelle.Missing()
+	case err == nil, errors.As(err, &refused):
+		return err
+	}
+	return fmt.Errorf("change what is noted about transaction %d: %w", id, err)
+}
