@@ -330,30 +330,40 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 
 var attempts int
 
-// attempt makes one call with one token; a refused one leaves no trace.
+// attempt makes one call with one token.
 func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
-	method, _, _ := strings.Cut(call, " ")
-	attempts++
-	body := strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)
-	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}").Replace(path)
-	path = s.people(call, path)
-	if strings.Contains(call, "/transactions") {
-		s.holdings(t, "") // there is none to list without an account
-	}
+	t.Helper()
+	path = s.placed(call, path)
 	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
 		path += "?for={payment}"
 	}
-	a := s.fill(t, ask{method: method, path: path, token: token, body: body})
-	before := s.record()
-	r := s.do(t, a)
-	if r.status != status {
-		t.Errorf("%s with token %q: %d, want %d: %s", call, token, r.status, status, r.body)
-	}
-	if status < 400 {
-		s.outlive(t, call, token)
+	a := s.fill(t, s.rightly(t, call, path, token))
+	if status >= 400 {
+		s.refused(t, fmt.Sprintf("%s with token %q", call, token), a, status)
 		return
 	}
+	if r := s.do(t, a); r.status != status {
+		t.Errorf("%s with token %q: %d, want %d: %s", call, token, r.status, status, r.body)
+	}
+	s.outlive(t, call, token)
+}
+
+// rightly is a call with a body that is right for it.
+func (s *stage) rightly(t *testing.T, call, path, token string) ask {
+	t.Helper()
+	method, _, _ := strings.Cut(call, " ")
+	attempts++
+	if strings.Contains(call, "/transactions") {
+		s.holdings(t, "") // there is none to list without an account
+	}
+	return ask{method: method, path: path, token: token, body: strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)}
+}
+
+// refused makes a call that is refused with a status and leaves no trace.
+func (s *stage) refused(t *testing.T, what string, a ask, status int) {
+	t.Helper()
+	before := s.record()
+	r := s.do(t, a)
 	// A webhook may be sent or something be erased meanwhile, which comes to an
 	// end: a call that writes does so every time.
 	diff := s.changed(before)
@@ -363,14 +373,25 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 		diff = s.changed(before)
 	}
 	if diff != "" {
-		t.Errorf("%s with token %q changes rows although it is refused (-before +after):\n%s", call, token, diff)
+		t.Errorf("%s changes rows although it is refused (-before +after):\n%s", what, diff)
+	}
+	if r.status != status {
+		t.Errorf("%s: %d, want %d: %s", what, r.status, status, r.body)
+		return
 	}
 	if code, _ := r.told(t); code != map[int]string{401: "invalidToken", 403: "forbidden", 404: "notFound"}[status] {
-		t.Errorf("%s with token %q: code %s", call, token, code)
+		t.Errorf("%s: code %s", what, code)
 	}
 	if challenge := r.header.Get("WWW-Authenticate"); (challenge != "") != (status == 401) {
-		t.Errorf("%s with token %q: WWW-Authenticate %q", call, token, challenge)
+		t.Errorf("%s: WWW-Authenticate %q", what, challenge)
 	}
+}
+
+// placed puts what a call needs into a path.
+func (s *stage) placed(call, path string) string {
+	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test").Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}").Replace(path)
+	return s.people(call, path)
 }
 
 // people puts users and applications into a path: those of the token where they

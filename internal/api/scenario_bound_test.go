@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/api"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+)
+
+// bound is a path of a call that names something, with holes for it.
+type bound struct {
+	call, path string
+	// right is a token that may make the call.
+	right string
+}
+
+// rights are tokens in the order in which one is chosen for a call.
+var rights = []string{"user", "users", "config", "admin"}
+
+// boundCalls are all calls of all routes, at every path they answer at, of which
+// the path names something that belongs to somebody.
+func (s *stage) boundCalls(t *testing.T) (all []bound) {
+	t.Helper()
+	expected, wire := expectations(t), map[string][]string{protocol.Update: {"POST", "PUT"}}
+	for _, route := range (&api.Service{}).Routes() {
+		methods := wire[route.Method]
+		if methods == nil {
+			methods = []string{route.Method}
+		}
+		for _, method := range methods {
+			call := method + " " + route.Pattern
+			right := slices.IndexFunc(rights, func(token string) bool { return expected[call][token] != 0 && expected[call][token] < 400 })
+			for _, path := range append([]string{route.Pattern}, route.Aliases...) {
+				path, _, _ = strings.Cut(s.placed(call, path), "?")
+				if hole.MatchString(path) && expected[call][""] == 401 && right >= 0 {
+					all = append(all, bound{call, path, rights[right]})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// flags are the parameters without which a call would be refused for another
+// reason than whose the thing is.
+func (b bound) flags() string {
+	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
+}
+
+// TestWhatIsOthersIsNotThere makes every call about something of another domain,
+// and every call of a user about something of another user: all are answered as
+// if it did not exist, and leave no trace.
+func TestWhatIsOthersIsNotThere(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		stranger := s.someone(t, s.tenant(""))
+		for _, b := range s.boundCalls(t) {
+			elsewhere := hole.ReplaceAllString(b.path, "{other:$2}")
+			s.refused(t, b.call+" of another domain", s.fill(t, s.rightly(t, b.call, elsewhere+b.flags(), b.right)), 404)
+			if b.right != "user" || !strings.Contains(b.call, "{userId}") {
+				continue // what is not a user's is shared by the users of an application
+			}
+			theirs := s.fill(t, s.rightly(t, b.call, b.path+b.flags(), ""))
+			theirs.credential = stranger.Text
+			s.refused(t, fmt.Sprintf("%s of another user at %s", b.call, b.path), theirs, 404)
+			if mine := strings.Replace(b.path, "{user}", "me", 1); mine != b.path && hole.MatchString(mine) {
+				theirs = s.fill(t, s.rightly(t, b.call, mine+b.flags(), ""))
+				theirs.credential = stranger.Text
+				s.refused(t, fmt.Sprintf("%s of another user at %s", b.call, mine), theirs, 404)
+			}
+		}
+	})
+}
+
+// TestEndedTokensOfUsers makes every call of a user with the tokens of users of
+// another domain, of one who is deleted, of one whose time is over, and with one
+// that was revoked: they are worth as much as none.
+func TestEndedTokensOfUsers(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		ended := map[string]string{
+			"none": "", "of another domain": s.someone(t, s.tenant("other")).Text, "of a deleted user": s.deleted(t), "revoked": s.revokedUser(t),
+			"of a temporary user whose time is over": s.lapsed(t),
+		}
+		for _, b := range s.boundCalls(t) {
+			if b.right != "user" {
+				continue
+			}
+			a := s.fill(t, s.rightly(t, b.call, b.path+b.flags(), ""))
+			for name, token := range ended {
+				a.credential = token
+				s.do(t, a).says(t, 401, "invalidToken", "")
+				if t.Failed() {
+					t.Fatalf("%s at %s with a token %s", b.call, b.path, name)
+				}
+			}
+		}
+	})
+}
+
+// deleted is the token of a user who is deleted.
+func (s *stage) deleted(t *testing.T) string {
+	t.Helper()
+	grant := s.someone(t, s.tenant(""))
+	must(t, s.Aggregation.DeleteUser(t.Context(), s.tenant("").domain, grant.Token.User))
+	return grant.Text
+}
+
+// revokedUser is a token of a user that was revoked.
+func (s *stage) revokedUser(t *testing.T) string {
+	t.Helper()
+	grant := s.someone(t, s.tenant(""))
+	s.write(t, func(tx *store.Tx) error {
+		tx.RevokeToken(s.tenant("").domain.ID, grant.Token.ID, s.now())
+		return nil
+	})
+	return grant.Text
+}
+
+// lapsed is the token of a temporary user whose time is over.
+func (s *stage) lapsed(t *testing.T) string {
+	t.Helper()
+	who := s.tenant("")
+	var grant access.Grant
+	_, err := s.Aggregation.CreateUser(t.Context(), who.domain, false, func(tx *store.Tx, u passerelle.User) (err error) {
+		grant, err = s.Access.GrantUser(tx, who.client.ID, u)
+		return err
+	})
+	must(t, err)
+	s.pass(time.Hour)
+	return grant.Text
+}
