@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"internal/settings":        {".", "internal/store"},
 	"internal/secrecy":         {".", "internal/keys", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
+	"internal/admission":       {".", "internal/store"},
 	"internal/protocol":        {".", "internal/access", "internal/store"},
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/wire":            {".", "payment"},
@@ -91,7 +92,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/initiation", "internal/aggregation", "internal/delivery",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/initiation", "internal/aggregation", "internal/delivery",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -15,8 +16,10 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/admission"
 	"passerelle/internal/service"
 	"passerelle/internal/settings"
+	"passerelle/internal/store"
 )
 
 // credentials are what dev prints. They are kept in the data folder, readable
@@ -29,7 +32,15 @@ type credentials struct {
 	ClientSecret string `json:"client_secret"`
 	ConfigToken  string `json:"config_token"`
 	UsersToken   string `json:"users_token"`
-	PID          int    `json:"pid"`
+	consoleCredentials
+	PID int `json:"pid"`
+}
+
+// consoleCredentials are where and how the first operator signs in.
+type consoleCredentials struct {
+	ConsoleURL      string `json:"console_url"`
+	ConsoleUser     string `json:"console_user"`
+	ConsolePassword string `json:"console_password"`
 }
 
 // credentialsFile is where the credentials for a database are: each database
@@ -123,13 +134,41 @@ func newCredentials(ctx context.Context, s *service.Service, d passerelle.Domain
 	}, err
 }
 
+// firstOperator is the name of the operator that dev makes.
+const firstOperator = "admin"
+
+// operator makes sure that there is a first operator. A password that was changed
+// since is the operator's own business: it is left alone, and not known here.
+func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
+	made := k.ConsoleUser != ""
+	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator
+	_, err := s.DB.OperatorByName(ctx, firstOperator)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		_, k.ConsolePassword, err = s.Admission.Create(ctx, firstOperator, admission.Administrator)
+	case err == nil && !made:
+		_, k.ConsolePassword, err = s.Admission.ResetPassword(ctx, firstOperator)
+	case err == nil:
+		err = k.forgetChanged(ctx, s)
+	}
+	return err
+}
+
+func (k *consoleCredentials) forgetChanged(ctx context.Context, s *service.Service) error {
+	right, err := s.Admission.Check(ctx, firstOperator, k.ConsolePassword)
+	if !right {
+		k.ConsolePassword = ""
+	}
+	return err
+}
+
 func (k credentials) print(c *console) error {
 	if c.json {
 		return c.show(k)
 	}
 	_, err := fmt.Fprint(c.out, strings.NewReplacer(
 		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", k.ClientSecret, "{config}", k.ConfigToken, "{users}", k.UsersToken,
-		"{webview}", k.WebviewURL, "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
+		"{webview}", k.WebviewURL, "{console}", k.ConsoleURL, "{user}", k.ConsoleUser, "{password}", cmp.Or(k.ConsolePassword, "the one it was changed to"), "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
 	).Replace(welcome))
 	return err
 }

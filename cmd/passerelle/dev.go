@@ -119,6 +119,9 @@ func (d *devCommand) prepare(ctx context.Context, s *service.Service) (credentia
 			return credentials{}, err
 		}
 	}
+	if err := kept.operator(ctx, s); err != nil {
+		return credentials{}, err
+	}
 	kept.BaseURL, kept.WebviewURL, kept.Domain, kept.PID = domain.BaseURL, origin+"/webview", domain.Name, os.Getpid()
 	return kept, kept.write(file)
 }
@@ -129,6 +132,9 @@ Passerelle is ready. Nothing here moves real money.
   base URL       {base}
   API document   {base}/openapi.json
   webview        {webview}
+  console        {console}
+  … user         {user}
+  … password     {password}
   client id      {id}
   client secret  {secret}
   config token   {config}

@@ -61,6 +61,7 @@ type program struct {
 	Config  configCommand  `cmd:"" help:"Configuration keys of a domain."`
 	Webhook webhookCommand `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`
 
+	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
 	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`
 	Maintenance maintenanceCommand `cmd:"" help:"Close the interface for a while."`
 	Version     versionCommand     `cmd:"" help:"Print what this binary was built from."`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -71,10 +72,13 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 
 func TestDevKeepsItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	var secrets []any
+	var secrets, console []any
 	for range 2 {
 		said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
-		secrets = append(secrets, said["client_secret"])
+		secrets, console = append(secrets, said["client_secret"]), append(console, said["console_password"])
+		if said["console_user"] != "admin" || !strings.HasSuffix(fmt.Sprint(said["console_url"]), "/console/") {
+			t.Errorf("said %v", said)
+		}
 		answers(t, said["base_url"].(string)+"/openapi.json", http.StatusOK)
 		if status := stop(); status != succeeded {
 			t.Errorf("exit status %d", status)
@@ -83,8 +87,28 @@ func TestDevKeepsItsCredentials(t *testing.T) {
 	if secrets[0] == "" || secrets[0] != secrets[1] {
 		t.Error("the second start made new credentials")
 	}
+	if console[0] == "" || console[0] != console[1] {
+		t.Errorf("the first operator's password went from %q to %q", console[0], console[1])
+	}
 	if stat, err := os.Stat(filepath.Join(data, "credentials.json")); err != nil || stat.Mode().Perm() != 0o600 {
 		t.Errorf("the credentials are not the owner's alone: %v, %v", stat, err)
+	}
+}
+
+// A password that the first operator changed is not taken back by a restart.
+func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	for _, want := range []func(string) bool{func(s string) bool { return s != "" }, func(s string) bool { return s == "" }, func(s string) bool { return s == "" }} {
+		said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
+		if password := fmt.Sprint(said["console_password"]); !want(password) {
+			t.Errorf("the password is %q", password)
+		}
+		stop()
+		var out, diagnostics bytes.Buffer
+		change := []string{"operator", "password", "admin", "--database", "sqlite:" + filepath.Join(data, "passerelle.db")}
+		if status := run(t.Context(), change, nil, &out, &diagnostics); status != succeeded {
+			t.Fatalf("exit status %d: %s", status, &diagnostics)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
+	"passerelle/internal/admission"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/api"
 	"passerelle/internal/background"
@@ -80,6 +81,7 @@ const maxVisits = 64
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
+	Admission   *admission.Admission
 	Initiation  *initiation.Initiation
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
@@ -157,6 +159,7 @@ func (s *Service) assemble() error {
 		return fmt.Errorf("list the connectors: %w", err)
 	}
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
+	s.Admission = &admission.Admission{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
 	s.Delivery = &delivery.Delivery{
 		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
 		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),

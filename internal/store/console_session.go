@@ -124,3 +124,8 @@ func (tx *Tx) ForgiveSignIn(subject []byte) {
 func (tx *Tx) ReturnSignIn(subject []byte) {
 	tx.exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
+
+// RaiseSession says that the operator of a session gave a second factor in it.
+func (tx *Tx) RaiseSession(id int64) {
+	tx.execOne(ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
+}

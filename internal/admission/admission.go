@@ -1,0 +1,210 @@
+// Package admission lets operators into the console: it decides who somebody at
+// the door is, and how long they may stay.
+//
+// It owns passwords and how they are hashed, the second factor, locking out after
+// failures, sessions, and what each role may do. It does not own what
+// operators do inside, which are the use cases of others, nor the pages and
+// cookies with which browsers take part.
+//
+// It fails with ErrRefused for every way of not being who one says, without saying
+// which; with ErrLocked after too many failures, before anything is compared; with
+// ErrNoSession when a stay is over; and with Invalid, naming the field, for a new
+// password or name that will not do. Each act is on record in the unit in which it
+// becomes true.
+package admission
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"passerelle/internal/store"
+)
+
+// How many attempts that fail lock out, each made within lockSpan of the one
+// before; the lock ends lockSpan after the last one that counted. An address
+// may be that of many people.
+const (
+	maxFailuresOfName    = 5
+	maxFailuresOfAddress = 30
+	lockSpan             = 15 * time.Minute
+)
+
+// LockMinutes is how long one who is locked out has to wait at most.
+const LockMinutes = int(lockSpan / time.Minute)
+
+// What keeps somebody out.
+var (
+	ErrRefused   = errors.New("the name, the password or the code is wrong")
+	ErrLocked    = store.ErrLocked
+	ErrNoSession = errors.New("there is no such session, or it is over")
+)
+
+// Admission is the door. Now is real time: a stay does not follow the clock of a
+// sandbox.
+type Admission struct {
+	DB  *store.DB
+	Now func() time.Time
+	// MAC keys the hashes by which addresses are remembered.
+	MAC func(purpose string, data []byte) []byte
+}
+
+// Attempt is somebody's wish to come in.
+type Attempt struct {
+	Name, Password string
+	// Address is the network address it comes from, Request the id of the request.
+	Address, Request string
+}
+
+// Pass is a session just made. Token is what its holder shows, and is stored
+// nowhere.
+type Pass struct {
+	Token string
+	store.Session
+}
+
+// SignIn makes a session for who knows the password. It waits for the second
+// factor of operators who have one, and is good for nothing else until then.
+func (a *Admission) SignIn(ctx context.Context, at Attempt) (Pass, error) {
+	name := normal(at.Name)
+	if err := a.take(ctx, nameSubject(name), a.addressSubject(at.Address)); err != nil {
+		return Pass{}, err
+	}
+	o, err := a.recognise(ctx, name, at.Password)
+	if errors.Is(err, ErrRefused) {
+		return Pass{}, a.refuse(ctx, store.Audit{Operator: o.ID, Request: at.Request, Act: actSignIn})
+	}
+	if err != nil {
+		return Pass{}, err
+	}
+	stage, life := single, sessionLife
+	if o.SecondFactor {
+		stage, life = waiting, waitingLife
+	}
+	return a.open(ctx, o, stage, life, func(tx *store.Tx, s store.Session) error {
+		tx.ReturnSignIn(nameSubject(name))
+		tx.ReturnSignIn(a.addressSubject(at.Address))
+		if stage == waiting {
+			return nil
+		}
+		tx.ForgiveSignIn(nameSubject(name))
+		return tx.Audit(a.entry(o.ID, s.ID, at.Request, actSignIn))
+	})
+}
+
+// SecondFactor turns a session that waits into one that is open, under a token
+// of its own.
+func (a *Admission) SecondFactor(ctx context.Context, token, code, request string) (Pass, error) {
+	v, err := a.find(ctx, token)
+	if err != nil {
+		return Pass{}, err
+	}
+	if v.Stage != waiting {
+		return Pass{}, ErrNoSession
+	}
+	if err := a.take(ctx, nameSubject(v.Operator.Name)); err != nil {
+		return Pass{}, err
+	}
+	step, err := a.checkCode(ctx, v.Operator.ID, code)
+	if errors.Is(err, ErrRefused) {
+		return Pass{}, a.refuse(ctx, a.entry(v.Operator.ID, v.ID, request, actSecondFactor))
+	}
+	if err != nil {
+		return Pass{}, err
+	}
+	pass, err := a.open(ctx, v.Operator, double, sessionLife, func(tx *store.Tx, s store.Session) error {
+		tx.UseTOTP(v.Operator.ID, step)
+		tx.RevokeSession(v.Operator.ID, v.ID, a.Now())
+		tx.ForgiveSignIn(nameSubject(v.Operator.Name))
+		return tx.Audit(a.entry(v.Operator.ID, s.ID, request, actSignIn))
+	})
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		return Pass{}, ErrRefused // the code or the session was used at the same moment
+	}
+	return pass, err
+}
+
+// Check reports whether a password is that of an operator who may come in. It
+// is for programs that hold the password already, and counts nothing.
+func (a *Admission) Check(ctx context.Context, name, password string) (bool, error) {
+	_, err := a.recognise(ctx, normal(name), password)
+	if errors.Is(err, ErrRefused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// recognise finds the operator of a name whose password it is. It takes as long
+// for a name that nobody has. With ErrRefused comes the operator, if any.
+func (a *Admission) recognise(ctx context.Context, name, password string) (store.Operator, error) {
+	o, err := a.DB.OperatorByName(ctx, name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return o, fmt.Errorf("look an operator up: %w", err)
+	}
+	known := err == nil
+	stored := o.Password
+	if !known {
+		stored = nobody()
+	}
+	right, err := matches(ctx, stored, password)
+	if err != nil {
+		return o, err
+	}
+	if !known || !right || o.Disabled != nil {
+		return o, ErrRefused
+	}
+	return o, nil
+}
+
+// take counts an attempt before anything is compared.
+func (a *Admission) take(ctx context.Context, subjects ...[]byte) error {
+	limits := []int{maxFailuresOfName, maxFailuresOfAddress}
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		for i, subject := range subjects {
+			tx.TakeSignIn(subject, a.Now(), limits[i], lockSpan)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrLocked) {
+		return fmt.Errorf("count an attempt to sign in: %w", err)
+	}
+	return err
+}
+
+// refuse puts a failure on record.
+func (a *Admission) refuse(ctx context.Context, entry store.Audit) error {
+	entry.At, entry.Refused = a.Now(), true
+	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
+		return fmt.Errorf("record a refusal: %w", err)
+	}
+	return ErrRefused
+}
+
+func nameSubject(name string) []byte {
+	sum := sha256.Sum256([]byte("name " + name))
+	return sum[:]
+}
+
+// addressSubject stands for the network that a provider gives to one customer.
+// What is no address is all the same.
+func (a *Admission) addressSubject(address string) []byte {
+	var network netip.Prefix
+	if ip, err := netip.ParseAddr(address); err == nil {
+		bits := 64
+		if ip = ip.Unmap().WithZone(""); ip.Is4() {
+			bits = 32
+		}
+		network, _ = ip.Prefix(bits)
+	}
+	return a.MAC("addresses that signed in to the console", []byte(network.String()))
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: the runtime stops the program instead
+	return b
+}

@@ -1,0 +1,359 @@
+package admission_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/admission"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// door is an admission on a database of its own, with a clock that the test moves.
+type door struct {
+	*admission.Admission
+	t   *testing.T
+	now time.Time
+}
+
+func each(t *testing.T, run func(t *testing.T, d *door)) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		ring := keys.Generate()
+		db, err := store.Open(t.Context(), url, store.Options{Keys: ring})
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		must(t, db.Migrate(t.Context()))
+		d := &door{t: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+		d.Admission = &admission.Admission{DB: db, Now: func() time.Time { return d.now }, MAC: ring.MAC}
+		run(t, d)
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantError(t *testing.T, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func (d *door) operator(name string, role admission.Role) string {
+	d.t.Helper()
+	_, password, err := d.Create(d.t.Context(), name, role)
+	must(d.t, err)
+	return password
+}
+
+func (d *door) signIn(name, password, address string) (admission.Pass, error) {
+	return d.SignIn(d.t.Context(), admission.Attempt{Name: name, Password: password, Address: address, Request: "7"})
+}
+
+// inside signs in where no second factor is needed.
+func (d *door) inside(name, password string) (admission.Pass, admission.Visitor) {
+	d.t.Helper()
+	pass, err := d.signIn(name, password, "192.0.2.1")
+	must(d.t, err)
+	v, err := d.Resume(d.t.Context(), pass.Token)
+	must(d.t, err)
+	return pass, v
+}
+
+// acts lists what is on record about an operator, oldest first.
+func (d *door) acts(name string) []string {
+	d.t.Helper()
+	o, err := d.DB.OperatorByName(d.t.Context(), name)
+	must(d.t, err)
+	all, err := d.DB.AuditOfOperator(d.t.Context(), o.ID, 100)
+	must(d.t, err)
+	var acts []string
+	for _, a := range all {
+		act := a.Act
+		if a.Refused {
+			act += " refused"
+		}
+		acts = append([]string{act}, acts...)
+	}
+	return acts
+}
+
+// code is what an app shows at the present instant, computed here on its own.
+func (d *door) code(key string) string {
+	d.t.Helper()
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
+	must(d.t, err)
+	mac := hmac.New(sha1.New, secret)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(d.now.Unix()/30)))
+	sum := mac.Sum(nil)
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
+}
+
+// enrol gives a visitor a second factor and returns its key.
+func (d *door) enrol(v admission.Visitor, password string) string {
+	d.t.Helper()
+	must(d.t, d.ProposeTOTP(d.t.Context(), v, password, "7"))
+	proposal, waits, err := d.ProposedTOTP(d.t.Context(), v)
+	must(d.t, err)
+	if !waits {
+		d.t.Fatal("no second factor is proposed")
+	}
+	must(d.t, d.ConfirmTOTP(d.t.Context(), v, d.code(proposal.Key), "7"))
+	return proposal.Key
+}
+
+func TestSigningIn(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("Zoe", admission.Viewer)
+		for _, wrong := range [][2]string{{"zoe", "wrong"}, {"zoe", ""}, {"nobody", password}, {"", ""}, {"zoe", strings.Repeat("x", 2000)}} {
+			_, err := d.signIn(wrong[0], wrong[1], "192.0.2.1")
+			wantError(t, err, admission.ErrRefused)
+		}
+		pass, v := d.inside(" ZOE ", password)
+		if v.Operator.Name != "zoe" || v.Twice() || !v.Owns(v.FormToken()) || v.Owns("") {
+			t.Errorf("visitor %+v", v)
+		}
+		if right, err := d.Check(t.Context(), "zoe", password); err != nil || !right {
+			t.Errorf("%t, %v", right, err)
+		}
+		must(t, d.SignOut(t.Context(), v, "7"))
+		_, err := d.Resume(t.Context(), pass.Token)
+		wantError(t, err, admission.ErrNoSession)
+		wantError(t, d.SignOut(t.Context(), v, "7"), passerelle.NotFound)
+		want := []string{"sign in refused", "sign in refused", "sign in refused", "sign in", "sign out"}
+		if diff := cmp.Diff(want, d.acts("zoe")); diff != "" {
+			t.Errorf("on record: %s", diff)
+		}
+	})
+}
+
+func TestFailuresLockOut(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Viewer)
+		for range 5 {
+			_, err := d.signIn("zoe", "wrong", "192.0.2.1")
+			wantError(t, err, admission.ErrRefused)
+		}
+		_, err := d.signIn("zoe", password, "198.51.100.1")
+		wantError(t, err, admission.ErrLocked)
+		d.now = d.now.Add(15*time.Minute - time.Second)
+		_, err = d.signIn("zoe", password, "192.0.2.1")
+		wantError(t, err, admission.ErrLocked)
+		d.now = d.now.Add(time.Second)
+		d.inside("zoe", password)
+		for range 5 {
+			_, err = d.signIn("zoe", "wrong", "192.0.2.1")
+			wantError(t, err, admission.ErrRefused)
+		}
+		_, password, err = d.ResetPassword(t.Context(), "zoe")
+		must(t, err)
+		d.inside("zoe", password)
+	})
+}
+
+func TestAnAddressThatGuessesNamesIsLockedOut(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Viewer)
+		for i := range 30 {
+			_, err := d.signIn(fmt.Sprint("name", i), "wrong", fmt.Sprintf("2001:db8::%x", i))
+			wantError(t, err, admission.ErrRefused)
+		}
+		_, err := d.signIn("zoe", password, "2001:db8::ffff")
+		wantError(t, err, admission.ErrLocked)
+		_, err = d.signIn("zoe", password, "2001:db8:0:1::1")
+		must(t, err)
+	})
+}
+
+func TestASessionEnds(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Viewer)
+		for name, end := range map[string]func(admission.Pass, admission.Visitor){
+			"by rest":       func(admission.Pass, admission.Visitor) { d.now = d.now.Add(time.Hour) },
+			"by revocation": func(_ admission.Pass, v admission.Visitor) { must(t, d.Revoke(t.Context(), v, v.ID, "7")) },
+			"by a new password": func(_ admission.Pass, _ admission.Visitor) {
+				var err error
+				_, password, err = d.ResetPassword(t.Context(), "zoe")
+				must(t, err)
+			},
+			"when disabled": func(admission.Pass, admission.Visitor) {
+				_, err := d.Disable(t.Context(), "zoe")
+				must(t, err)
+				_, err = d.signIn("zoe", password, "192.0.2.1")
+				wantError(t, err, admission.ErrRefused)
+				_, err = d.Enable(t.Context(), "zoe")
+				must(t, err)
+			},
+			"by age": func(p admission.Pass, _ admission.Visitor) {
+				for range 24 {
+					if _, err := d.Resume(t.Context(), p.Token); err != nil {
+						t.Fatalf("a session in use ended at %v: %v", d.now, err)
+					}
+					d.now = d.now.Add(30 * time.Minute)
+				}
+			},
+		} {
+			pass, v := d.inside("zoe", password)
+			end(pass, v)
+			if _, err := d.Resume(t.Context(), pass.Token); !errors.Is(err, admission.ErrNoSession) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		other := d.operator("adam", admission.Viewer)
+		_, v := d.inside("zoe", password)
+		_, foreign := d.inside("adam", other)
+		wantError(t, d.Revoke(t.Context(), v, foreign.ID, "7"), passerelle.NotFound)
+	})
+}
+
+func TestSecondFactor(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Acting)
+		_, v := d.inside("zoe", password)
+		older, _ := d.inside("zoe", password)
+		wantError(t, d.ProposeTOTP(t.Context(), v, "wrong", "7"), admission.ErrRefused)
+		wantError(t, d.ConfirmTOTP(t.Context(), v, "123456", "7"), passerelle.Conflict)
+		key := d.enrol(v, password)
+		_, err := d.Resume(t.Context(), older.Token)
+		wantError(t, err, admission.ErrNoSession)
+
+		pass, err := d.signIn("zoe", password, "192.0.2.1")
+		must(t, err)
+		_, err = d.Resume(t.Context(), pass.Token)
+		wantError(t, err, admission.ErrNoSession)
+		second := func(code string) (admission.Pass, error) { return d.SecondFactor(t.Context(), pass.Token, code, "7") }
+		_, err = second(d.code(key)) // the one that confirmed it
+		wantError(t, err, admission.ErrRefused)
+		_, err = second("")
+		wantError(t, err, admission.ErrRefused)
+		d.now = d.now.Add(time.Minute)
+		in, err := second(" " + d.code(key)[:3] + " " + d.code(key)[3:])
+		must(t, err)
+		v, err = d.Resume(t.Context(), in.Token)
+		must(t, err)
+		if !v.Twice() || in.Token == pass.Token {
+			t.Errorf("visitor %+v under token %q", v, in.Token)
+		}
+		_, err = second(d.code(key))
+		wantError(t, err, admission.ErrNoSession)
+		want := []string{
+			"sign in", "sign in", "set up second factor refused", "set up second factor",
+			"second factor refused", "second factor refused", "sign in",
+		}
+		if diff := cmp.Diff(want, d.acts("zoe")); diff != "" {
+			t.Errorf("on record: %s", diff)
+		}
+		_, err = d.ResetTOTP(t.Context(), "zoe")
+		must(t, err)
+		d.inside("zoe", password)
+	})
+}
+
+func TestCodesAreNotGuessed(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Acting)
+		_, v := d.inside("zoe", password)
+		key := d.enrol(v, password)
+		d.now = d.now.Add(time.Minute)
+		refused := 0
+		for range 20 {
+			pass, err := d.signIn("zoe", password, "192.0.2.1")
+			if errors.Is(err, admission.ErrLocked) {
+				break
+			}
+			must(t, err)
+			if _, err = d.SecondFactor(t.Context(), pass.Token, "no", "7"); errors.Is(err, admission.ErrRefused) {
+				refused++
+			}
+		}
+		if refused != 5 {
+			t.Errorf("%d codes were tried, want 5", refused)
+		}
+		d.now = d.now.Add(15 * time.Minute)
+		pass, err := d.signIn("zoe", password, "192.0.2.1")
+		must(t, err)
+		d.now = d.now.Add(5 * time.Minute)
+		_, err = d.SecondFactor(t.Context(), pass.Token, d.code(key), "7")
+		wantError(t, err, admission.ErrNoSession)
+	})
+}
+
+func TestChangingThePassword(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Viewer)
+		other, _ := d.inside("zoe", password)
+		own, v := d.inside("zoe", password)
+		for next, field := range map[string]string{"short": "password", "my name is Zoe!": "password", strings.Repeat("x", 2000): "password"} {
+			var wrong *passerelle.Error
+			if err := d.ChangePassword(t.Context(), v, password, next, "7"); !errors.As(err, &wrong) || wrong.Field != field {
+				t.Errorf("%q: %v", next, err)
+			}
+		}
+		wantError(t, d.ChangePassword(t.Context(), v, "wrong", "correct horse battery", "7"), admission.ErrRefused)
+		must(t, d.ChangePassword(t.Context(), v, password, "correct horse battery", "7"))
+		_, err := d.Resume(t.Context(), other.Token)
+		wantError(t, err, admission.ErrNoSession)
+		_, err = d.Resume(t.Context(), own.Token)
+		must(t, err)
+		_, err = d.signIn("zoe", password, "192.0.2.1")
+		wantError(t, err, admission.ErrRefused)
+		d.inside("zoe", "correct horse battery")
+		sessions, err := d.Sessions(t.Context(), v)
+		if err != nil || len(sessions) != 2 {
+			t.Errorf("%d sessions, %v", len(sessions), err)
+		}
+	})
+}
+
+func TestOperatorsThatCannotBe(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		d.operator("zoe", admission.Viewer)
+		for _, wrong := range []struct {
+			name  string
+			role  admission.Role
+			field string
+		}{{"", "viewer", "name"}, {"-zoe", "viewer", "name"}, {"a b", "viewer", "name"}, {"ZOE", "viewer", "name"}, {"adam", "owner", "role"}, {strings.Repeat("x", 65), "viewer", "name"}} {
+			var told *passerelle.Error
+			if _, _, err := d.Create(t.Context(), wrong.name, wrong.role); !errors.As(err, &told) || told.Field != wrong.field {
+				t.Errorf("%q %q: %v", wrong.name, wrong.role, err)
+			}
+		}
+		_, err := d.Disable(t.Context(), "adam")
+		wantError(t, err, passerelle.NotFound)
+		all, err := d.Operators(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+func TestAbilitiesGrowWithTheRole(t *testing.T) {
+	all := []admission.Ability{admission.Simulate, admission.Act, admission.Reveal}
+	for role, want := range map[admission.Role]string{"viewer": "", "developer": "simulate", "operator": "simulate act reveal", "administrator": "simulate act reveal", "": ""} {
+		v := admission.Visitor{Operator: store.Operator{Role: string(role)}}
+		var may []string
+		for _, ability := range all {
+			if v.May(ability) {
+				may = append(may, string(ability))
+			}
+		}
+		if got := strings.Join(may, " "); got != want {
+			t.Errorf("%s may %q, want %q", role, got, want)
+		}
+	}
+}
