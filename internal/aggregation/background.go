@@ -39,20 +39,28 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (read int
 	return read, a.ExpireConnections(ctx, d)
 }
 
-// withdrawStep is how many rows of what was withdrawn are erased at a time. A
-// step takes about as long as what others write, who wait for one at most.
-const withdrawStep = 50
+// What was withdrawn is erased in steps of so many rows. One that took longer
+// than stepTime, about as long as what others write, is followed by smaller ones.
+const (
+	leastStep, mostStep = 10, 100
+	stepTime            = 5 * time.Millisecond
+)
 
 // EraseWithdrawn erases what was withdrawn, in all domains, in small steps. After
 // each it rests for as long as that took, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
+	rows := mostStep
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		begun := a.Now()
-		if more, err = a.DB.EraseWithdrawn(ctx, withdrawStep); err != nil {
+		if more, err = a.DB.EraseWithdrawn(ctx, rows); err != nil {
 			return err
 		}
-		rest(ctx, a.Now().Sub(begun))
+		took := a.Now().Sub(begun)
+		if rows = min(2*rows, mostStep); took > stepTime {
+			rows = max(rows/4, leastStep)
+		}
+		rest(ctx, took)
 	}
 	return nil
 }
