@@ -60,6 +60,9 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 	if err != nil {
 		return err
 	}
+	if now := a.now(d); c.State == "" && (c.ConsentUntil == nil || now.Before(*c.ConsentUntil)) {
+		return upToDate()
+	}
 	sources, err := a.DB.SourcesOf(ctx, d.ID, c.ID)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", c.ID, err)
@@ -68,11 +71,8 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 	if !known || len(sources) == 0 || !hasPage(reader.Profile(), sources[0].Name) {
 		return passerelle.InvalidField("id_connection", "the connection does not go through a source with the mechanism webauth")
 	}
-	switch now := a.now(d); {
-	case c.State == passerelle.Validating:
+	if c.State == passerelle.Validating {
 		return locked()
-	case c.State == "" && (c.ConsentUntil == nil || now.Before(*c.ConsentUntil)):
-		return upToDate()
 	}
 	return nil
 }

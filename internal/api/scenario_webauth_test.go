@@ -24,7 +24,7 @@ func TestWebauthScenarios(t *testing.T) {
 		{name: "a source without such a page", status: 400, ask: ask(home + "&id_connector=40&source=directaccess")},
 		{name: "a value that is none", status: 400, ask: ask(home + "&id_connector=40&website=x")},
 		{name: "a value twice", status: 400, ask: ask(home + "&id_connector=40&website=pro&website=par")},
-		{name: "a connection with credentials", status: 400, ask: ask(home + "&id_connection={empty}")},
+		{name: "a connection with credentials", status: 400, ask: ask(home + "&id_connection={asking}")},
 		{name: "no connection", status: 404, ask: ask(home + "&id_connection=" + noID)},
 	})
 }

@@ -15,6 +15,10 @@ ConnectionSources sources [ConnectionSource]+
 Log             id int, id_connection int, timestamp time, id_user int, id_connector int?, id_source int?, start time, next_try time?, error str?, error_message str?, nb_accounts int
 Logs            connectionlogs [Log]+, first_date date?, last_date date?, total int
 Expanded        connector Connector, accounts [Account]+, all_accounts [Account]+, sources [ConnectionSource]+
+Shared          accounts [Booked]+
+Booked          transactions [Transaction]
+Subscribed      subscriptions [Subscription]+, all_subscriptions [Subscription]+
+WebauthURL      exactly url url
 Inside          connector Located
 Inside.List     connections [Inside]+`
 
@@ -43,10 +47,22 @@ var connectionFacts = tell("4.1",
 	row{fact: "PUT /users/{u}/connections/{c} with nothing", by: "BART", call: "PUT /2.0/users/me/connections/{connection}", as: "user", status: 200, shapes: "Connection"},
 	row{fact: "PUT /users/{u}/connections/{c} while a question waits", by: "RB", call: "PUT /2.0/users/me/connections/{new asking}", as: "user", kind: asJSON, body: `{}`, status: 200, shapes: "Connection"},
 	row{fact: "PUT /users/{u}/connections/{c}?psu_requested=false", by: "GRIP", call: "PUT /2.0/users/me/connections/{connection}?psu_requested=false", as: "user", status: 200, shapes: "Connection"},
+	row{fact: "PUT /users/{u}/connections", by: "SW", call: "PUT /2.0/users/me/connections", as: "user", kind: asJSON, body: `{}`, status: 200, shapes: "Connections"},
+	row{fact: "PUT /users/{u}/connections/{c} for what is new", by: "SW", call: "PUT /2.0/users/me/connections/{connection}?expand=accounts[transactions]&last_update=2026-11-20%2000:00:00", as: "user", status: 200, shapes: "Connection Shared"},
+	row{fact: "GET /users/{u}/connections/{c} with subscriptions", by: "D", call: "GET /2.0/users/me/connections/{connection}?expand=subscriptions,all_subscriptions", as: "user", status: 200, shapes: "Connection Subscribed"},
 	row{fact: "DELETE /users/{u}/connections/{c}", by: "FORM", call: "DELETE /2.0/users/me/connections/{new connection}", as: "user", status: 204},
 	row{fact: "DELETE /users/{u}/connections", by: "SW", call: "DELETE /2.0/users/me/connections", as: "Bearer {new user token}", status: 204},
 	row{fact: "GET /users/{u}/connections/{c}/sources", by: "D", call: "GET /2.0/users/me/connections/{connection}/sources?all", as: "user", status: 200, shapes: "ConnectionSources"},
 	row{fact: "GET /users/{u}/connections/{c}/logs", by: "PROBE", call: "GET /2.0/users/me/connections/{connection}/logs?limit=10&offset=0&min_date=2026-11-01&max_date=2026-11&id_source={source}", as: "user", status: 200, shapes: "Logs"},
 	row{fact: "POST /connections/{c}", by: "D", call: "POST /2.0/connections/{connection}", as: "user", kind: asJSON, body: `{}`, status: 200, shapes: "Connection"},
 	row{fact: "GET /connections/{c}", by: "D", call: "GET /2.0/connections/{connection}", as: "user", status: 200, shapes: "Connection"},
+)
+
+// Section 4.4: connecting on the institution's own page.
+var webauthFacts = tell("4.4",
+	row{fact: "GET /webauth-url", by: "PYP", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&state=a%26b&source=openapi&website=par", as: "user", status: 200, shapes: "WebauthURL", says: []string{`{"url":"{base}/webauth?`}},
+	row{fact: "GET /webauth-url by id_connector", by: "D", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&id_connector=40", as: "user", status: 200, shapes: "WebauthURL"},
+	row{fact: "GET /webauth-url of a connection that is up to date", by: "D", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&id_connection={connection}", as: "user", status: 409, shapes: "Error", says: []string{`"code":"invalidValue"`}},
+	row{fact: "GET /webauth-url without redirect_uri", by: "D", call: "GET /2.0/webauth-url?client_id={client}&id_connector=40", as: "user", status: 400, shapes: "Error", says: []string{`"code":"missingParameter"`}},
+	row{fact: "GET /webauth", by: "SDK", call: "GET /2.0/webauth?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&source=openapi&state=x&token={new code}", status: 302, leads: "{origin}/sandbox/bank/"},
 )

@@ -24,6 +24,13 @@ Source          id int, id_connector int, name (openapi|directaccess|fallback), 
 Sources         sources [Source]+
 Channels        sources [Source]+
 PaymentField    name text, type (text|list|password|date|number), label text, required bool, regex str?, values? [Choice]?, auth_mechanisms [str], connector_sources [str]
+Asking          fields [SDK.Field]+, urls [url]
+SDK.Field       name text, type (text|password|date|list|number), auth_mechanisms [(credentials|webauth)], label text, required bool, regex str?, values [Choice]?, connector_sources [str], description? str?
+SDK.Fields      fields [SDK.Field]+
+Banks           banks [Connector]+, total int
+Providing       providers [Connector]+, total int
+BankCategories  bank_category [BankCategory]
+BankCategory    id int, name text
 Choice          label str, value str
 Settings        available_validate_mechanisms [str]+, beneficiary_types [(iban|sort_code_account_number)]+
                 execution_date_types [(first_open_day|deferred|instant|periodic)]+, execution_frequencies [str], maximum_number_of_instructions int
@@ -47,6 +54,14 @@ var connectorFacts = tell("3.1",
 	row{fact: "GET /connectors/{id}", by: "SURE", call: "GET /2.0/connectors/40", status: 200, shapes: "Connector"},
 	row{fact: "GET /connectors/{uuid} of none", by: "D", call: "GET /2.0/connectors/00000000-0000-0000-0000-000000000000", status: 404, shapes: "Error"},
 	row{fact: "GET /connectors/{uuid}?expand=payment_fields", by: "D", call: "GET /2.0/connectors/{test connector}?expand=payment_fields,countries,sources", status: 200, shapes: "Connector Paying Located Channels"},
+	row{fact: "GET /connectors/{uuid}?expand=fields", by: "D", call: "GET /2.0/connectors/{test connector}?expand=fields,urls", status: 200, shapes: "Connector Asking"},
+	row{fact: "GET /connectors/{id}/fields", by: "D", call: "GET /2.0/connectors/40/fields", status: 200, shapes: "SDK.Fields"},
+	row{fact: "GET /connectors/{uuid}/sources/{sid}", by: "D", call: "GET /2.0/connectors/{test connector}/sources/401", status: 200, shapes: "Source"},
+	row{fact: "GET /banks", by: "OLD", call: "GET /2.0/banks", status: 200, shapes: "Banks"},
+	row{fact: "GET /banks/{id}", by: "OLD", call: "GET /2.0/banks/40", status: 200, shapes: "Connector"},
+	row{fact: "GET /banks/categories", by: "BART", call: "GET /2.0/banks/categories", status: 200, shapes: "BankCategories"},
+	row{fact: "GET /providers", by: "OLD", call: "GET /2.0/providers", status: 200, shapes: "Providing"},
+	row{fact: "GET /providers/{id}", by: "OLD", call: "GET /2.0/providers/64", status: 200, shapes: "Connector"},
 	row{fact: "GET /connectors/{uuid}/sources", by: "D", call: "GET /2.0/connectors/{test connector}/sources", status: 200, shapes: "Sources"},
 )
 

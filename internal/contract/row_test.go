@@ -41,6 +41,8 @@ type row struct {
 	// shapes are those the answer has, one for each reader; with none the
 	// answer has no body.
 	shapes string
+	// leads is how the address begins that a redirect leads to.
+	leads string
 	// says are texts that the answer contains, word for word.
 	says []string
 }
@@ -55,14 +57,14 @@ const (
 // facts are all rows, in the order of the paper.
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
-	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts,
-	transactionFacts, subscriptionFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, conventionFacts,
+	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, wealthFacts,
+	webauthFacts, transactionFacts, subscriptionFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, conventionFacts,
 )
 
 // every is the text of all shapes.
 var every = []string{
 	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
-	conventionShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes,
+	conventionShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, wealthShapes,
 }
 
 // tell puts the section before what each row of it says.
@@ -89,6 +91,9 @@ func (r row) check(t *testing.T, w *world, all shapes) {
 	a := w.Do(r.request(t, w))
 	if a.Status != r.status {
 		t.Fatalf("%s: status %d, want %d: %s", r.call, a.Status, r.status, a.Body)
+	}
+	if to := w.fill(t, r.leads); !strings.HasPrefix(a.Header.Get("Location"), to) || to == "" && a.Header.Get("Location") != "" {
+		t.Errorf("leads to %q, want %q", a.Header.Get("Location"), to)
 	}
 	if r.shapes == "" {
 		if len(a.Body) > 0 {

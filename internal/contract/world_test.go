@@ -76,12 +76,17 @@ func (w *world) connect(t testing.TB, token, login string) string {
 func (w *world) share(t testing.TB, token string) string {
 	t.Helper()
 	connection := w.connect(t, token, "ordinary")
-	for _, kind := range []string{"accounts", "subscriptions"} {
-		ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
-		w.OK(w.Call("PUT", "/users/me/"+kind+"/"+strings.Join(ids, ",")+"?all", token, `{"disabled":false}`))
-		w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
-	}
+	w.shareAll(t, token, "accounts")
+	w.shareAll(t, token, "subscriptions")
 	return connection
+}
+
+// shareAll shares all of a kind and has it read.
+func (w *world) shareAll(t testing.TB, token, kind string) {
+	t.Helper()
+	ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
+	w.OK(w.Call("PUT", "/users/me/"+kind+"/"+strings.Join(ids, ",")+"?all", token, `{"disabled":false}`))
+	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
 // of are the ids of a list.
@@ -111,6 +116,9 @@ func (w *world) first(t testing.TB, path, key string) string { return w.all(t, p
 func (w *world) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {
+	case "wealth token", "wealth connection", "wealth account", "investment":
+		w.invest(t)
+		return w.things[name]
 	case "service token":
 		return w.Token("payments:admin")
 	case "validating token":
@@ -169,6 +177,23 @@ func (w *world) temporary(t testing.TB) string {
 	}
 	w.JSON(w.OK(w.Call("POST", "/auth/init", "", nil)), &out)
 	return out.Token
+}
+
+// invest makes a user whose accounts hold investments.
+func (w *world) invest(t testing.TB) {
+	t.Helper()
+	_, token := w.user(t)
+	w.things["wealth token"] = token
+	w.things["wealth connection"] = w.connect(t, token, "wealth")
+	w.shareAll(t, token, "accounts")
+	var out struct {
+		Investments []struct {
+			ID      json.Number
+			Account json.Number `json:"id_account"`
+		}
+	}
+	w.JSON(w.OK(w.Call("GET", "/users/me/investments?limit=1", token, nil)), &out)
+	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
 }
 
 // signer makes an application with keys.

@@ -85,6 +85,7 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 		return nil, err
 	}
 	r.ContentLength, r.GetBody = b.size, func() (io.ReadCloser, error) { return io.NopCloser(b.open()), nil }
+	spell(r.Header, append([]string{webhook.Prefix}, to.aliases...))
 	if to.compress {
 		r.Header.Set("Content-Encoding", "gzip")
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
@@ -130,6 +131,21 @@ func sign(r *http.Request, b body, shown credential, aliases []string, now time.
 		next.Signature().SetNext(r.Header, aliases...)
 	}
 	return nil
+}
+
+// spell writes the names of headers that begin with a prefix as the prefix is
+// written, and not as net/http writes names: there are receivers that take a name
+// for another when its case differs.
+func spell(header http.Header, prefixes []string) {
+	for _, prefix := range prefixes {
+		for name, values := range header {
+			rest, ours := strings.CutPrefix(name, http.CanonicalHeaderKey(prefix)+"-")
+			if spelt := prefix + "-" + rest; ours && spelt != name {
+				delete(header, name)
+				header[spelt] = values
+			}
+		}
+	}
 }
 
 // maxKept is how many bytes of the answer to a request that failed are kept.

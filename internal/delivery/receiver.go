@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// MaxReceivedBody is the largest body that the built-in receiver takes.
-	MaxReceivedBody = 256 << 10
+	// MaxReceivedBody is the largest body that the built-in receiver takes: the
+	// first read of an ordinary customer of a simulated bank has half of it.
+	MaxReceivedBody = 4 << 20
 	maxReceiverName = 64
 	// withheld stands for the value of a header that may hold a credential.
 	withheld = "(not kept)"

@@ -92,7 +92,7 @@ func (x *exchange) bindQuery(b *binding, in reflect.Value) error {
 	open := x.endpoint.plan.query.find(anyKey) != nil
 	for _, name := range sorted(x.query) {
 		known := x.endpoint.plan.query.find(name) != nil
-		if !known && !open {
+		if !known && (!open || name == signParameter) {
 			if err := x.foreign(b, name); err != nil {
 				return err
 			}

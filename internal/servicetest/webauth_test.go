@@ -76,7 +76,7 @@ func (p *person) open(address string) servicetest.Answer {
 func (p *person) sent(a servicetest.Answer) *url.URL {
 	p.t.Helper()
 	to, err := url.Parse(a.Header.Get("Location"))
-	if a.Status != http.StatusSeeOther || err != nil {
+	if a.Status != http.StatusFound && a.Status != http.StatusSeeOther || err != nil {
 		p.t.Fatalf("%d %v %s", a.Status, err, a.Body)
 	}
 	return to

@@ -49,9 +49,19 @@ func Origin(address string) string {
 // Redirect sends the browser on with a GET, whatever it came with. The address
 // must be one that the service made or checked.
 func Redirect(w http.ResponseWriter, address string) {
+	leave(w, http.StatusSeeOther, address)
+}
+
+// Forward is Redirect for a browser that came with a GET, with the status that the
+// clients of the interface know.
+func Forward(w http.ResponseWriter, address string) {
+	leave(w, http.StatusFound, address)
+}
+
+func leave(w http.ResponseWriter, status int, address string) {
 	secure(w.Header())
 	w.Header().Set("Location", address)
-	w.WriteHeader(http.StatusSeeOther)
+	w.WriteHeader(status)
 }
 
 // Forged reports whether a request that changes something was sent by a page of

@@ -68,7 +68,7 @@ func (w *Webview) webauth(v *visit) error {
 	if err != nil {
 		return w.sendBack(v, wish, err)
 	}
-	web.Redirect(v.writer, address)
+	web.Forward(v.writer, address)
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (w *Webview) sendBack(v *visit, wish aggregation.Webauth, err error) error 
 	if !errors.As(err, &told) {
 		return err
 	}
-	web.Redirect(v.writer, wish.Refused(told.Code, told.Message))
+	web.Forward(v.writer, wish.Refused(told.Code, told.Message))
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (w *Webview) returned(v *visit, state string) error {
 	case err != nil:
 		return fmt.Errorf("receive a person from an institution: %w", err)
 	case arrival.URL != "":
-		web.Redirect(v.writer, arrival.URL)
+		web.Forward(v.writer, arrival.URL)
 		return nil
 	}
 	name := "arrived"

@@ -1,0 +1,44 @@
+package contract_test
+
+const wealthShapes = `
+Balances        balances [Period]+, first_date date?, last_date date?, result_min_date date, result_max_date date, total int
+Period          min_date date, max_date date, currencies [Sums], n_overdraft int, balance num?, expenses num?, incomes num?, remains num?, daily_balances [Day]+
+Sums            id text, symbol text, balance num?, expenses num, incomes num, remains num
+Day             date date, balance num?, expenses num?, incomes num?, remains num?
+Investments     investments [Investment]+, valuation num?, diff num?, diff_percent num?, prev_diff num?, prev_diff_percent num?, calculated [str]
+Investment      id int, id_account int, label text, code str?, code_type str?, source str?, description str?, stock_symbol str?, stock_market str?, quantity num?, unitprice num?, unitvalue num?
+                valuation num?, diff num?, diff_percent num?, prev_diff num?, prev_diff_percent num?, prev_vdate date?, vdate date?, portfolio_share num?, calculated [str], deleted time?, last_update time?
+                original_currency Currency?, original_diff num?, original_unitprice num?, original_unitvalue num?, original_valuation num?
+Detailed.List   investments [Detailed]+
+Detailed        details obj
+InvestmentValues investmentvalues [any], total int
+MarketOrders    marketorders [MarketOrder]+, total int
+MarketOrder     id int, id_account int, label text, code str?, quantity num?, amount num?, date date?, execution_date date?, deleted time?, last_update time?
+Pockets         pockets [Pocket]+, total int
+Pocket          id int, id_investment int, id_account int, label text, quantity num?, value num?, condition str?, availability_date date?
+Amortizations   loanamortizations [Amortization]+, total int
+Amortization    id int, id_account int, date date, amount num?
+Indicators      id_user int, indicators any`
+
+// Section 5.4: balances.
+var balanceFacts = tell("5.4",
+	row{fact: "GET /users/{u}/balances", by: "PYP", call: "GET /2.0/users/me/balances", as: "user", status: 200, shapes: "Balances"},
+	row{fact: "GET /users/{u}/balances with dates and period", by: "SW", call: "GET /2.0/users/me/balances?min_date=2026-09-01&max_date=2026-11-20&period=1month", as: "user", status: 200, shapes: "Balances"},
+	row{fact: "GET /users/{u}/accounts/{a}/balances", by: "D", call: "GET /2.0/users/me/accounts/{account}/balances", as: "user", status: 200, shapes: "Balances"},
+	row{fact: "GET /users/{u}/connections/{c}/balances", by: "D", call: "GET /2.0/users/me/connections/{connection}/balances?period=15days", as: "user", status: 200, shapes: "Balances"},
+)
+
+// Section 5.6: what accounts hold besides money.
+var wealthFacts = tell("5.6",
+	row{fact: "GET /users/{u}/investments", by: "PYP", call: "GET /2.0/users/me/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
+	row{fact: "GET /users/{u}/investments?expand=details", by: "D", call: "GET /2.0/users/me/investments?expand=details", as: "Bearer {wealth token}", status: 200, shapes: "Investments Detailed.List"},
+	row{fact: "GET /users/{u}/accounts/{a}/investments", by: "RB", call: "GET /2.0/users/me/accounts/{wealth account}/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
+	row{fact: "GET /users/{u}/connections/{c}/investments", by: "D", call: "GET /2.0/users/me/connections/{wealth connection}/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
+	row{fact: "GET /users/{u}/investments/{i}", by: "D", call: "GET /2.0/users/me/investments/{investment}", as: "Bearer {wealth token}", status: 200, shapes: "Investment"},
+	row{fact: "GET /users/{u}/investments/{i}/history", by: "D", call: "GET /2.0/users/me/investments/{investment}/history", as: "Bearer {wealth token}", status: 200, shapes: "InvestmentValues"},
+	row{fact: "GET /users/{u}/marketorders", by: "D", call: "GET /2.0/users/me/marketorders", as: "Bearer {wealth token}", status: 200, shapes: "MarketOrders"},
+	row{fact: "GET /users/{u}/accounts/{a}/marketorders", by: "D", call: "GET /2.0/users/me/accounts/{wealth account}/marketorders", as: "Bearer {wealth token}", status: 200, shapes: "MarketOrders"},
+	row{fact: "GET /users/{u}/pockets", by: "D", call: "GET /2.0/users/me/pockets", as: "Bearer {wealth token}", status: 200, shapes: "Pockets"},
+	row{fact: "GET /users/{u}/amortizations", by: "D", call: "GET /2.0/users/me/amortizations?limit=10", as: "Bearer {wealth token}", status: 200, shapes: "Amortizations"},
+	row{fact: "GET /users/{u}/indicators", by: "PYP", call: "GET /2.0/users/me/indicators", as: "user", status: 200, shapes: "Indicators"},
+)
