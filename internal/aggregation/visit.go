@@ -16,9 +16,9 @@ import (
 
 const (
 	// visitTime bounds a visit, visitLease what a crash keeps locked: every
-	// page that is stored renews it.
+	// page that is stored renews it, and so does time while the connector is asked.
 	visitTime  = 15 * time.Minute
-	visitLease = 5 * time.Minute
+	visitLease = time.Minute
 )
 
 // visit is one conversation with an institution under the lease of a

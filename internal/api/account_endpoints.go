@@ -24,6 +24,7 @@ func (s *Service) accountRoutes() []protocol.Route {
 		shareDoc = "With disabled false this is the end user's consent: it is recorded, and the account is read soon. With disabled true the consent ends, and the transactions are gone at once. " + onlyAll + " Several ids, separated by commas, are answered with a list; those of one connection change together or not at all."
 	)
 	const goneDoc = "The consent ends and what was read is erased, as with disabled true. The account itself is there, disabled, for as long as its institution lists it, and is read again only when it is shared anew."
+	const everyDoc = "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict."
 	changing := []string{"conflict", "connectionLocked"}
 	return []protocol.Route{
 		{
@@ -49,6 +50,14 @@ func (s *Service) accountRoutes() []protocol.Route {
 		{
 			Method: protocol.Update, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAccountsOf),
 			Summary: "Share a bank account of a connection, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+		},
+		{
+			Method: http.MethodPut, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccounts),
+			Summary: "Share all bank accounts, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
+		},
+		{
+			Method: http.MethodPut, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccountsOf),
+			Summary: "Share all bank accounts of a connection, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
 		{
 			Method: http.MethodDelete, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccounts),
@@ -324,6 +333,20 @@ type changeAccountsOfInput struct {
 	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
 }
 
+type changeAllAccountsInput struct {
+	oneUserInput
+	protocol.All
+	accountChange
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+}
+
+type changeAllAccountsOfInput struct {
+	oneConnectionInput
+	protocol.All
+	accountChange
+	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+}
+
 // changedAccounts is the account, or the list when several were named.
 type changedAccounts struct {
 	// Balance is that of whichever is there: both have one.
@@ -361,6 +384,47 @@ func (s *Service) changedAccounts(ctx context.Context, c *protocol.Caller, conne
 		return changedAccounts{Balance: all.Balance, severalAccounts: &severalAccounts{all, len(changed)}}, nil
 	}
 	return changedAccounts{Balance: shown[0].Balance, BankAccount: &shown[0]}, nil
+}
+
+func (s *Service) changeAllAccounts(ctx context.Context, c *protocol.Caller, in changeAllAccountsInput) (severalAccounts, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return severalAccounts{}, err
+	}
+	return s.changedAll(ctx, c, store.AccountFilter{User: user, All: in.WithDisabled}, in.change(), in.Expansion())
+}
+
+func (s *Service) changeAllAccountsOf(ctx context.Context, c *protocol.Caller, in changeAllAccountsOfInput) (severalAccounts, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return severalAccounts{}, err
+	}
+	return s.changedAll(ctx, c, store.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
+}
+
+// maxChanged is how many accounts are changed by one call.
+const maxChanged = 1000
+
+// changedAll changes all accounts that a filter selects, and renders them.
+func (s *Service) changedAll(ctx context.Context, c *protocol.Caller, f store.AccountFilter, change aggregation.AccountChange, e protocol.Expansion) (severalAccounts, error) {
+	f.Domain = c.Domain.ID
+	found, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxChanged + 1})
+	if err != nil {
+		return severalAccounts{}, fmt.Errorf("load accounts: %w", err)
+	}
+	if len(found) > maxChanged {
+		return severalAccounts{}, passerelle.Conflicting("there are more than %d accounts; name those to change, separated by commas", maxChanged)
+	}
+	ids := make([]passerelle.AccountID, len(found))
+	for i, a := range found {
+		ids[i] = a.ID
+	}
+	changed, err := s.Aggregation.ChangeAccounts(ctx, c.Domain, f.User, ids, change)
+	if err != nil {
+		return severalAccounts{}, err
+	}
+	shown, err := s.showAccounts(ctx, c, changed, e)
+	return severalAccounts{summed(shown, changed), len(changed)}, err
 }
 
 // turnAccounts changes those that are named, of a connection or of any when it

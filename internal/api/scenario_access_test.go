@@ -102,6 +102,8 @@ POST   /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 40
 PUT    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 DELETE /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 DELETE /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
@@ -225,6 +227,8 @@ var rightBody = map[string]string{
 	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}": `{"name":"n"}`,
 	"PUT /users/{userId}/accounts/{accountId}":                             `{"name":"n"}`,
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":  `{"name":"n"}`,
+	"PUT /users/{userId}/accounts":                                         `{"display":true}`,
+	"PUT /users/{userId}/connections/{connectionId}/accounts":              `{"display":true}`,
 	"POST /users/{userId}/connections":                                     strings.Replace(connecting, "one", "none", 1),
 	"POST /users/{userId}/connections/{connectionId}":                      `{}`,
 	"POST /clients":                               `{"name":"new"}`,
