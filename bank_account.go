@@ -72,6 +72,9 @@ func (t AccountType) Details() AccountTypeDetails {
 	return UnknownAccount.Details()
 }
 
+// Payment reports whether accounts of the type are there to pay from.
+func (t AccountType) Payment() bool { return t == "checking" || t == "joint" }
+
 // Usage says for what an account is used.
 type Usage string
 

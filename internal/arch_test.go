@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"connector":                {".", "payment"},
 	"internal/keys":            {"."},
 	"internal/files":           {"."},
+	"internal/certificate":     {},
 	"internal/store":           {".", "payment", "webhook", "internal/keys"},
 	"internal/store/storetest": {},
 	"internal/settings":        {".", "internal/store"},
@@ -49,7 +50,7 @@ var mayImport = map[string][]string{
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/secrecy"},
 	"internal/statement":       {".", "cfonb"},
-	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/files", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
+	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/files", "internal/certificate", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation"},
@@ -70,6 +71,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"modernc.org/", "internal/store", "all SQL is in one place"},
 	{"github.com/pressly/goose/", "internal/store", "all SQL is in one place"},
 	{"github.com/minio/", "internal/files", "where bytes are kept is known in one place"},
+	{"codeberg.org/go-pdf/", "internal/certificate", "how a page is written is known in one place"},
 }
 
 // pure names the packages that compute and nothing else. They meet no file,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -128,7 +129,7 @@ func (v *visit) finalEvents(ctx context.Context, in *intake, first bool) ([]stor
 		return nil, err
 	}
 	events = append(events, synced)
-	if first {
+	if first && v.settings.On(settings.OwnerCertificate) {
 		body := wire.Encode(struct {
 			IDConnection int64 `json:"id_connection"`
 			IDUser       int64 `json:"id_user"`

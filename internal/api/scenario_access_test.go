@@ -82,6 +82,7 @@ PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 
 GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -406,6 +407,9 @@ func (s *stage) people(call, path string) string {
 		application = "{client}"
 	}
 	path = strings.NewReplacer("{userId}", "{user}", "{clientId}", application).Replace(path)
+	if strings.HasSuffix(call, "_certificate") {
+		path = strings.ReplaceAll(path, "{connectionId}", "{holder}")
+	}
 	if strings.Contains(call, "/transactions") {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}").Replace(path)
 	}

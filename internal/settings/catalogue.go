@@ -45,6 +45,7 @@ const (
 	RetryWrongpass    = "autosync.retry_wrongpass"
 	ConnectionExpire  = "connection.expire"
 	QuestionsCode     = "connection.questions_code"
+	OwnerCertificate  = "account_ownership_certificate.enabled"
 )
 
 const (
@@ -70,6 +71,7 @@ var catalogue = append([]Key{
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are tried again after their institution refused the credentials.", check: boolean},
 	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
 	{Name: QuestionsCode, Default: "202", Help: "HTTP status, from 200 to 299, of an answer whose connection waits for the person, for programs that know another than 202.", check: whole(200, 299)},
+	{Name: OwnerCertificate, Default: "1", Help: "Whether certificates of account ownership can be had, and CONNECTION_CERTIFICATE_AVAILABLE says so.", check: boolean},
 	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
 	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},

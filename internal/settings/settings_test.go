@@ -69,6 +69,7 @@ func TestCheck(t *testing.T) {
 		settings.AutosyncFrequency: {[]string{"1", "0.5", "7"}, []string{"", "0", "-1", "1e1", "daily"}},
 		settings.RetryWrongpass:    {[]string{"0", "1"}, []string{"", "2"}},
 		settings.ConnectionExpire:  {[]string{"1", "120", "525600"}, []string{"", "0", "525601", "1.5"}},
+		settings.OwnerCertificate:  {[]string{"0", "1"}, []string{"", "yes"}},
 		settings.QuestionsCode:     {[]string{"200", "202", "299"}, []string{"", "199", "300", "2xx"}},
 		settings.CFONB:             {[]string{"0", "1"}, []string{"", "true", "120"}},
 		settings.AlertsFrequency:   {[]string{"1", "0.5", "0.01", "365"}, []string{"", "0", "-1", "1e1", "366", "NaN", "Inf", "0x1", "1_0", "1 "}},

@@ -1,0 +1,83 @@
+package aggregation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/certificate"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// maxCertified is how many accounts a certificate has at most.
+const maxCertified = 200
+
+// Certificate writes a certificate of account ownership for the payment accounts
+// of a connection that the person shares, as PDF with times in the zone. It is
+// made of what is stored, and is not kept. A Conflict where the domain has no
+// certificates, or no such account is shared.
+func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, zone *time.Location) ([]byte, error) {
+	c, err := a.Connection(ctx, d, user, connection)
+	if err != nil {
+		return nil, err
+	}
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !values.On(settings.OwnerCertificate) {
+		return nil, passerelle.Conflicting("this domain has no certificates of account ownership; the configuration key " + settings.OwnerCertificate + " switches them on")
+	}
+	made := certificate.Certificate{Institution: a.institution(c), Made: a.now(d).In(zone)}
+	if made.Accounts, err = a.certified(ctx, d, c, zone); err != nil {
+		return nil, err
+	}
+	if len(made.Accounts) == 0 {
+		return nil, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "No payment account of this connection is enabled; enable one before asking for a certificate."}
+	}
+	var page bytes.Buffer
+	if err := made.Write(&page); err != nil {
+		return nil, fmt.Errorf("write a certificate for connection %d: %w", c.ID, err)
+	}
+	return page.Bytes(), nil
+}
+
+// institution is the name of the one of a connection.
+func (a *Aggregation) institution(c store.Connection) string {
+	reader, known := a.Connectors.DataReader(c.Connector)
+	if !known {
+		return ""
+	}
+	return reader.Profile().Name
+}
+
+// certified are the payment accounts of a connection that are shared.
+func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c store.Connection, zone *time.Location) ([]certificate.Account, error) {
+	all, err := a.DB.BankAccounts(ctx, store.AccountFilter{Domain: d.ID, User: c.User, Connection: c.ID}, store.Window{Limit: maxAccounts})
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts of connection %d: %w", c.ID, err)
+	}
+	given, err := a.DB.ConsentsGiven(ctx, d.ID, c.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list the consents of connection %d: %w", c.ID, err)
+	}
+	var certified []certificate.Account
+	for _, account := range all {
+		if !account.Type.Payment() || len(certified) == maxCertified {
+			continue
+		}
+		one := certificate.Account{
+			Name: cmp.Or(account.CustomName, account.Name), Currency: string(account.Currency), IBAN: account.IBAN, BIC: account.BIC, Number: account.Number,
+			Consent: given[account.ID].In(zone),
+		}
+		for _, p := range account.Parties {
+			one.Holders = append(one.Holders, certificate.Holder{Name: p.FullName, Role: p.Role})
+		}
+		certified = append(certified, one)
+	}
+	return certified, nil
+}

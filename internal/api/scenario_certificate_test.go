@@ -1,0 +1,79 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+// A certificate can be had of what the person shares, by who may, where the
+// domain has them; nothing is written for it.
+func TestCertificatesOfOwnership(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		c, _ := s.discovered(t, "", "anna")
+		path := fmt.Sprintf("/connections/%d/account_ownership_certificate", c.ID)
+		get := func(path string) ask { return ask{method: "GET", path: path, token: "user"} }
+		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")
+
+		who := s.tenant("")
+		accounts, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
+		must(t, err)
+		share := func(kind passerelle.AccountType) {
+			i := slices.IndexFunc(accounts, func(a store.StoredAccount) bool { return a.Type == kind })
+			_, err := s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[i].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
+			must(t, err)
+			s.rest(t) // nobody reads when the next is shared
+		}
+		share("livret_a") // which nobody pays from
+		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")
+		share("checking")
+
+		before := s.record()
+		page := s.do(t, get("/users/me"+path))
+		if page.status != 200 || !bytes.HasPrefix(page.body, []byte("%PDF-")) || len(page.body) < 5000 {
+			t.Fatalf("%d with %d bytes", page.status, len(page.body))
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/pdf", "Content-Disposition": fmt.Sprintf("inline; filename=account-ownership-certificate-%d.pdf", c.ID), "Content-Length": fmt.Sprint(len(page.body)),
+		} {
+			if got := page.header.Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		if rows, events := before.since(s.record()); len(rows)+len(events) > 0 {
+			t.Errorf("it left %v %v", rows, events)
+		}
+
+		for _, path := range []string{"/connections/" + noID + "/account_ownership_certificate", "/users/" + noID + path} {
+			s.do(t, get(path)).says(t, 404, "notFound", "")
+		}
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"account_ownership_certificate.enabled":"0"}`}).says(t, 200, "", "")
+		s.do(t, get(path)).says(t, 409, "conflict", "account_ownership_certificate.enabled")
+	})
+}
+
+// Where there are no certificates, nobody is told that there are.
+func TestCertificatesAreAnnouncedWhereThereAreAny(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for value, want := range map[string][]string{"1": {"CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}, "0": {"CONNECTION_SYNCED"}} {
+			s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"account_ownership_certificate.enabled":"` + value + `"}`}).says(t, 200, "", "")
+			c := s.connected(t, "", "none")
+			var got []string
+			for _, e := range s.eyes.EventsOf("connection", int64(c.ID)) {
+				if e.Name != "SUBSCRIPTION_FOUND" && e.Name != "ACCOUNTS_FETCHED" {
+					got = append(got, e.Name)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("with %s (-want +got):\n%s", value, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,148 @@
+// Package certificate writes certificates of account ownership as PDF.
+//
+// It owns how such a page looks and nothing else: what is certified comes in,
+// and the same comes out for the same, byte for byte. It does not decide who
+// may have a certificate, and keeps none. It fails only when the writer does.
+package certificate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"codeberg.org/go-pdf/fpdf"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
+)
+
+// Certificate is what is certified.
+type Certificate struct {
+	// Institution is where the accounts are.
+	Institution string
+	Accounts    []Account
+	// Made is the present instant. It is shown as that of its zone.
+	Made time.Time
+}
+
+// Account is a payment account that the person shared.
+type Account struct {
+	Name     string
+	Currency string
+	// IBAN is empty where the institution has another kind of Number.
+	IBAN, BIC, Number string
+	Holders           []Holder
+	// Consent is when the person agreed to share it.
+	Consent time.Time
+}
+
+// Holder is somebody who has to do with an account.
+type Holder struct {
+	Name string
+	// Role is a word of the interface, such as holder or attorney.
+	Role string
+}
+
+// The page, in millimetres and points.
+const (
+	margin    = 22.0
+	labels    = 42.0
+	line      = 7.0
+	titleSize = 20.0
+	headSize  = 12.0
+	textSize  = 10.5
+	smallSize = 8.5
+)
+
+// Write writes the certificate as a PDF of as many pages as it takes.
+func (c Certificate) Write(w io.Writer) error {
+	p := &page{fpdf.New("P", "mm", "A4", "")}
+	p.AddUTF8FontFromBytes("go", "", goregular.TTF)
+	p.AddUTF8FontFromBytes("go", "B", gobold.TTF)
+	p.SetMargins(margin, margin, margin)
+	p.SetAutoPageBreak(true, margin+line)
+	p.SetCatalogSort(true)
+	p.SetCreationDate(c.Made)
+	p.SetModificationDate(c.Made)
+	p.SetProducer("Passerelle", true)
+	p.SetTitle("Certificate of account ownership", true)
+	p.SetFooterFunc(p.foot)
+	p.AddPage()
+	p.text("B", titleSize, "Certificate of account ownership")
+	p.Ln(line)
+	p.fact("Institution", c.Institution)
+	p.fact("Made on", stamp(c.Made))
+	p.Ln(line / 2)
+	p.text("", textSize, "The institution named above gave what is written here, at the request and with the consent of the account holder, through the interface by which the holder shares the accounts.")
+	for _, a := range c.Accounts {
+		p.account(a)
+	}
+	return p.Output(w)
+}
+
+func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
+
+type page struct{ *fpdf.Fpdf }
+
+func (p *page) account(a Account) {
+	p.Ln(line)
+	p.SetDrawColor(150, 150, 150)
+	x, y := p.GetXY()
+	p.Line(x, y, 210-margin, y)
+	p.Ln(line / 2)
+	p.text("B", headSize, a.Name)
+	for _, h := range a.Holders {
+		p.fact(role(h.Role), h.Name)
+	}
+	if a.IBAN != "" {
+		p.fact("IBAN", grouped(a.IBAN))
+	} else {
+		p.fact("Account number", a.Number)
+	}
+	p.fact("BIC", a.BIC)
+	p.fact("Currency", a.Currency)
+	p.fact("Consent given on", stamp(a.Consent))
+}
+
+// role is a word of the interface as a page has it.
+func role(word string) string {
+	if word == "" || word == "unknown" {
+		return "Named"
+	}
+	word = strings.ReplaceAll(word, "_", " ")
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+// grouped is an IBAN in groups of four, as it is printed (ISO 13616).
+func grouped(iban string) string {
+	var groups []string
+	for ; len(iban) > 4; iban = iban[4:] {
+		groups = append(groups, iban[:4])
+	}
+	return strings.Join(append(groups, iban), " ")
+}
+
+// fact writes a label and its value; nothing where there is none.
+func (p *page) fact(label, value string) {
+	if value == "" {
+		return
+	}
+	p.SetFont("go", "", textSize)
+	p.SetTextColor(90, 90, 90)
+	p.CellFormat(labels, line, label, "", 0, "L", false, 0, "")
+	p.SetTextColor(0, 0, 0)
+	p.MultiCell(0, line, value, "", "L", false)
+}
+
+func (p *page) text(style string, size float64, text string) {
+	p.SetFont("go", style, size)
+	p.SetTextColor(0, 0, 0)
+	p.MultiCell(0, size*0.55, text, "", "L", false)
+}
+
+func (p *page) foot() {
+	p.SetY(-margin)
+	p.SetFont("go", "", smallSize)
+	p.SetTextColor(90, 90, 90)
+	p.CellFormat(0, line, fmt.Sprintf("Page %d", p.PageNo()), "", 0, "R", false, 0, "")
+}
