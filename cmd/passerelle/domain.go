@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/keys"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
 )
@@ -17,6 +19,8 @@ type domainCommand struct {
 	List   domainList   `cmd:"" help:"List the domains, oldest first."`
 	Show   domainShow   `cmd:"" help:"Print one domain."`
 	Update domainUpdate `cmd:"" help:"Move a domain to another base URL."`
+
+	RotateSignKey domainRotateSignKey `cmd:"" help:"Have the answers of a domain signed with a new key; what earlier ones signed remains good."`
 }
 
 // domainView is a domain as it is printed, its times in its own zone.
@@ -151,5 +155,32 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 			return nil, taken(err, "--base-url", "another domain has the host %s", host)
 		}
 		return viewDomain(c, db, d)
+	})
+}
+
+type domainRotateSignKey struct {
+	Name    string `arg:"" help:"Name of the domain."`
+	KeyFile string `default:"passerelle-data/keys" type:"path" help:"File with the keys of the deployment, which seal the new key."`
+}
+
+// signKeyView is a key that answers are signed with as it is printed.
+type signKeyView struct {
+	ID        int64  `json:"id"`
+	PublicKey string `json:"public_key"`
+}
+
+// Run makes the key that signs from now on.
+func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
+	ring, err := keys.Load(r.KeyFile)
+	if err != nil {
+		return fmt.Errorf("open the key file of --key-file: %w", err)
+	}
+	return g.do(c, ring, func(db *store.DB) (any, error) {
+		d, err := namedDomain(c, db, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		made, err := (&access.Access{DB: db, Now: time.Now}).RotateAnswerKey(c.ctx, d.ID)
+		return signKeyView{made.ID, made.Public}, err
 	})
 }

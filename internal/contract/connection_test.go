@@ -18,6 +18,8 @@ Expanded        connector Connector, accounts [Account]+, all_accounts [Account]
 Shared          accounts [Booked]+
 Booked          transactions [Transaction]
 Subscribed      subscriptions [Subscription]+, all_subscriptions [Subscription]+
+OwnerIdentity   id_connection int, id_source int?, id_user int, first_name str?, last_name str?, full_name str?, raw_postal_address str?, postal_address PostalAddress?
+PostalAddress   city str?, country str?, country_code str?, postal_code str?, region str?, street_name str?
 WebauthURL      exactly url url
 Inside          connector Located
 Inside.List     connections [Inside]+`
@@ -65,4 +67,10 @@ var webauthFacts = tell("4.4",
 	row{fact: "GET /webauth-url of a connection that is up to date", by: "D", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&id_connection={connection}", as: "user", status: 409, shapes: "Error", says: []string{`"code":"invalidValue"`}},
 	row{fact: "GET /webauth-url without redirect_uri", by: "D", call: "GET /2.0/webauth-url?client_id={client}&id_connector=40", as: "user", status: 400, shapes: "Error", says: []string{`"code":"missingParameter"`}},
 	row{fact: "GET /webauth", by: "SDK", call: "GET /2.0/webauth?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&source=openapi&state=x&token={new code}", status: 302, leads: "{origin}/sandbox/bank/"},
+)
+
+// Section 4.7: who a connection belongs to.
+var identityFacts = tell("4.7",
+	row{fact: "GET /users/{u}/connections/{c}/owner_identity", by: "D", call: "GET /2.0/users/me/connections/{connection}/owner_identity", as: "user", status: 200, shapes: "OwnerIdentity"},
+	row{fact: "GET /users/{u}/connections/{c}/informations", by: "SW", call: "GET /2.0/users/me/connections/{connection}/informations", as: "user", status: 200, shapes: "OwnerIdentity"},
 )

@@ -43,6 +43,8 @@ type row struct {
 	shapes string
 	// leads is how the address begins that a redirect leads to.
 	leads string
+	// gives is the media type of an answer that is a file.
+	gives string
 	// says are texts that the answer contains, word for word.
 	says []string
 }
@@ -58,13 +60,13 @@ const (
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, wealthFacts,
-	webauthFacts, transactionFacts, subscriptionFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, conventionFacts,
+	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, conventionFacts,
 )
 
 // every is the text of all shapes.
 var every = []string{
 	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
-	conventionShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, wealthShapes,
+	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, wealthShapes,
 }
 
 // tell puts the section before what each row of it says.
@@ -95,9 +97,15 @@ func (r row) check(t *testing.T, w *world, all shapes) {
 	if to := w.fill(t, r.leads); !strings.HasPrefix(a.Header.Get("Location"), to) || to == "" && a.Header.Get("Location") != "" {
 		t.Errorf("leads to %q, want %q", a.Header.Get("Location"), to)
 	}
-	if r.shapes == "" {
+	if r.shapes == "" && r.gives == "" {
 		if len(a.Body) > 0 {
 			t.Errorf("a body where none is expected: %s", a.Body)
+		}
+		return
+	}
+	if r.gives != "" {
+		if got := a.Header.Get("Content-Type"); got != r.gives || len(a.Body) == 0 {
+			t.Errorf("%d bytes of %s, want some of %s", len(a.Body), got, r.gives)
 		}
 		return
 	}
