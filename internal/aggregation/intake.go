@@ -52,7 +52,9 @@ type account struct {
 	// transactions are those from a day on: what is older is never missed.
 	transactions shelf[passerelle.TransactionDetails]
 	from         passerelle.Date
-	assets       shelf[store.NewAsset]
+	// moved says that a transaction came, changed or went.
+	moved  bool
+	assets shelf[store.NewAsset]
 	// first is the first day of what was handed over.
 	first passerelle.Date
 	read  bool
@@ -271,6 +273,7 @@ func (in *intake) transactionsOf(a *account) shelf[passerelle.TransactionDetails
 			tx.LoseTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
 		},
 		count: func(tx *store.Tx, there, gone int64) {
+			a.moved = true
 			tx.CountTransactions(in.domain.ID, a.StoredAccount, there, gone)
 		},
 	}
@@ -286,6 +289,7 @@ func (in *intake) AccountRead(key string, from passerelle.Date) error {
 	a.from = from
 	for _, end := range []func() error{
 		func() error { return a.transactions.sweep(in) },
+		func() error { return in.cluster(a) },
 		func() error { return a.assets.sweep(in) },
 		func() error { return in.value(a) },
 	} {

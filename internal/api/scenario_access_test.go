@@ -73,6 +73,12 @@ DELETE /users/{userId}/transactions/{transactionId}/informations 403 403 403 403
 GET    /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId}/owner_identity 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/transactionsclusters 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/transactionsclusters 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -201,6 +207,9 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
+	"POST /users/{userId}/transactionsclusters":             `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
+	"POST /users/{userId}/transactionsclusters/{clusterId}": `{"wording":"w"}`,
+	"PUT /users/{userId}/transactionsclusters/{clusterId}":  `{"wording":"w"}`,
 	"POST /auth/init":                                   `{"client_id":{client},"client_secret":"{secret}"}`,
 	"POST /auth/token/access":                           `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
 	"POST /auth/renew":                                  `{"client_id":{client},"client_secret":"{secret}"}`,
@@ -419,7 +428,7 @@ func (s *stage) people(call, path string) string {
 	if strings.Contains(call, "/subscriptions") || strings.Contains(call, "/documents") {
 		path = strings.NewReplacer("{connectionId}", "{subscribing}", "{subscriptionId}", "{subscription}", "{documentId}", "{document}").Replace(path)
 	}
-	path = strings.NewReplacer("{categoryId}", "{category}", "{informationId}", "{information}").Replace(path)
+	path = strings.NewReplacer("{categoryId}", "{category}", "{informationId}", "{information}", "{clusterId}", "{series}").Replace(path)
 	if path = strings.ReplaceAll(path, "{typeId}", "1"); strings.Contains(path, "{accountId}") {
 		path = strings.NewReplacer("{connectionId}", "{owner}", "{accountId}", "{owned}").Replace(path) + "?all"
 	}

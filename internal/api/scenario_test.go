@@ -41,7 +41,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|key)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|series|key)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -106,6 +106,8 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.held(t, tenant, what)
 	case "information":
 		return s.noted(t, tenant)
+	case "series":
+		return s.series(t, tenant)
 	case "category":
 		return s.ownCategory(t, tenant)
 	case "position", "pocket", "order":

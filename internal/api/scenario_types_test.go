@@ -134,6 +134,22 @@ const payer = `"payer":{"scheme_name":"iban","identification":"DE893704004405320
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
+		"POST /users/{userId}/transactionsclusters":                                                             `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /users/{userId}/transactionsclusters/{clusterId}":                                                 `{}`,
+		"POST /transactionsclusters":                                                                            `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /transactionsclusters/{clusterId}":                                                                `{}`,
+		"POST /users/{userId}/accounts/{accountId}/transactionsclusters":                                        `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /users/{userId}/accounts/{accountId}/transactionsclusters/{clusterId}":                            `{}`,
+		"POST /accounts/{accountId}/transactionsclusters":                                                       `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /accounts/{accountId}/transactionsclusters/{clusterId}":                                           `{}`,
+		"POST /users/{userId}/connections/{connectionId}/transactionsclusters":                                  `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /users/{userId}/connections/{connectionId}/transactionsclusters/{clusterId}":                      `{}`,
+		"POST /connections/{connectionId}/transactionsclusters":                                                 `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /connections/{connectionId}/transactionsclusters/{clusterId}":                                     `{}`,
+		"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactionsclusters":             `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactionsclusters/{clusterId}": `{}`,
+		"POST /connections/{connectionId}/accounts/{accountId}/transactionsclusters":                            `{"mean_amount":1,"wording":"w","id_account":1}`,
+		"POST /connections/{connectionId}/accounts/{accountId}/transactionsclusters/{clusterId}":                `{}`,
 		"POST /auth/init":                                   `{}`,
 		"POST /auth/token/code":                             `{}`,
 		"POST /auth/token/access":                           `{"code":"x"}`,
@@ -343,11 +359,11 @@ func (s *stage) refuser(t *testing.T) *refuser {
 	r := &refuser{stage: s, credential: map[string]string{
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
 		"/config": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
-		"/subscriptions": s.token(t, "", "user", 0), "/categorize": s.token(t, "", "user", 0),
+		"/subscriptions": s.token(t, "", "user", 0), "/categorize": s.token(t, "", "user", 0), "/transactionsclusters": s.token(t, "", "user", 0),
 		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
 	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription")}
-	for spelling, what := range map[string]string{"{connectionId}": "holder", "{accountId}": "holding", "{transactionId}": "transaction", "{categoryId}": "category"} {
+	for spelling, what := range map[string]string{"{connectionId}": "holder", "{accountId}": "holding", "{transactionId}": "transaction", "{categoryId}": "category", "{clusterId}": "series"} {
 		r.paths[spelling] = s.thing(t, "home", what)
 	}
 	for _, prefix := range []string{"/transactions", "/accounts", "/connections"} {

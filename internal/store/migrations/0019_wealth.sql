@@ -68,3 +68,25 @@ CREATE TABLE transaction_information (
   UNIQUE (transaction_id, key)
 );
 CREATE INDEX information_of_account ON transaction_information (account_id, epoch, id);
+
+-- Transactions that come back.
+CREATE TABLE transaction_cluster (
+  id         {id},
+  domain_id  BIGINT NOT NULL,
+  user_id    BIGINT NOT NULL,
+  account_id BIGINT NOT NULL,
+  epoch      BIGINT NOT NULL,
+  -- What the labels have in common; one that a client made has none.
+  key        TEXT,
+  wording    TEXT NOT NULL,
+  mean       TEXT NOT NULL,
+  increment  BIGINT NOT NULL,
+  next_date  TEXT,
+  category   BIGINT NOT NULL,
+  enabled    BOOLEAN NOT NULL,
+  deleted    BIGINT,
+  UNIQUE (account_id, epoch, key)
+);
+CREATE INDEX cluster_of_user ON transaction_cluster (domain_id, user_id, id);
+CREATE INDEX cluster_of_account ON transaction_cluster (account_id, epoch, id);
+CREATE INDEX transaction_of_cluster ON bank_transaction (cluster_id) WHERE cluster_id IS NOT NULL;

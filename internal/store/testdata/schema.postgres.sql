@@ -146,6 +146,7 @@ constraint bank_account.bank_account_connection_id_key_key UNIQUE (connection_id
 constraint bank_account.bank_account_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint bank_account.bank_account_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_account_connection_id_key_key ON bank_account USING btree (connection_id, key)
+CREATE INDEX bank_account_of_connection ON bank_account USING btree (connection_id, id)
 CREATE INDEX bank_account_of_user ON bank_account USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX bank_account_pkey ON bank_account USING btree (id)
 column bank_transaction.id bigint NOT NULL IDENTITY
@@ -179,9 +180,10 @@ constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (ac
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
 CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
-CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed)
+CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed, id)
 CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
 CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
+CREATE INDEX transaction_of_cluster ON bank_transaction USING btree (cluster_id) WHERE (cluster_id IS NOT NULL)
 CREATE INDEX transaction_of_connection ON bank_transaction USING btree (connection_id, application_date, id)
 CREATE INDEX transaction_of_connection_by_date ON bank_transaction USING btree (connection_id, date, id)
 CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
@@ -437,10 +439,12 @@ column document.custom_untaxed text
 column document.custom_vat text
 column document.custom_income boolean
 column document.category bigint
+column document.connection_id bigint NOT NULL DEFAULT 0
 constraint document.document_file_id_fkey FOREIGN KEY (file_id) REFERENCES stored_file(id)
 constraint document.document_pkey PRIMARY KEY (id)
 constraint document.document_subscription_id_epoch_key_key UNIQUE (subscription_id, epoch, key)
-CREATE INDEX document_changed ON document USING btree (subscription_id, epoch, changed)
+CREATE INDEX document_changed ON document USING btree (subscription_id, epoch, changed, id)
+CREATE INDEX document_of_connection ON document USING btree (connection_id, date, id)
 CREATE INDEX document_of_file ON document USING btree (file_id) WHERE (file_id IS NOT NULL)
 CREATE INDEX document_of_subscription ON document USING btree (subscription_id, epoch, date, id)
 CREATE INDEX document_of_user ON document USING btree (domain_id, user_id, date, id)
@@ -886,6 +890,7 @@ constraint subscription.subscription_connection_id_key_key UNIQUE (connection_id
 constraint subscription.subscription_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint subscription.subscription_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX subscription_connection_id_key_key ON subscription USING btree (connection_id, key)
+CREATE INDEX subscription_of_connection ON subscription USING btree (connection_id, id)
 CREATE INDEX subscription_of_user ON subscription USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX subscription_pkey ON subscription USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
@@ -929,6 +934,25 @@ CREATE INDEX token_by_payment ON token USING btree (domain_id, payment_id) WHERE
 CREATE INDEX token_by_user ON token USING btree (domain_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX token_hash_key ON token USING btree (hash)
 CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
+column transaction_cluster.id bigint NOT NULL IDENTITY
+column transaction_cluster.domain_id bigint NOT NULL
+column transaction_cluster.user_id bigint NOT NULL
+column transaction_cluster.account_id bigint NOT NULL
+column transaction_cluster.epoch bigint NOT NULL
+column transaction_cluster.key text
+column transaction_cluster.wording text NOT NULL
+column transaction_cluster.mean text NOT NULL
+column transaction_cluster.increment bigint NOT NULL
+column transaction_cluster.next_date text
+column transaction_cluster.category bigint NOT NULL
+column transaction_cluster.enabled boolean NOT NULL
+column transaction_cluster.deleted bigint
+constraint transaction_cluster.transaction_cluster_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
+constraint transaction_cluster.transaction_cluster_pkey PRIMARY KEY (id)
+CREATE INDEX cluster_of_account ON transaction_cluster USING btree (account_id, epoch, id)
+CREATE INDEX cluster_of_user ON transaction_cluster USING btree (domain_id, user_id, id)
+CREATE UNIQUE INDEX transaction_cluster_account_id_epoch_key_key ON transaction_cluster USING btree (account_id, epoch, key)
+CREATE UNIQUE INDEX transaction_cluster_pkey ON transaction_cluster USING btree (id)
 column transaction_document.id bigint NOT NULL IDENTITY
 column transaction_document.domain_id bigint NOT NULL
 column transaction_document.user_id bigint NOT NULL

@@ -146,6 +146,7 @@ CREATE TABLE bank_account (
   changed              BIGINT NOT NULL DEFAULT 0, worth TEXT, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
+CREATE INDEX bank_account_of_connection ON bank_account (connection_id, id);
 CREATE INDEX bank_account_of_user ON bank_account (domain_id, user_id, id);
 CREATE TABLE bank_transaction (
   id               INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -175,9 +176,10 @@ CREATE TABLE bank_transaction (
   changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0,
   UNIQUE (account_id, epoch, key)
 );
-CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed);
+CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed, id);
 CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
 CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
+CREATE INDEX transaction_of_cluster ON bank_transaction (cluster_id) WHERE cluster_id IS NOT NULL;
 CREATE INDEX transaction_of_connection ON bank_transaction (connection_id, application_date, id);
 CREATE INDEX transaction_of_connection_by_date ON bank_transaction (connection_id, date, id);
 CREATE INDEX transaction_of_user ON bank_transaction (domain_id, user_id, application_date, id);
@@ -382,10 +384,11 @@ CREATE TABLE document (
   found           BIGINT NOT NULL,
   last_update     BIGINT NOT NULL,
   deleted         BIGINT,
-  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT,
+  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT, connection_id BIGINT NOT NULL DEFAULT 0,
   UNIQUE (subscription_id, epoch, key)
 );
-CREATE INDEX document_changed ON document (subscription_id, epoch, changed);
+CREATE INDEX document_changed ON document (subscription_id, epoch, changed, id);
+CREATE INDEX document_of_connection ON document (connection_id, date, id);
 CREATE INDEX document_of_file ON document (file_id) WHERE file_id IS NOT NULL;
 CREATE INDEX document_of_subscription ON document (subscription_id, epoch, date, id);
 CREATE INDEX document_of_user ON document (domain_id, user_id, date, id);
@@ -786,6 +789,7 @@ CREATE TABLE subscription (
   changed       BIGINT NOT NULL DEFAULT 0, readings BIGINT NOT NULL DEFAULT 0,
   UNIQUE (connection_id, key)
 );
+CREATE INDEX subscription_of_connection ON subscription (connection_id, id);
 CREATE INDEX subscription_of_user ON subscription (domain_id, user_id, id);
 CREATE TABLE terms (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -821,6 +825,25 @@ CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
 CREATE INDEX token_by_payment ON token (domain_id, payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX token_by_user ON token (domain_id, user_id, id) WHERE user_id IS NOT NULL;
+CREATE TABLE transaction_cluster (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  domain_id  BIGINT NOT NULL,
+  user_id    BIGINT NOT NULL,
+  account_id BIGINT NOT NULL,
+  epoch      BIGINT NOT NULL,
+  -- What the labels have in common; one that a client made has none.
+  key        TEXT,
+  wording    TEXT NOT NULL,
+  mean       TEXT NOT NULL,
+  increment  BIGINT NOT NULL,
+  next_date  TEXT,
+  category   BIGINT NOT NULL,
+  enabled    BOOLEAN NOT NULL,
+  deleted    BIGINT,
+  UNIQUE (account_id, epoch, key)
+);
+CREATE INDEX cluster_of_account ON transaction_cluster (account_id, epoch, id);
+CREATE INDEX cluster_of_user ON transaction_cluster (domain_id, user_id, id);
 CREATE TABLE transaction_document (
   id                 INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id          BIGINT NOT NULL,

@@ -1,0 +1,145 @@
+package passerelle
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/govalues/decimal"
+)
+
+// ClusterID identifies a cluster.
+type ClusterID int64
+
+// Cluster is a series of transactions of an account that come back: much the
+// same amount under the same label, at much the same interval.
+type Cluster struct {
+	ID      ClusterID
+	Account AccountID
+	// Key is what the labels of its transactions have in common; empty for one
+	// that a client made.
+	Key, Wording string
+	Mean         decimal.Decimal
+	// Increment is the median number of days from one to the next; zero when it
+	// is not known. Next is when the next one is expected.
+	Increment int
+	Next      Date
+	Category  CategoryID
+	Enabled   bool
+}
+
+// Recurrence is a cluster as it is found among transactions.
+type Recurrence struct {
+	Cluster
+	Transactions []TransactionID
+}
+
+// What makes transactions a series: so many of them, so many days apart, none of
+// which is further from the middle than a part of it, as little as the amounts
+// are.
+const (
+	minOccurrences = 3
+	minIncrement   = 6
+	maxIncrement   = 366
+	leastSlack     = 3
+	slackParts     = 4
+)
+
+// Recurrences finds the series among transactions of one account, in the order
+// of their keys. Those to come have no part in it.
+func Recurrences(all []Transaction) []Recurrence {
+	alike := map[string][]Transaction{}
+	for _, t := range all {
+		if key := clusterKey(t); key != "" && !t.Coming {
+			alike[key] = append(alike[key], t)
+		}
+	}
+	var found []Recurrence
+	for key, list := range alike {
+		slices.SortFunc(list, func(a, b Transaction) int { return a.Date.Compare(b.Date) })
+		if r, comesBack := recurrence(key, list); comesBack {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b Recurrence) int { return strings.Compare(a.Key, b.Key) })
+	return found
+}
+
+// maxClusterKey bounds a key, in bytes.
+const maxClusterKey = 200
+
+// clusterKey is the letters of a label in capitals, and whether money comes in;
+// none when there are no letters.
+func clusterKey(t Transaction) string {
+	letters := strings.Join(strings.FieldsFunc(strings.ToUpper(t.TransactionDetails.Wording), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
+	if letters == "" || len(letters) > maxClusterKey {
+		return ""
+	}
+	if t.Value.IsNeg() {
+		return "-" + letters
+	}
+	return "+" + letters
+}
+
+func recurrence(key string, list []Transaction) (Recurrence, bool) {
+	increment, regular := interval(list)
+	mean, even := meanValue(list)
+	if !regular || !even {
+		return Recurrence{}, false
+	}
+	last := list[len(list)-1]
+	r := Recurrence{Cluster: Cluster{
+		Account: last.Account, Key: key, Wording: last.TransactionDetails.Wording, Mean: mean, Increment: increment, Next: last.Date.AddDays(increment),
+		Category: CategoryNumber(last.Categories), Enabled: true,
+	}}
+	if increment >= 28 && increment <= 31 {
+		r.Next = last.Date.AddMonths(1)
+	}
+	for _, t := range list {
+		r.Transactions = append(r.Transactions, t.ID)
+	}
+	return r, true
+}
+
+// interval is the median number of days between transactions in their order, and
+// whether all are near it.
+func interval(list []Transaction) (median int, regular bool) {
+	if len(list) < minOccurrences {
+		return 0, false
+	}
+	var days []int
+	for i, t := range list[1:] {
+		days = append(days, daysBetween(list[i].Date, t.Date))
+	}
+	slices.Sort(days)
+	median = days[len(days)/2]
+	slack := max(leastSlack, median/slackParts)
+	return median, median >= minIncrement && median <= maxIncrement && days[0] >= median-slack && days[len(days)-1] <= median+slack
+}
+
+func daysBetween(a, b Date) int { return int(b.utc().Sub(a.utc()).Hours() / 24) }
+
+// meanValue is the mean of the values, and whether all are near it.
+func meanValue(list []Transaction) (mean decimal.Decimal, even bool) {
+	sum := &decimal.Zero
+	for _, t := range list {
+		sum = SumAmounts(sum, &t.Value)
+	}
+	if sum == nil {
+		return mean, false
+	}
+	mean, err := sum.Quo(decimal.MustNew(int64(len(list)), 0))
+	if err != nil {
+		return mean, false
+	}
+	for _, t := range list {
+		distance, err := t.Value.Sub(mean)
+		if err != nil {
+			return mean, false
+		}
+		if parts, err := distance.Abs().Mul(decimal.MustNew(slackParts, 0)); err != nil || parts.Cmp(mean.Abs()) > 0 {
+			return mean, false
+		}
+	}
+	return mean.Round(centDigits), true
+}

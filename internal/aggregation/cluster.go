@@ -1,0 +1,125 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+const (
+	// clusterDepth is how many of the last transactions of an account series are
+	// looked for in.
+	clusterDepth = 1000
+	// maxClusters is how many clusters an account has: as many are found, and a
+	// client may make as many.
+	maxClusters = 300
+)
+
+// cluster finds the series among the last transactions of an account, when one
+// of them moved.
+func (in *intake) cluster(a *account) error {
+	if !a.moved {
+		return nil
+	}
+	recent, err := in.DB.Transactions(in.ctx, store.TransactionFilter{Domain: in.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
+	if err != nil {
+		return fmt.Errorf("%w: list the last transactions of account %d: %w", errStore, a.ID, err)
+	}
+	stored, err := in.DB.ClustersOf(in.ctx, a.StoredAccount, maxClusters)
+	if err != nil {
+		return fmt.Errorf("%w: list the clusters of account %d: %w", errStore, a.ID, err)
+	}
+	c := clustering{known: map[string]store.StoredCluster{}, in: map[passerelle.TransactionID]passerelle.ClusterID{}}
+	for _, one := range stored {
+		c.known[one.Key] = one
+	}
+	for _, t := range recent {
+		c.in[t.ID] = passerelle.ClusterID(t.Cluster)
+	}
+	for _, r := range passerelle.Recurrences(recent) {
+		c.compare(r, maxClusters-len(stored))
+	}
+	if len(c.news) == 0 {
+		return nil
+	}
+	return in.store(func(tx *store.Tx) error { return c.write(tx, in, a.StoredAccount) })
+}
+
+// clustering is what was known of the series of an account, and what is new.
+type clustering struct {
+	known map[string]store.StoredCluster
+	in    map[passerelle.TransactionID]passerelle.ClusterID
+	news  []passerelle.Recurrence
+	made  int
+}
+
+// compare notes a series that is new or changed, with the transactions that are
+// not in it yet. One that the person does not want stays away, and beyond room
+// no new one is taken.
+func (c *clustering) compare(r passerelle.Recurrence, room int) {
+	before, isKnown := c.known[r.Key]
+	if before.Deleted || !isKnown && c.made >= room {
+		return
+	}
+	r.Transactions = slices.DeleteFunc(r.Transactions, func(id passerelle.TransactionID) bool { return isKnown && c.in[id] == before.ID })
+	same := isKnown && before.Mean == r.Mean && before.Increment == r.Increment && before.Next == r.Next
+	if same && len(r.Transactions) == 0 {
+		return
+	}
+	if isKnown { // what the person may have changed stays
+		r.ID, r.Wording, r.Category, r.Enabled = before.ID, before.Wording, before.Category, before.Enabled
+	} else {
+		c.made++
+	}
+	c.news = append(c.news, r)
+}
+
+func (c *clustering) write(tx *store.Tx, in *intake, a store.StoredAccount) error {
+	for _, r := range c.news {
+		if r.ID != 0 {
+			tx.UpdateCluster(in.domain.ID, a.User, r.Cluster)
+		} else if err := tx.CreateCluster(in.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
+			return err
+		}
+		if len(r.Transactions) > 0 {
+			tx.Cluster(a, r.ID, r.Transactions)
+		}
+	}
+	return nil
+}
+
+// SaveCluster stores a cluster of a user: a new one of an account when it has no
+// id, which it is then given.
+func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account store.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
+	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
+	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {
+		if c.ID == 0 {
+			return tx.CreateCluster(d.ID, account, &c, maxClusters, full)
+		}
+		tx.UpdateCluster(d.ID, account.User, c)
+		return nil
+	})
+	return c, err
+}
+
+// DeleteCluster takes the transactions of a cluster out of it. It is not found
+// again.
+func (a *Aggregation) DeleteCluster(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ClusterID) error {
+	return a.clusters(ctx, user, func(tx *store.Tx) error { tx.DeleteCluster(d.ID, user, id, a.now(d)); return nil })
+}
+
+func (a *Aggregation) clusters(ctx context.Context, user passerelle.UserID, fn func(tx *store.Tx) error) error {
+	err := a.DB.Write(ctx, fn)
+	var refused *passerelle.Error
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return passerelle.Missing()
+	case err == nil, errors.As(err, &refused):
+		return err
+	}
+	return fmt.Errorf("change the clusters of user %d: %w", user, err)
+}

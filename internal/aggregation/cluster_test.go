@@ -1,0 +1,99 @@
+package aggregation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+func (h *home) clusters() []store.StoredCluster {
+	h.t.Helper()
+	all, err := h.DB.Clusters(h.t.Context(), store.ClusterFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 100})
+	must(h.t, err)
+	return all
+}
+
+// TestClusters: what comes back every month is found, told of with its
+// transactions, found again without a trace, and not found when the person does
+// not want it.
+func TestClusters(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("one", "1234")
+		must(t, err)
+		h.share(h.accounts(true)[0], true)
+		h.events()
+		if h.sync() != 1 {
+			t.Fatal("nothing was read")
+		}
+		var found []string
+		for _, one := range h.clusters() {
+			found = append(found, fmt.Sprint(one.Wording, " ", one.Mean.Sign(), " ", int64(one.Category)))
+			if one.Increment < 30 || one.Increment > 31 || !one.Enabled || one.Next.Compare(passerelle.DateOf(h.now, time.UTC)) < 0 {
+				t.Errorf("%+v", one)
+			}
+		}
+		want := "VIR SEPA ATELIER DU NORD SALAIRE 1 2, PRLV SEPA AGENCE DU PARC LOYER -1 11, PRLV SEPA ELECTRICITE DU PARC -1 14, PRLV SEPA MOBILE ET INTERNET -1 16"
+		if diff := cmp.Diff(sortedWords(want), sortedWords(strings.Join(found, ", "))); diff != "" {
+			t.Errorf("clusters (-want +got):\n%s", diff)
+		}
+		h.toldOfClusters(len(found))
+		h.sameClusters(c)
+		unwanted := h.clusters()[0]
+		must(t, h.DeleteCluster(t.Context(), h.domain, h.user.ID, unwanted.ID))
+		h.now = h.now.Add(40 * 24 * time.Hour)
+		if h.sync() != 1 || len(h.clusters()) != 3 {
+			t.Errorf("%d clusters without the one that is unwanted", len(h.clusters()))
+		}
+		h.share(h.accounts(true)[0], false)
+		must(t, h.EraseWithdrawn(t.Context()))
+		if rows := storetest.Inspect(t, h.url).Rows(); rows["transaction_cluster"] != 0 || len(h.clusters()) != 0 {
+			t.Errorf("%d clusters are left", rows["transaction_cluster"])
+		}
+	})
+}
+
+func sortedWords(text string) map[string]bool {
+	words := map[string]bool{}
+	for word := range strings.SplitSeq(text, ", ") {
+		words[word] = true
+	}
+	return words
+}
+
+// toldOfClusters: the account is told of with transactions in all of the
+// clusters.
+func (h *home) toldOfClusters(n int) {
+	h.t.Helper()
+	in := map[any]bool{}
+	for _, t := range h.lastTold()[0].(map[string]any)["transactions"].([]any) {
+		if id := t.(map[string]any)["id_cluster"]; id != nil {
+			in[id] = true
+		}
+	}
+	if len(in) != n {
+		h.t.Errorf("transactions of %d clusters are told of, want %d", len(in), n)
+	}
+}
+
+// sameClusters: a read of the same leaves them as they are.
+func (h *home) sameClusters(c store.Connection) {
+	h.t.Helper()
+	eyes := storetest.Inspect(h.t, h.url)
+	kept := map[string]string{"clusters": `SELECT * FROM transaction_cluster`, "transactions": `SELECT * FROM bank_transaction`}
+	before := eyes.Lines(kept)
+	h.now = h.now.Add(time.Hour)
+	_, err := h.Resume(h.t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})
+	must(h.t, err)
+	if diff := cmp.Diff(before, eyes.Lines(kept)); diff != "" {
+		h.t.Errorf("written (-before +after):\n%s", diff)
+	}
+	h.events()
+}
