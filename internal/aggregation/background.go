@@ -85,6 +85,9 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
+	if v.c.Sync != c.Sync {
+		return nil, v.release(ctx) // somebody has read it since it was listed
+	}
 	if v.attended = attended; !attended {
 		if barred, err := v.barred(ctx); barred {
 			return v, err
