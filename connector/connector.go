@@ -56,6 +56,11 @@ type Profile struct {
 	// Idempotent declares that the bank recognises an order's key, so that
 	// the same order may be sent again when nobody knows whether it arrived.
 	Idempotent bool
+	// Mechanism is the one that connections have unless another is asked for, and
+	// SyncDays how many days are between two synchronisations, in decimal, as a
+	// domain wants it; empty for what is usual.
+	Mechanism passerelle.AuthMechanism
+	SyncDays  string
 	// Restricted connectors take no new connections; those there are go on.
 	Restricted bool
 	Look       Look
@@ -88,6 +93,9 @@ type Source struct {
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
+	// Disabled is since when a domain takes no connections and payments through
+	// the source, nil when it does.
+	Disabled *time.Time
 }
 
 // Data reports whether the source can be read through.

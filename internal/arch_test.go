@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"internal/certificate":     {},
 	"internal/store":           {".", "payment", "webhook", "internal/keys"},
 	"internal/store/storetest": {},
-	"internal/settings":        {".", "internal/store"},
+	"internal/settings":        {".", "connector", "internal/store"},
 	"internal/secrecy":         {".", "internal/keys", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},

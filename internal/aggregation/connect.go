@@ -83,7 +83,11 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	if !known || !usable(d, reader.Profile()) {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "no connector of that UUID reads accounts or documents")
 	}
-	profile := reader.Profile()
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	profile := values.Configured(reader.Profile())
 	if profile.Restricted {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "%s takes no new connections", profile.Name)
 	}
@@ -95,10 +99,6 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, nil, err
 	}
 	user, err := a.User(ctx, d, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -261,7 +261,7 @@ func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passere
 	if !known {
 		return nil, nil, passerelle.Conflicting("the connector of this connection is no longer offered")
 	}
-	v := a.visit(d, user, reader.Profile(), values)
+	v := a.visit(d, user, values.Configured(reader.Profile()), values)
 	v.c = c
 	if err := v.lock(ctx); err != nil {
 		return nil, nil, err

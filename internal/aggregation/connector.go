@@ -1,21 +1,139 @@
 package aggregation
 
 import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/settings"
 	"passerelle/internal/wire"
 )
 
-// Banks are the connectors of a domain, those that initiate payments and those
-// that read, in the order they are shown.
-func (a *Aggregation) Banks(d passerelle.Domain) []wire.Bank {
+// Banks are the connectors of a domain as it wants them, those that initiate
+// payments and those that read, in the order they are shown.
+func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Bank, error) {
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
 	var all []wire.Bank
 	for _, c := range a.Connectors.All() {
 		if p := c.Profile(); usable(d, p) {
-			all = append(all, bank(p))
+			all = append(all, bank(values.Configured(p), values.Location()))
 		}
 	}
-	return all
+	return all, nil
+}
+
+// ConnectorChange is what a domain wants of a connector from now on. What is nil
+// stays as it is; an empty text returns to what the connector itself says.
+type ConnectorChange struct {
+	// Connector is a UUID or a number.
+	Connector string
+	// Hidden is "0" or "1", SyncDays a decimal number of days.
+	Hidden, Mechanism, SyncDays *string
+}
+
+// SourceChange is the same for a source of a connector.
+type SourceChange struct {
+	Connector string
+	Source    int64
+	Mechanism *string
+	Disabled  *bool
+}
+
+// ConfigureConnectors changes connectors on behalf of by: all or none. A connector
+// that the domain does not have is NotFound; a value it cannot have is Invalid.
+func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []ConnectorChange, by string) error {
+	wanted := map[string]*string{}
+	for _, change := range list {
+		p, known := a.profile(d, change.Connector)
+		if !known {
+			return passerelle.Missing()
+		}
+		if err := change.check(p); err != nil {
+			return err
+		}
+		for key, value := range map[string]*string{
+			settings.ConnectorHidden(p.UUID): change.Hidden, settings.ConnectorMechanism(p.UUID): change.Mechanism, settings.ConnectorFrequency(p.UUID): change.SyncDays,
+		} {
+			want(wanted, key, value)
+		}
+	}
+	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d))
+}
+
+// want adds a change, if there is one, to those that are wanted.
+func want(wanted map[string]*string, key string, value *string) {
+	switch {
+	case value == nil:
+	case *value == "":
+		wanted[key] = nil
+	default:
+		wanted[key] = value
+	}
+}
+
+func (c ConnectorChange) check(p connector.Profile) error {
+	var offered []passerelle.AuthMechanism
+	for _, s := range p.Sources {
+		offered = append(offered, s.Mechanisms...)
+	}
+	if err := checkMechanism(c.Mechanism, offered); err != nil {
+		return err
+	}
+	if c.SyncDays == nil || *c.SyncDays == "" {
+		return nil
+	}
+	return settings.CheckFrequency("sync_frequency", *c.SyncDays)
+}
+
+func checkMechanism(wanted *string, offered []passerelle.AuthMechanism) error {
+	if wanted == nil || *wanted == "" || slices.Contains(offered, passerelle.AuthMechanism(*wanted)) {
+		return nil
+	}
+	return passerelle.InvalidField("auth_mechanism", "must be one of those that are available: %v", offered)
+}
+
+// ConfigureSource changes a source, with the errors of ConfigureConnectors. One
+// that is out of use already stays so since it was.
+func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change SourceChange, by string) error {
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return err
+	}
+	p, _ := a.profile(d, change.Connector)
+	p = values.Configured(p)
+	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == change.Source })
+	if i < 0 {
+		return passerelle.Missing()
+	}
+	if err := checkMechanism(change.Mechanism, p.Sources[i].Mechanisms); err != nil {
+		return err
+	}
+	wanted := map[string]*string{}
+	want(wanted, settings.SourceMechanism(change.Source), change.Mechanism)
+	if change.Disabled != nil && *change.Disabled != (p.Sources[i].Disabled != nil) {
+		wanted[settings.SourceDisabled(change.Source)] = nil
+		if *change.Disabled {
+			wanted[settings.SourceDisabled(change.Source)] = settings.Moment(a.now(d))
+		}
+	}
+	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d))
+}
+
+// profile is the connector of a UUID or a number, as it says itself.
+func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
+	for _, c := range a.Connectors.All() {
+		p := c.Profile()
+		if usable(d, p) && (p.UUID == name || strconv.FormatInt(p.ID, 10) == name) {
+			return p, true
+		}
+	}
+	return connector.Profile{}, false
 }
 
 // usable keeps simulated institutions out of live domains.
@@ -24,13 +142,13 @@ func usable(d passerelle.Domain, p connector.Profile) bool {
 }
 
 // bank is what the public may know of a connector.
-func bank(p connector.Profile) wire.Bank {
+func bank(p connector.Profile, zone *time.Location) wire.Bank {
 	b := wire.Bank{
-		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Payments: p.Payments, Fields: p.PaymentFields,
+		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Mechanism: p.Mechanism, SyncDays: p.SyncDays, Payments: p.Payments, Fields: p.PaymentFields,
 		Slug: p.Look.Slug, Code: p.Look.Code, Siret: p.Look.Siret, Color: p.Look.Color, URLs: p.Look.URLs, Beta: p.Look.Beta, Charged: p.Look.Charged,
 	}
 	for _, s := range p.Sources {
-		b.Sources = append(b.Sources, wire.Source{ID: s.ID, Name: s.Name, Mechanisms: s.Mechanisms, Priority: s.Priority})
+		b.Sources = append(b.Sources, wire.Source{ID: s.ID, Name: s.Name, Mechanisms: s.Mechanisms, Priority: s.Priority, Disabled: wire.Moment(s.Disabled, zone)})
 	}
 	if p.Data != nil {
 		b.Capabilities, b.AccountTypes, b.Usages, b.Documents = p.Data.Capabilities, p.Data.AccountTypes, p.Data.Usages, p.Data.Documents

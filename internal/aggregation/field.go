@@ -18,8 +18,13 @@ const maxValue = 4096
 // any.
 func chooseSource(p connector.Profile, name string, wanted passerelle.AuthMechanism) (connector.Source, passerelle.AuthMechanism, error) {
 	var names []string
+	if name == "" && wanted == "" && p.Mechanism != "" {
+		if s, m, err := chooseSource(p, name, p.Mechanism); err == nil {
+			return s, m, nil
+		}
+	}
 	for _, s := range slices.SortedStableFunc(slices.Values(p.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority }) {
-		if !s.Data() || wanted != "" && !slices.Contains(s.Mechanisms, wanted) {
+		if !s.Data() || s.Disabled != nil || wanted != "" && !slices.Contains(s.Mechanisms, wanted) {
 			continue
 		}
 		if name == "" || s.Name == name {
@@ -28,7 +33,7 @@ func chooseSource(p connector.Profile, name string, wanted passerelle.AuthMechan
 		names = append(names, s.Name)
 	}
 	if len(names) == 0 {
-		return connector.Source{}, "", passerelle.InvalidField("connector_uuid", "%s has no source with the mechanism %s", p.Name, wanted)
+		return connector.Source{}, "", passerelle.InvalidField("connector_uuid", "%s has no source in use with the mechanism %s", p.Name, cmp.Or(string(wanted), "wanted"))
 	}
 	return connector.Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
 }

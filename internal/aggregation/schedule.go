@@ -34,7 +34,7 @@ func (v *visit) next(now time.Time, o connector.Outcome) *time.Time {
 func (v *visit) pause(o connector.Outcome) (wait time.Duration, wanted bool) {
 	switch {
 	case o.State == "":
-		return v.spread(v.settings.Days(settings.AutosyncFrequency)), true
+		return v.spread(v.frequency()), true
 	case o.State == passerelle.Wrongpass && v.settings.On(settings.RetryWrongpass) && v.c.Established != nil:
 		if v.c.Failures <= 1 {
 			return firstWrongpass, true
@@ -44,6 +44,14 @@ func (v *visit) pause(o connector.Outcome) (wait time.Duration, wanted bool) {
 		return backoff(v.c.Failures), true
 	}
 	return 0, false
+}
+
+// frequency is how often a connection is read that is well.
+func (v *visit) frequency() time.Duration {
+	if own, set := settings.DaysOf(v.profile.SyncDays); set {
+		return own
+	}
+	return v.settings.Days(settings.AutosyncFrequency)
 }
 
 func backoff(failures int64) time.Duration {

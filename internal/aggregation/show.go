@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -86,12 +87,12 @@ func (a *Aggregation) ShowLog(c store.Connection, l store.ConnectionLog, zone *t
 
 // Connector renders the connector of a connection, or nil for one that is no
 // longer offered.
-func (a *Aggregation) Connector(c store.Connection, view wire.ConnectorView) *wire.Connector {
-	reader, known := a.Connectors.DataReader(c.Connector)
+func (a *Aggregation) Connector(uuid string, v settings.Values, view wire.ConnectorView) *wire.Connector {
+	reader, known := a.Connectors.DataReader(uuid)
 	if !known {
 		return nil
 	}
-	shown := wire.NewConnector(bank(reader.Profile()), view)
+	shown := wire.NewConnector(bank(v.Configured(reader.Profile()), v.Location()), view)
 	return &shown
 }
 
@@ -126,7 +127,7 @@ func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user 
 
 // connector renders the connector of a visit.
 func (v *visit) connector() *wire.Connector {
-	shown := wire.NewConnector(bank(v.profile), wire.ConnectorView{})
+	shown := wire.NewConnector(bank(v.profile, v.zone()), wire.ConnectorView{})
 	return &shown
 }
 

@@ -7,6 +7,7 @@ import (
 	"passerelle"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -29,6 +30,7 @@ type shownConnections struct {
 // them, and so does each name below it.
 func (s *Service) embed() map[string]func(context.Context, *protocol.Caller, shownConnections, protocol.Expansion) error {
 	return map[string]func(context.Context, *protocol.Caller, shownConnections, protocol.Expansion) error{
+		"connector":         s.withConnectors,
 		"sources":           s.withSources,
 		"accounts":          s.withAccounts(false, func(one *wire.Connection) **[]wire.BankAccount { return &one.Accounts }),
 		"all_accounts":      s.withAccounts(true, func(one *wire.Connection) **[]wire.BankAccount { return &one.AllAccounts }),
@@ -37,14 +39,19 @@ func (s *Service) embed() map[string]func(context.Context, *protocol.Caller, sho
 	}
 }
 
+func (s *Service) withConnectors(ctx context.Context, c *protocol.Caller, of shownConnections, asked protocol.Expansion) error {
+	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	for i := range of.list {
+		of.list[i].Connector = s.Aggregation.Connector(of.list[i].ConnectorUUID, values, connectorView(asked))
+	}
+	return err
+}
+
 // connections renders connections of one user with what was asked for besides.
 func (s *Service) connections(ctx context.Context, c *protocol.Caller, list []store.Connection, asked protocol.Expansion) ([]wire.Connection, error) {
 	of := shownConnections{ids: make([]passerelle.ConnectionID, len(list)), list: make([]wire.Connection, len(list))}
 	for i, one := range list {
 		of.user, of.ids[i], of.list[i] = one.User, one.ID, s.Aggregation.Show(one, c.Location)
-		if asked.Has("connector") {
-			of.list[i].Connector = s.Aggregation.Connector(one, connectorView(asked.In("connector")))
-		}
 	}
 	if len(list) == 0 {
 		return of.list, nil

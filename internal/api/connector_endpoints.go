@@ -76,10 +76,11 @@ const (
 
 // banks are the connectors of the caller's domain that read what is asked for,
 // or all of them, in the order they are shown.
-func (s *Service) banks(c *protocol.Caller, capability string) []wire.Bank {
-	return slices.DeleteFunc(s.Aggregation.Banks(c.Domain), func(b wire.Bank) bool {
+func (s *Service) banks(ctx context.Context, c *protocol.Caller, capability string) ([]wire.Bank, error) {
+	all, err := s.Aggregation.Banks(ctx, c.Domain)
+	return slices.DeleteFunc(all, func(b wire.Bank) bool {
 		return capability != anything && !slices.Contains(b.Capabilities, capability)
-	})
+	}), err
 }
 
 // connectorView shows in a connector what was asked for.
@@ -156,15 +157,18 @@ func (s *Service) able(ctx context.Context, c *protocol.Caller, in listConnector
 	if err != nil {
 		return nil, err
 	}
-	excluded, err := s.excluded(ctx, c, in.IDPayment)
+	carriers, err := s.carriers(ctx, c, in.IDPayment)
 	if err != nil {
 		return nil, err
 	}
-	banks, err := s.ranked(ctx, c, s.banks(c, capability), in.Top)
+	banks, err := s.banks(ctx, c, capability)
+	if err != nil {
+		return nil, err
+	}
+	banks, err = s.ranked(ctx, c, banks, in.Top)
 	var able []placedBank
 	for i, b := range banks {
-		carries := in.IDPayment == nil || b.Payments != nil && !excluded[b.UUID]
-		if carries && ofCountries(b, countries) {
+		if (in.IDPayment == nil || carriers[b.UUID]) && ofCountries(b, countries) {
 			able = append(able, placedBank{Bank: b, place: int64(i)})
 		}
 	}
@@ -195,8 +199,8 @@ func (s *Service) ranked(ctx context.Context, c *protocol.Caller, banks []wire.B
 	return banks, nil
 }
 
-// excluded are the connectors that cannot carry a payment; none for no payment.
-func (s *Service) excluded(ctx context.Context, c *protocol.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
+// carriers are the connectors that can carry a payment; nil for no payment.
+func (s *Service) carriers(ctx context.Context, c *protocol.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
 	}
@@ -204,11 +208,19 @@ func (s *Service) excluded(ctx context.Context, c *protocol.Caller, id *passerel
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]bool{}
-	for _, one := range s.Initiation.Compatibility(c.Domain, p, true) {
-		out[one.Profile.UUID] = !payment.Eligible(one.Reasons)
+	profiles, err := s.Initiation.Initiators(ctx, c.Domain)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	able := map[string]bool{}
+	for _, profile := range profiles {
+		able[profile.UUID] = true
+	}
+	list, err := s.Initiation.Compatibility(ctx, c.Domain, p, true)
+	for _, one := range list {
+		able[one.Profile.UUID] = payment.Eligible(one.Reasons)
+	}
+	return able, err
 }
 
 // parseCountries reads country codes separated by commas; none is nil.
@@ -254,13 +266,20 @@ type connectorPath struct {
 }
 
 // bank is the connector of a uuid or of a deprecated number.
-func (s *Service) bank(c *protocol.Caller, name, capability string) (wire.Bank, error) {
-	for _, b := range s.banks(c, capability) {
-		if b.UUID == name || strconv.FormatInt(b.ID, 10) == name {
-			return b, nil
-		}
+func (s *Service) bank(ctx context.Context, c *protocol.Caller, name, capability string) (wire.Bank, error) {
+	banks, err := s.banks(ctx, c, capability)
+	if err != nil {
+		return wire.Bank{}, err
+	}
+	if i := slices.IndexFunc(banks, bankNamed(name)); i >= 0 {
+		return banks[i], nil
 	}
 	return wire.Bank{}, passerelle.Missing()
+}
+
+// bankNamed tells the connector of a uuid or of a deprecated number.
+func bankNamed(name string) func(wire.Bank) bool {
+	return func(b wire.Bank) bool { return b.UUID == name || strconv.FormatInt(b.ID, 10) == name }
 }
 
 type oneConnectorInput struct {
@@ -268,20 +287,20 @@ type oneConnectorInput struct {
 	protocol.Expand `names:"fields,payment_fields,countries,sources,urls"`
 }
 
-func (s *Service) oneConnector(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
-	return s.connector(c, in, anything)
+func (s *Service) oneConnector(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+	return s.connector(ctx, c, in, anything)
 }
 
-func (s *Service) oneBank(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
-	return s.connector(c, in, ofAccounts)
+func (s *Service) oneBank(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+	return s.connector(ctx, c, in, ofAccounts)
 }
 
-func (s *Service) oneProviderOfDocuments(_ context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
-	return s.connector(c, in, ofDocuments)
+func (s *Service) oneProviderOfDocuments(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+	return s.connector(ctx, c, in, ofDocuments)
 }
 
-func (s *Service) connector(c *protocol.Caller, in oneConnectorInput, capability string) (wire.Connector, error) {
-	b, err := s.bank(c, in.ID, capability)
+func (s *Service) connector(ctx context.Context, c *protocol.Caller, in oneConnectorInput, capability string) (wire.Connector, error) {
+	b, err := s.bank(ctx, c, in.ID, capability)
 	if err != nil {
 		return wire.Connector{}, err
 	}
@@ -306,8 +325,8 @@ type listFieldsOutput struct {
 	Total  int                   `json:"total"`
 }
 
-func (s *Service) listFields(_ context.Context, c *protocol.Caller, in connectorPath) (listFieldsOutput, error) {
-	b, err := s.bank(c, in.ID, anything)
+func (s *Service) listFields(ctx context.Context, c *protocol.Caller, in connectorPath) (listFieldsOutput, error) {
+	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return listFieldsOutput{}, err
 	}
@@ -319,8 +338,8 @@ type listSourcesOutput struct {
 	Total   int                    `json:"total"`
 }
 
-func (s *Service) listSources(_ context.Context, c *protocol.Caller, in connectorPath) (listSourcesOutput, error) {
-	b, err := s.bank(c, in.ID, anything)
+func (s *Service) listSources(ctx context.Context, c *protocol.Caller, in connectorPath) (listSourcesOutput, error) {
+	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return listSourcesOutput{}, err
 	}
@@ -333,8 +352,8 @@ type oneSourceInput struct {
 	Source int64 `path:"sourceId"`
 }
 
-func (s *Service) oneSource(_ context.Context, c *protocol.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
-	b, err := s.bank(c, in.ID, anything)
+func (s *Service) oneSource(ctx context.Context, c *protocol.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
+	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return wire.ConnectorSource{}, err
 	}
@@ -358,10 +377,10 @@ func (s *Service) incompatibilities(ctx context.Context, c *protocol.Caller, in 
 	if err != nil {
 		return nil, err
 	}
-	list := s.Initiation.Compatibility(c.Domain, p, in.WithHidden)
+	list, err := s.Initiation.Compatibility(ctx, c.Domain, p, in.WithHidden)
 	out := make([]wire.Incompatibility, len(list))
 	for i, one := range list {
 		out[i] = wire.NewIncompatibility(one.Profile.UUID, one.Profile.ID, one.Reasons)
 	}
-	return out, nil
+	return out, err
 }

@@ -99,6 +99,11 @@ PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 
 DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PATCH  /connectors 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /connectors/{connectorId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /connectors/{connectorId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /webauth-url 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/account_types 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -207,6 +212,7 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
+	"PATCH /connectors": `{"` + lowLimit + `":{"hidden":false}}`,
 	"POST /users/{userId}/transactionsclusters":             `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
 	"POST /users/{userId}/transactionsclusters/{clusterId}": `{"wording":"w"}`,
 	"PUT /users/{userId}/transactionsclusters/{clusterId}":  `{"wording":"w"}`,

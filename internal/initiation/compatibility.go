@@ -1,10 +1,12 @@
 package initiation
 
 import (
+	"context"
 	"slices"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/settings"
 	"passerelle/payment"
 )
 
@@ -17,9 +19,10 @@ type Compatibility struct {
 // Compatibility lists the connectors of the domain that have a reason not to
 // carry the payment, or to warn of it, in the order they are shown; with hidden
 // also those that are not offered to payers.
-func (i *Initiation) Compatibility(d passerelle.Domain, p *payment.Payment, hidden bool) []Compatibility {
+func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
+	profiles, err := i.Initiators(ctx, d)
 	var list []Compatibility
-	for _, profile := range i.Initiators(d) {
+	for _, profile := range profiles {
 		if profile.Hidden && !hidden {
 			continue
 		}
@@ -27,19 +30,39 @@ func (i *Initiation) Compatibility(d passerelle.Domain, p *payment.Payment, hidd
 			list = append(list, Compatibility{profile, reasons})
 		}
 	}
-	return list
+	return list, err
 }
 
-// Initiators lists the connectors that initiate payments in the domain, hidden
-// ones too, in the order they are shown.
-func (i *Initiation) Initiators(d passerelle.Domain) []connector.Profile {
+// Initiators lists the connectors that initiate payments in the domain, as it
+// wants them, hidden ones too, in the order they are shown.
+func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]connector.Profile, error) {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
 	var list []connector.Profile
 	for _, c := range i.Connectors.Initiators() {
-		if profile := c.Profile(); usable(d, profile) {
+		if profile := values.Configured(c.Profile()); usable(d, profile) && reachable(profile) {
 			list = append(list, profile)
 		}
 	}
-	return list
+	return list, nil
+}
+
+// reachable reports whether payments go through a source that is in use: they are
+// validated on a page of the bank's.
+func reachable(profile connector.Profile) bool {
+	open := true
+	for _, s := range profile.Sources {
+		if s.Data() && !slices.Contains(s.Mechanisms, passerelle.ByWebauth) {
+			continue
+		}
+		if s.Disabled == nil {
+			return true
+		}
+		open = false
+	}
+	return open
 }
 
 // ConnectorUUIDs names the connectors with an ability in one of the countries,

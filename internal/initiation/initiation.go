@@ -25,6 +25,7 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	if p.Connector == "" {
 		return nil
 	}
-	chosen, err := i.eligible(d, p, p.Connector)
+	chosen, err := i.eligible(ctx, d, p, p.Connector)
 	if err != nil {
 		return err
 	}
@@ -213,28 +214,27 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 
 // Offered lists the connectors that may be offered to the payer: those that
 // are not hidden and that nothing excludes.
-func (i *Initiation) Offered(d passerelle.Domain, p *payment.Payment) []connector.Profile {
-	var offered []connector.Profile
-	for _, c := range i.Connectors.Initiators() {
-		profile := c.Profile()
-		if !profile.Hidden && usable(d, profile) && payment.Eligible(p.Incompatibilities(*profile.Payments, i.now(d))) {
-			offered = append(offered, profile)
-		}
-	}
-	return offered
+func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
+	profiles, err := i.Initiators(ctx, d)
+	return slices.DeleteFunc(profiles, func(profile connector.Profile) bool {
+		return profile.Hidden || !payment.Eligible(p.Incompatibilities(*profile.Payments, i.now(d)))
+	}), err
 }
 
 // Chosen is the connector that was chosen for the payment before, by its client
 // or its payer, provided that it can carry it. It may be a hidden one.
-func (i *Initiation) Chosen(d passerelle.Domain, p *payment.Payment) (connector.Profile, bool) {
+func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment.Payment) (connector.Profile, bool, error) {
 	if p.Connector == "" {
-		return connector.Profile{}, false
+		return connector.Profile{}, false, nil
 	}
-	c, err := i.eligible(d, p, p.Connector)
+	c, err := i.eligible(ctx, d, p, p.Connector)
+	if errors.Is(err, passerelle.Invalid) {
+		return connector.Profile{}, false, nil
+	}
 	if err != nil {
-		return connector.Profile{}, false
+		return connector.Profile{}, false, err
 	}
-	return c.Profile(), true
+	return c.Profile(), true, nil
 }
 
 // usable keeps simulated banks out of live domains.
@@ -244,9 +244,14 @@ func usable(d passerelle.Domain, profile connector.Profile) bool {
 
 // eligible finds a connector by UUID or numeric id and refuses one that cannot
 // carry the payment, naming the reasons.
-func (i *Initiation) eligible(d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, error) {
+func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, error) {
+	profiles, err := i.Initiators(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	c, known := i.Connectors.Initiator(name)
-	if !known || !usable(d, c.Profile()) {
+	offers := func(profile connector.Profile) bool { return known && profile.UUID == c.Profile().UUID }
+	if !slices.ContainsFunc(profiles, offers) {
 		return nil, passerelle.InvalidField("connector_uuid", "no connector of that name initiates payments")
 	}
 	reasons := p.Incompatibilities(*c.Profile().Payments, i.now(d))

@@ -196,7 +196,7 @@ func TestLiveDomain(t *testing.T) {
 		rows := w.rows()
 		_, err = w.Validate(t.Context(), live, p.ID, validated())
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "connector_uuid")
-		if offered := w.Offered(live, p); len(offered) != 0 {
+		if offered, err := w.Offered(t.Context(), live, p); len(offered) != 0 || err != nil {
 			t.Errorf("a live domain is offered %v", offered)
 		}
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
@@ -248,7 +248,9 @@ func TestWhatIsOffered(t *testing.T) {
 		p := w.stored(w.create(2))
 		offered := func() []string {
 			var names []string
-			for _, profile := range w.Offered(w.domain, p) {
+			profiles, err := w.Offered(t.Context(), w.domain, p)
+			must(t, err)
+			for _, profile := range profiles {
 				names = append(names, profile.UUID)
 			}
 			return names
@@ -256,17 +258,22 @@ func TestWhatIsOffered(t *testing.T) {
 		if got := offered(); !slices.Equal(got, []string{testConnector}) {
 			t.Errorf("offered is %v", got)
 		}
-		if _, chosen := w.Chosen(w.domain, p); chosen {
+		chosen := func() bool {
+			_, chosen, err := w.Chosen(t.Context(), w.domain, p)
+			must(t, err)
+			return chosen
+		}
+		if chosen() {
 			t.Error("a connector is chosen that nobody chose")
 		}
 		p.Connector = testConnector
 		w.line.tune(func(p *connector.Profile) { p.Hidden = true })
-		if _, chosen := w.Chosen(w.domain, p); !chosen || len(offered()) != 0 {
-			t.Errorf("a hidden connector is chosen: %v, offered: %v", chosen, offered())
+		if !chosen() || len(offered()) != 0 {
+			t.Errorf("a hidden connector is chosen: %v, offered: %v", chosen(), offered())
 		}
 		w.line.tune(func(p *connector.Profile) { p.Hidden, p.Payments.MaxInstructions = false, 1 })
-		if _, chosen := w.Chosen(w.domain, p); chosen || len(offered()) != 0 {
-			t.Errorf("an ineligible connector is chosen: %v, offered: %v", chosen, offered())
+		if chosen() || len(offered()) != 0 {
+			t.Errorf("an ineligible connector is chosen: %v, offered: %v", chosen(), offered())
 		}
 	})
 }

@@ -106,7 +106,7 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment
 	if err := i.checkReturn(ctx, d, p); err != nil {
 		return nil, nil, err
 	}
-	c, err := i.eligible(d, p, p.Connector)
+	c, err := i.eligible(ctx, d, p, p.Connector)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // Route is one endpoint as data. The table of routes is all there is to know
 // about who may call what; the OpenAPI document is made from it.
 type Route struct {
-	// Method is GET, POST, PUT, DELETE, or Update.
+	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
 	Method string
 	// Pattern is the path below the address root, with parameters in braces:
 	// "/payments/{paymentId}".
@@ -46,12 +46,15 @@ var methodsOf = map[string][]string{
 	http.MethodGet:    {http.MethodGet, http.MethodHead},
 	http.MethodPost:   {http.MethodPost},
 	http.MethodPut:    {http.MethodPut},
+	http.MethodPatch:  {http.MethodPatch},
 	http.MethodDelete: {http.MethodDelete},
 	Update:            {http.MethodPost, http.MethodPut},
 }
 
 // hasBody tells the methods whose body is read.
-func hasBody(method string) bool { return method == http.MethodPost || method == http.MethodPut }
+func hasBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
+}
 
 // takesKey reports whether a repetition of the call under the same
 // Idempotency-Key is answered from memory. Under /auth it is not: tokens are

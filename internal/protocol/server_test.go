@@ -278,7 +278,7 @@ func TestWrongDeclarationsPanic(t *testing.T) {
 	}
 	for name, routes := range map[string][]protocol.Route{
 		"no endpoint":         row("/a", protocol.Endpoint{}),
-		"unknown method":      {{Method: "PATCH", Pattern: "/a", Needs: public, Endpoint: nothing[protocol.Nothing]()}},
+		"unknown method":      {{Method: "TRACE", Pattern: "/a", Needs: public, Endpoint: nothing[protocol.Nothing]()}},
 		"nobody may call":     {{Method: "GET", Pattern: "/a", Endpoint: nothing[protocol.Nothing]()}},
 		"unknown error code":  {{Method: "GET", Pattern: "/a", Needs: public, Errors: []string{"x"}, Endpoint: nothing[protocol.Nothing]()}},
 		"field without tag":   row("/a", nothing[untagged]()),

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func digits(s string) bool {
 // Nullable is a field for which null means something other than absence: an
 // update that clears a value, or a filter for what has none. In a query or a
 // form null is the word "null".
-type Nullable[T ~string | ~int64] struct {
+type Nullable[T ~string | ~int64 | ~bool] struct {
 	// Given is false when the field did not come.
 	Given bool
 	// Null is true when it came as null; Value is then zero.
@@ -65,8 +66,11 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 	var b binding
 	v := reflect.ValueOf(&o.Value).Elem()
 	set := setText(rules{})
-	if v.Kind() == reflect.Int64 {
+	switch v.Kind() {
+	case reflect.Int64:
 		set = setInteger(rules{})
+	case reflect.Bool:
+		set = setFlag
 	}
 	b.path = *at
 	return set(&b, v, n)
@@ -202,10 +206,17 @@ func (*Words) schema() *schema {
 
 func (o *Nullable[T]) schema() *schema {
 	if reader, ok := any(&o.Value).(nodeReader); ok {
-		return reader.schema() // which permits null
+		read := reader.schema()
+		if types, several := read.Type.([]string); several && !slices.Contains(types, "null") {
+			read.Type = append(types, "null")
+		}
+		return read
 	}
-	if reflect.TypeFor[T]().Kind() == reflect.Int64 {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Int64:
 		return &schema{Type: []string{"integer", "null"}}
+	case reflect.Bool:
+		return &schema{Type: []string{"boolean", "null"}}
 	}
 	return &schema{Type: []string{"string", "null"}}
 }

@@ -111,7 +111,11 @@ func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, chang
 	if err := hasRoom(ctx, db, domain, wanted); err != nil {
 		return err
 	}
-	err = db.Write(ctx, func(tx *store.Tx) error {
+	return write(ctx, db, domain, wanted, by, now)
+}
+
+func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string, by string, now time.Time) error {
+	err := db.Write(ctx, func(tx *store.Tx) error {
 		if len(wanted) > 0 {
 			tx.HoldSettings(domain)
 		}
@@ -162,7 +166,8 @@ func deref(value *string) string {
 // the client's.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
 	isFamiliar := func(name string) bool {
-		return !slices.ContainsFunc(catalogue, func(k Key) bool { return k.Name == name })
+		_, is := familiar(name)
+		return is
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), isFamiliar) {
 		return nil
@@ -257,12 +262,12 @@ func (v Values) Seconds(name string) time.Duration { return time.Duration(v.Int(
 // Days is the value of a key of days, which may have decimals, as a length of
 // time.
 func (v Values) Days(name string) time.Duration {
-	n, err := strconv.ParseFloat(v.Text(name), 64)
-	if err != nil {
+	length, right := DaysOf(v.Text(name))
+	if !right {
 		key, _ := Find(name)
-		n, _ = strconv.ParseFloat(key.Default, 64)
+		length, _ = DaysOf(key.Default)
 	}
-	return time.Duration(n * float64(24*time.Hour))
+	return length
 }
 
 // Location is the domain's time zone.

@@ -28,9 +28,16 @@ func (b bank) Asks() bool { return len(b.Fields) > 0 || b.Account != "" }
 
 // banks lists those that can carry the payment, and the one that was chosen
 // before, if any, which comes first and need not be offered to everybody.
-func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string) {
-	profiles := w.Initiation.Offered(v.domain, p)
-	if profile, ok := w.Initiation.Chosen(v.domain, p); ok {
+func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string, err error) {
+	profiles, err := w.Initiation.Offered(v.context(), v.domain, p)
+	if err != nil {
+		return nil, "", err
+	}
+	profile, ok, err := w.Initiation.Chosen(v.context(), v.domain, p)
+	if err != nil {
+		return nil, "", err
+	}
+	if ok {
 		chosen, profiles = profile.UUID, slices.Insert(profiles, 0, profile)
 	}
 	for _, profile := range profiles {
@@ -44,7 +51,7 @@ func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string
 		b.Fields = required(profile.PaymentFields)
 		all = append(all, b)
 	}
-	return all, chosen
+	return all, chosen, nil
 }
 
 func required(fields []payment.Field) []payment.Field {
@@ -82,21 +89,19 @@ func find(all []bank, uuid string) (bank, bool) {
 
 // bankName is the name of the bank that was chosen, empty when it is one that
 // this program no longer has.
-func (w *Webview) bankName(v *visit, p *payment.Payment) string {
-	for _, profile := range w.Initiation.Initiators(v.domain) {
-		if profile.UUID == p.Connector {
-			return profile.Name
-		}
+func (w *Webview) bankName(p *payment.Payment) string {
+	c, known := w.Initiation.Connectors.Initiator(p.Connector)
+	if !known {
+		return ""
 	}
-	return ""
+	return c.Profile().Name
 }
 
 // settings are what the bank that was chosen can do, or nil.
-func (w *Webview) settings(v *visit, p *payment.Payment) *payment.Settings {
-	for _, profile := range w.Initiation.Initiators(v.domain) {
-		if profile.UUID == p.Connector {
-			return profile.Payments
-		}
+func (w *Webview) settings(p *payment.Payment) *payment.Settings {
+	c, known := w.Initiation.Connectors.Initiator(p.Connector)
+	if !known {
+		return nil
 	}
-	return nil
+	return c.Profile().Payments
 }

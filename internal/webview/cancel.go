@@ -11,7 +11,7 @@ import (
 
 // cancellable reports whether the payer can still cancel the payment.
 func (w *Webview) cancellable(v *visit, p *payment.Payment) bool {
-	settings := w.settings(v, p)
+	settings := w.settings(p)
 	return p.MayCancel(settings != nil && settings.Cancellable) == nil
 }
 

@@ -57,7 +57,10 @@ func (w *Webview) choose(v *visit, s *visitor, d draft) error {
 	if err != nil {
 		return err
 	}
-	all, chosen := w.banks(v, s.payment)
+	all, chosen, err := w.banks(v, s.payment)
+	if err != nil {
+		return err
+	}
 	body := chooseBody{
 		frame: f, summary: newSummary(v, s.payment), draft: d, Title: v.words.Say("choose.title"), InForce: terms,
 		Action: v.address(s.payment.ID), Banks: all, Search: len(all) >= manyBanks,
@@ -102,7 +105,10 @@ func (w *Webview) sendChoice(v *visit, s *visitor, body chooseBody) error {
 
 // pay orders the payment with the bank that was chosen.
 func (w *Webview) pay(v *visit, s *visitor, form url.Values) error {
-	all, _ := w.banks(v, s.payment)
+	all, _, err := w.banks(v, s.payment)
+	if err != nil {
+		return err
+	}
 	d := readDraft(form)
 	chosen, found := find(all, d.Bank)
 	switch {

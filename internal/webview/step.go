@@ -126,7 +126,7 @@ func (w *Webview) step(v *visit, s *visitor, key string) (stepBody, error) {
 	f, err := w.frame(v, s)
 	body := stepBody{
 		frame: f, summary: newSummary(v, s.payment), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"),
-		Bank: cmp.Or(w.bankName(v, s.payment), v.words.Say("bank")), Message: s.payment.ErrorDescription,
+		Bank: cmp.Or(w.bankName(s.payment), v.words.Say("bank")), Message: s.payment.ErrorDescription,
 		Problem: v.problem.key, Notice: v.notice, Action: v.address(s.payment.ID), Cancel: w.cancelAddress(v, s.payment),
 	}
 	return body, err

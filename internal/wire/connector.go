@@ -21,6 +21,10 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
+	// Mechanism is the usual one, empty for that of the first source, and SyncDays
+	// how many days are between two synchronisations, empty for those of the domain.
+	Mechanism passerelle.AuthMechanism
+	SyncDays  string
 	// Restricted connectors take no new connections.
 	Restricted               bool
 	Slug, Code, Siret, Color string
@@ -49,6 +53,8 @@ type Source struct {
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
+	// Disabled is written as it is shown; nil while the source is in use.
+	Disabled *string
 }
 
 // ConnectorView says which linked resources are shown inside a connector.
@@ -77,6 +83,8 @@ type Connector struct {
 	Categories                  []string                   `json:"categories"`
 	DocumentsType               []string                   `json:"documents_type,omitempty" doc:"types of documents, of one that reads documents"`
 	MonthsToFetch               *int                       `json:"months_to_fetch"`
+	SyncFrequency               *json.Number               `json:"sync_frequency" doc:"deprecated; days between two synchronisations, null for those of the domain"`
+	SyncPeriodicity             *json.Number               `json:"sync_periodicity" doc:"deprecated, see sync_frequency"`
 	Stability                   Stability                  `json:"stability"`
 	AvailableTransferMechanisms []string                   `json:"available_transfer_mechanisms" doc:"of a product that is not offered"`
 	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"of a product that is not offered"`
@@ -182,7 +190,7 @@ func NewConnector(b Bank, v ConnectorView) Connector {
 		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, Charged: b.Charged, Beta: b.Beta, Restricted: b.Restricted,
 		Slug: optional(b.Slug), Code: optional(b.Code), Color: optional(b.Color), Siret: optional(b.Siret), DocumentsType: b.Documents, AuthMechanism: mechanisms[0], AvailableAuthMechanisms: mechanisms,
 		Capabilities: listed(b.Capabilities), Products: b.products(), AccountTypes: listed(b.AccountTypes), AccountUsages: listed(b.Usages), Categories: []string{},
-		MonthsToFetch: optional(b.MonthsToFetch), Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{},
+		MonthsToFetch: optional(b.MonthsToFetch), SyncFrequency: optional(json.Number(b.SyncDays)), SyncPeriodicity: optional(json.Number(b.SyncDays)), Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{},
 		TransferBeneficiaryTypes: []string{}, TransferExecutionDateTypes: []string{},
 	}
 	if b.Payments != nil {
@@ -236,13 +244,16 @@ func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b Source) int { return a.Priority - b.Priority })
 	for _, s := range sources {
 		for _, m := range s.mechanisms() {
-			if !slices.Contains(all, m) {
+			if s.Disabled == nil && !slices.Contains(all, m) {
 				all = append(all, m)
 			}
 		}
 	}
 	if all == nil {
 		return []passerelle.AuthMechanism{passerelle.ByWebauth}
+	}
+	if i := slices.Index(all, b.Mechanism); i > 0 {
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, b.Mechanism)
 	}
 	return all
 }
@@ -261,7 +272,7 @@ func NewConnectorSources(b Bank) []ConnectorSource {
 	out := make([]ConnectorSource, len(b.Sources))
 	for i, s := range b.Sources {
 		out[i] = ConnectorSource{
-			ID: s.ID, IDConnector: b.ID, Name: s.Name, AuthMechanism: s.mechanisms()[0], AvailableAuthMechanisms: s.mechanisms(), Priority: s.Priority,
+			ID: s.ID, IDConnector: b.ID, Name: s.Name, AuthMechanism: s.mechanisms()[0], AvailableAuthMechanisms: s.mechanisms(), Disabled: s.Disabled, Priority: s.Priority,
 			Capabilities: []string{}, AccountTypes: []passerelle.AccountType{}, AccountUsages: []passerelle.Usage{},
 		}
 		if len(s.Mechanisms) > 0 {

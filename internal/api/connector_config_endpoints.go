@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) connectorConfigRoutes() []protocol.Route {
+	const one = "/connectors/{connectorId}"
+	return []protocol.Route{
+		{
+			Method: http.MethodPatch, Pattern: "/connectors", Needs: config, Endpoint: protocol.Handle(s.configureConnectors),
+			Summary: "Configure connectors", Errors: []string{"notFound"}, Doc: "For the caller's domain, all of them or none; each key of the body is a uuid.",
+		},
+		{
+			Method: protocol.Update, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.configureConnector),
+			Summary: "Configure a connector", Doc: "For the caller's domain; null returns to what the connector itself says. Several ids, separated by commas, are deprecated, and answered with a list.",
+		},
+		{
+			Method: protocol.Update, Pattern: one + "/sources/{sourceId}", Needs: config, Endpoint: protocol.Handle(s.configureSource),
+			Summary: "Configure a source of a connector", Doc: "For the caller's domain. No new connections and payments go through a source that is disabled; connections that do are left as they are.",
+		},
+	}
+}
+
+// connectorConfig is embedded by what configures connectors. Values are text in
+// the configuration of the domain.
+type connectorConfig struct {
+	Hidden          protocol.Nullable[bool]            `body:"hidden" doc:"whether it is kept from end users"`
+	AuthMechanism   protocol.Nullable[string]          `body:"auth_mechanism" doc:"one of the available ones, which new connections have unless a source is named"`
+	SyncFrequency   protocol.Nullable[protocol.Number] `body:"sync_frequency" doc:"deprecated; days between two synchronisations"`
+	SyncPeriodicity protocol.Nullable[protocol.Number] `body:"sync_periodicity" doc:"deprecated, see sync_frequency"`
+}
+
+func (in connectorConfig) change(connector string) (aggregation.ConnectorChange, error) {
+	days := in.SyncFrequency
+	if in.SyncPeriodicity.Given {
+		if days.Given && days != in.SyncPeriodicity {
+			return aggregation.ConnectorChange{}, passerelle.InvalidField("sync_periodicity", "is another name of sync_frequency, which has another value")
+		}
+		days = in.SyncPeriodicity
+	}
+	change := aggregation.ConnectorChange{Connector: connector, Mechanism: wanted(in.AuthMechanism), SyncDays: wanted(days)}
+	if in.Hidden.Given {
+		text := map[bool]string{true: "1", false: "0"}[in.Hidden.Value]
+		if in.Hidden.Null {
+			text = ""
+		}
+		change.Hidden = &text
+	}
+	return change, nil
+}
+
+// wanted is a value that came, empty for null, or nil.
+func wanted[T ~string](value protocol.Nullable[T]) *string {
+	if !value.Given {
+		return nil
+	}
+	text := string(value.Value)
+	return &text
+}
+
+type configureConnectorsInput struct {
+	Connectors map[string]connectorConfig `body:"*" doc:"configurations by uuid"`
+}
+
+type severalConnectors struct {
+	Connectors []wire.Connector `json:"connectors" doc:"when several were named"`
+	Total      int              `json:"total"`
+}
+
+// configuredConnectors is the connector, or the list when several were named.
+type configuredConnectors struct {
+	*wire.Connector
+	*severalConnectors
+}
+
+func (s *Service) configureConnectors(ctx context.Context, c *protocol.Caller, in configureConnectorsInput) (severalConnectors, error) {
+	banks, err := s.banks(ctx, c, anything)
+	if err != nil {
+		return severalConnectors{}, err
+	}
+	names := slices.Sorted(maps.Keys(in.Connectors))
+	changes := make([]aggregation.ConnectorChange, len(names))
+	for i, name := range names {
+		if !slices.ContainsFunc(banks, bankNamed(name)) {
+			return severalConnectors{}, passerelle.InvalidField(name, "is not the uuid of a connector")
+		}
+		if changes[i], err = in.Connectors[name].change(name); err != nil {
+			return severalConnectors{}, err
+		}
+	}
+	return s.configured(ctx, c, names, changes)
+}
+
+type configureConnectorInput struct {
+	connectorPath
+	connectorConfig
+}
+
+// maxConfigured is how many connectors a path may name.
+const maxConfigured = 1000
+
+func (s *Service) configureConnector(ctx context.Context, c *protocol.Caller, in configureConnectorInput) (configuredConnectors, error) {
+	names := strings.SplitN(in.ID, ",", maxConfigured)
+	changes := make([]aggregation.ConnectorChange, len(names))
+	for i, name := range names {
+		var err error
+		if changes[i], err = in.change(name); err != nil {
+			return configuredConnectors{}, err
+		}
+	}
+	shown, err := s.configured(ctx, c, names, changes)
+	if err != nil || len(names) > 1 {
+		return configuredConnectors{severalConnectors: &shown}, err
+	}
+	return configuredConnectors{Connector: &shown.Connectors[0]}, nil
+}
+
+// configured makes changes and renders the connectors that were named.
+func (s *Service) configured(ctx context.Context, c *protocol.Caller, names []string, changes []aggregation.ConnectorChange) (severalConnectors, error) {
+	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, changedBy(c)); err != nil {
+		return severalConnectors{}, err
+	}
+	banks, err := s.banks(ctx, c, anything)
+	out := severalConnectors{Connectors: []wire.Connector{}}
+	for _, name := range names {
+		if i := slices.IndexFunc(banks, bankNamed(name)); i >= 0 {
+			out.Connectors = append(out.Connectors, wire.NewConnector(banks[i], wire.ConnectorView{}))
+		}
+	}
+	out.Total = len(out.Connectors)
+	return out, err
+}
+
+type configureSourceInput struct {
+	oneSourceInput
+	AuthMechanism protocol.Nullable[string] `body:"auth_mechanism" doc:"one of those available to the source"`
+	Disabled      protocol.Nullable[bool]   `body:"disabled" doc:"whether it is out of use"`
+}
+
+func (s *Service) configureSource(ctx context.Context, c *protocol.Caller, in configureSourceInput) (wire.ConnectorSource, error) {
+	change := aggregation.SourceChange{Connector: in.ID, Source: in.Source, Mechanism: wanted(in.AuthMechanism)}
+	if in.Disabled.Given {
+		change.Disabled = &in.Disabled.Value
+	}
+	if err := s.Aggregation.ConfigureSource(ctx, c.Domain, change, changedBy(c)); err != nil {
+		return wire.ConnectorSource{}, err
+	}
+	return s.oneSource(ctx, c, in.oneSourceInput)
+}

@@ -1,0 +1,85 @@
+package settings
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+)
+
+// What a domain wants of its connectors is kept among its settings, under keys
+// that are not of the catalogue: they are changed with the connectors and read
+// here, and every change is on record as those of other keys are.
+
+// ConnectorHidden is the key that says whether a connector is kept from people.
+func ConnectorHidden(uuid string) string { return connectorKey(uuid, "hidden") }
+
+// ConnectorMechanism is the key of the mechanism that connections have unless
+// another is asked for.
+func ConnectorMechanism(uuid string) string { return connectorKey(uuid, "auth_mechanism") }
+
+// ConnectorFrequency is the key of the days between two synchronisations.
+func ConnectorFrequency(uuid string) string { return connectorKey(uuid, "sync_frequency") }
+
+// SourceMechanism is the key of the mechanism of a source.
+func SourceMechanism(id int64) string { return sourceKey(id, "auth_mechanism") }
+
+// SourceDisabled is the key of the instant since when a source is out of use.
+func SourceDisabled(id int64) string { return sourceKey(id, "disabled") }
+
+func connectorKey(name, member string) string { return "connectors." + name + "." + member }
+
+func sourceKey(id int64, member string) string {
+	return connectorKey("sources."+strconv.FormatInt(id, 10), member)
+}
+
+// ConfigureConnectors gives keys of connectors values, or with nil returns them
+// to what the connectors themselves say: all or none. The values have been
+// checked by the caller, who knows the connectors.
+func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time) error {
+	return write(ctx, db, domain, changes, by, now)
+}
+
+// CheckFrequency refuses what is no number of days.
+func CheckFrequency(field, value string) error {
+	if right := days(value); right != "" {
+		return passerelle.InvalidField(field, "must be %s", right)
+	}
+	return nil
+}
+
+// Moment writes an instant as the value of a key.
+func Moment(at time.Time) *string {
+	text := at.UTC().Format(time.RFC3339Nano)
+	return &text
+}
+
+// Configured is a connector as the domain wants it.
+func (v Values) Configured(p connector.Profile) connector.Profile {
+	if hidden, set := v[ConnectorHidden(p.UUID)]; set {
+		p.Hidden = hidden == "1"
+	}
+	p.Mechanism, p.SyncDays = passerelle.AuthMechanism(v[ConnectorMechanism(p.UUID)]), v[ConnectorFrequency(p.UUID)]
+	p.Sources = slices.Clone(p.Sources)
+	for i := range p.Sources {
+		s := &p.Sources[i]
+		if chosen := passerelle.AuthMechanism(v[SourceMechanism(s.ID)]); slices.Contains(s.Mechanisms, chosen) {
+			others := slices.DeleteFunc(slices.Clone(s.Mechanisms), func(m passerelle.AuthMechanism) bool { return m == chosen })
+			s.Mechanisms = append([]passerelle.AuthMechanism{chosen}, others...)
+		}
+		if since, err := time.Parse(time.RFC3339Nano, v[SourceDisabled(s.ID)]); err == nil {
+			s.Disabled = &since
+		}
+	}
+	return p
+}
+
+// DaysOf is a number of days, which may have decimals, as a length of time.
+func DaysOf(text string) (time.Duration, bool) {
+	n, err := strconv.ParseFloat(text, 64)
+	return time.Duration(n * float64(24*time.Hour)), err == nil
+}
