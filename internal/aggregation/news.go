@@ -122,6 +122,11 @@ func (v *visit) finalEvents(ctx context.Context, in *intake, first bool) ([]stor
 			}
 			events = append(events, e)
 		}
+		found, err := v.attached(ctx, shared)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, found...)
 	}
 	v.told = in.told()
 	synced, err := v.connectionSynced(ctx)

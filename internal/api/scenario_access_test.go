@@ -88,6 +88,8 @@ PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 
 GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/transactions/{transactionId}/attachments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/transactions/{transactionId}/attachments/{attachmentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 404 403
 GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -410,7 +412,7 @@ func (s *stage) refused(t *testing.T, what string, a ask, status int) {
 // placed puts what a call needs into a path.
 func (s *stage) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}").Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{attachmentId}", noID).Replace(path)
 	return s.people(call, path)
 }
 

@@ -112,22 +112,22 @@ type (
 	transactionOfUser struct {
 		oneUserInput
 		whichTransaction
-		protocol.Expand `names:"account,categories,category,documents,informations"`
+		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
 	}
 	transactionOfAccount struct {
 		inAccount
 		whichTransaction
-		protocol.Expand `names:"account,categories,category,documents,informations"`
+		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
 	}
 	transactionOfConnection struct {
 		inConnection
 		whichTransaction
-		protocol.Expand `names:"account,categories,category,documents,informations"`
+		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
 	}
 	transactionOfBoth struct {
 		inBoth
 		whichTransaction
-		protocol.Expand `names:"account,categories,category,documents,informations"`
+		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
 	}
 	editOfUser struct {
 		oneUserInput
@@ -205,7 +205,7 @@ type transactionQuery struct {
 	protocol.Page
 	protocol.DateRange
 	protocol.All
-	protocol.Expand `names:"account,categories,category,documents,informations"`
+	protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
 	Filter          string          `query:"filter" enum:"application_date,date" default:"application_date" doc:"the date that min_date and max_date bound, and that orders"`
 	LastUpdate      string          `query:"last_update" doc:"only what changed after this DateTime"`
 	Deleted         bool            `query:"deleted" doc:"include what is gone at the institution"`
@@ -385,6 +385,9 @@ func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user
 	}
 	if asked.Has("informations") {
 		err = s.withInformations(ctx, c, rows, shown)
+	}
+	if asked.Has("attachments") && err == nil {
+		err = s.withAttachments(ctx, c, user, shown)
 	}
 	if asked.Has("category") && err == nil {
 		err = s.withCategory(ctx, c, user, shown)

@@ -58,6 +58,7 @@ type Transaction struct {
 	Counterparty       *Counterparty              `json:"counterparty"`
 	Account            *BankAccount               `json:"account,omitempty" doc:"with expand"`
 	Documents          *[]Document                `json:"documents,omitempty" doc:"with expand"`
+	Attachments        *[]Attachment              `json:"attachments,omitempty" doc:"with expand"`
 	Category           *CategoryDetails           `json:"category,omitempty" doc:"the first of categories, with expand"`
 }
 
