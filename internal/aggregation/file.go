@@ -178,15 +178,15 @@ func (a *Aggregation) bring(ctx context.Context, d passerelle.Domain, id passere
 		return "", 0, err
 	}
 	in, out := io.Pipe()
-	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })() //nolint:errcheck // it is always nil
+	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
 	said := make(chan fileAnswer, 1)
 	go func() {
 		f := guardedFile(func() (string, error) { return reader.File(ctx, visit, of, out) })
 		said <- f
-		out.CloseWithError(f.err) //nolint:errcheck // it is always nil
+		out.CloseWithError(f.err)
 	}()
 	size, err = a.Files.Put(ctx, id, &capped{Reader: in, left: maxFile})
-	in.CloseWithError(errTurned) //nolint:errcheck // it is always nil
+	in.CloseWithError(errTurned)
 	if err != nil {
 		return "", 0, err
 	}

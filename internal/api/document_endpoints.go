@@ -27,6 +27,10 @@ func (s *Service) documentRoutes() []protocol.Route {
 			Summary: "Read a document",
 		},
 		{
+			Method: protocol.Update, Pattern: one, Aliases: ones, Needs: ofUser, MaxBody: maxDocument, Endpoint: protocol.Handle(s.editDocument), Errors: []string{"conflict"},
+			Summary: "Change a document", Doc: "What is left out stays as it is, and a synchronisation overwrites none of what was set. A file comes as a part of a multipart form, or in base64; what it is its bytes say. A read-only document is a conflict.",
+		},
+		{
 			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: protocol.Handle(s.documentFile),
 			Errors:  []string{"rangeNotSatisfiable"},
 			Summary: "Download the file of a document", Doc: "As a whole or in ranges. A name may follow, for programs that go by it. A file that has not come from the provider yet is fetched now, which takes a while; when the provider does not give it the answer is 503, and says when to ask again.",

@@ -88,6 +88,8 @@ PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 
 GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/documents/{documentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId}/attachments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId}/attachments/{attachmentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 404 403
 GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -214,23 +216,25 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
-	"PATCH /connectors": `{"` + lowLimit + `":{"hidden":false}}`,
-	"POST /users/{userId}/transactionsclusters":             `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
-	"POST /users/{userId}/transactionsclusters/{clusterId}": `{"wording":"w"}`,
-	"PUT /users/{userId}/transactionsclusters/{clusterId}":  `{"wording":"w"}`,
-	"POST /auth/init":                                   `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/token/access":                           `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
-	"POST /auth/renew":                                  `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/jwt":                                    `{{signer},"expire":true}`,
-	"POST /auth/token/code":                             `{}`,
-	"POST /users/{userId}/config":                       `{"language":"fr"}`,
-	"PUT /users/{userId}/config":                        `{"language":"fr"}`,
-	"POST /users/{userId}/transactions/{transactionId}": `{"comment":"n"}`,
-	"PUT /users/{userId}/transactions/{transactionId}":  `{"comment":"n"}`,
-	"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                            `{"comment":"n"}`,
-	"PUT /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                             `{"comment":"n"}`,
-	"POST /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                      `{"comment":"n"}`,
-	"PUT /users/{userId}/connections/{connectionId}/transactions/{transactionId}":                       `{"comment":"n"}`,
+	"PATCH /connectors":                                                            `{"` + lowLimit + `":{"hidden":false}}`,
+	"POST /users/{userId}/transactionsclusters":                                    `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
+	"POST /users/{userId}/transactionsclusters/{clusterId}":                        `{"wording":"w"}`,
+	"PUT /users/{userId}/transactionsclusters/{clusterId}":                         `{"wording":"w"}`,
+	"POST /auth/init":                                                              `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/token/access":                                                      `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
+	"POST /auth/renew":                                                             `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/jwt":                                                               `{{signer},"expire":true}`,
+	"POST /auth/token/code":                                                        `{}`,
+	"POST /users/{userId}/config":                                                  `{"language":"fr"}`,
+	"PUT /users/{userId}/config":                                                   `{"language":"fr"}`,
+	"POST /users/{userId}/transactions/{transactionId}":                            `{"comment":"n"}`,
+	"POST /users/{userId}/documents/{documentId}":                                  `{"name":"n"}`,
+	"PUT /users/{userId}/documents/{documentId}":                                   `{"name":"n"}`,
+	"PUT /users/{userId}/transactions/{transactionId}":                             `{"comment":"n"}`,
+	"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}":       `{"comment":"n"}`,
+	"PUT /users/{userId}/accounts/{accountId}/transactions/{transactionId}":        `{"comment":"n"}`,
+	"POST /users/{userId}/connections/{connectionId}/transactions/{transactionId}": `{"comment":"n"}`,
+	"PUT /users/{userId}/connections/{connectionId}/transactions/{transactionId}":  `{"comment":"n"}`,
 	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": `{"comment":"n"}`,
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  `{"comment":"n"}`,
 	"POST /users/{userId}/transactions/{transactionId}/informations":                                    `{"note":"n"}`,

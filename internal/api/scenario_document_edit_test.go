@@ -1,0 +1,103 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// What a person sets of a document stays, whatever the provider says later.
+func TestEditsOfDocuments(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from, who := s.subscriber(t, ""), s.tenant("")
+		path := "/documents/" + from["document"]
+		set := `{"id_type":13,"id_category":7,"name":"Ma facture","date":"2026-01-31","duedate":"2026-02-28","total_amount":"12.30","untaxed_amount":10,"vat":2.3,"income":true}`
+		want := map[string]any{
+			"id_type": 13.0, "id_category": 7.0, "name": "Ma facture", "date": "2026-01-31", "timestamp": "2026-01-31 00:00:00", "duedate": "2026-02-28",
+			"total_amount": 12.30, "untaxed_amount": 10.0, "vat": 2.3, "income": true, "readonly": false, "issuer": "Électricité du Parc",
+		}
+		holds := func(when string, r reply) {
+			t.Helper()
+			var got map[string]any
+			if err := json.Unmarshal(r.body, &got); err != nil || r.status != 200 {
+				t.Fatalf("%s: %d %s", when, r.status, r.body)
+			}
+			for name, value := range want {
+				if diff := cmp.Diff(value, got[name]); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", when, name, diff)
+				}
+			}
+		}
+		before := s.record()
+		holds("once set", s.do(t, ask{method: "POST", path: path, token: "user", body: set}))
+		holds("read", s.do(t, ask{method: "GET", path: path, token: "user"}))
+
+		documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1000})
+		must(t, err)
+		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+		must(t, err)
+		for _, d := range documents {
+			if fmt.Sprint(d.ID) == from["document"] {
+				said := passerelle.DocumentDetails{Key: d.Key, Type: "bill", Name: "Another", Issuer: d.Issuer, HasFile: true, MediaType: "application/pdf"}
+				s.write(t, func(tx *store.Tx) error {
+					return tx.UpdateDocument(who.domain.ID, subscriptions[0], d.ID, said, opening, 99)
+				})
+			}
+		}
+		holds("after the provider said something else", s.do(t, ask{method: "GET", path: path, token: "user"}))
+		if listed := s.papers(t, "/documents?max_amount=12.3"); len(listed) != 1 || listed[0].Date != "2026-01-31" || listed[0].IDType != 13 {
+			t.Errorf("the list has %+v", listed)
+		}
+
+		want["readonly"] = true
+		holds("read-only", s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"readonly":true}`}))
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"name":"x"}`}).says(t, 409, "conflict", "read-only")
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"name":"x","readonly":true}`}).says(t, 409, "conflict", "read-only")
+		want["readonly"] = false
+		holds("no longer", s.do(t, ask{method: "PUT", path: "/users/me" + path, token: "user", body: `{"readonly":false}`}))
+		for body, field := range map[string]string{
+			`{"id_type":99}`: "id_type", `{"date":"2026-02-30"}`: "date", `{"duedate":"x"}`: "duedate", `{"vat":"much"}`: "vat", `{"total_amount":"0.12345678901"}`: "total_amount",
+			`{"file":"?"}`: "file", `{"file":""}`: "file",
+		} {
+			s.do(t, ask{method: "PUT", path: path, token: "user", body: body}).says(t, 400, "invalidValue", field)
+		}
+		s.do(t, ask{method: "PUT", path: "/documents/" + noID, token: "user", body: set}).says(t, 404, "notFound", "")
+		holds("after what was refused", s.do(t, ask{method: "GET", path: path, token: "user"}))
+		if rows, events := before.since(s.record()); len(rows)+len(events) > 0 {
+			t.Errorf("it left %v %v", rows, events)
+		}
+	})
+}
+
+// A person's own file replaces that of the provider, which is not kept.
+func TestUploads(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from, who := s.subscriber(t, ""), s.tenant("")
+		path := "/documents/" + from["document"]
+		must(t, s.Aggregation.FetchFiles(t.Context(), who.domain))
+		files := s.eyes.Count("SELECT count(*) FROM stored_file")
+		const picture = "\x89PNG\r\n\x1a\nand more"
+		form := "--b\r\nContent-Disposition: form-data; name=file; filename=\"x.html\"\r\nContent-Type: text/html\r\n\r\n" + picture + "\r\n--b--"
+		for name, upload := range map[string]ask{
+			"base64": {body: `{"name":"photo","file":"` + base64.StdEncoding.EncodeToString([]byte(picture)) + `"}`},
+			"form":   {body: form, contentType: "multipart/form-data; boundary=b"},
+		} {
+			upload.method, upload.path, upload.token = "PUT", path, "user"
+			s.do(t, upload).says(t, 200, "", "")
+			r := s.do(t, ask{method: "GET", path: path + "/file", token: "user"})
+			if r.status != 200 || string(r.body) != picture || r.header.Get("Content-Type") != "image/png" {
+				t.Errorf("%s: %d %v %q", name, r.status, r.header, r.body)
+			}
+			must(t, s.Aggregation.RemoveFiles(t.Context()))
+			if now := s.eyes.Count("SELECT count(*) FROM stored_file"); now != files {
+				t.Errorf("%s: %d files are known, want %d", name, now, files)
+			}
+		}
+	})
+}
