@@ -23,7 +23,6 @@ func (s *Service) accountRoutes() []protocol.Route {
 		onlyAll  = "One that is disabled or deleted only with all."
 		shareDoc = "With disabled false this is the end user's consent: it is recorded, and the account is read soon. With disabled true the consent ends, and the transactions are gone at once. " + onlyAll + " Several ids, separated by commas, are answered with a list; those of one connection change together or not at all."
 	)
-	const goneDoc = "The consent ends and what was read is erased, as with disabled true. The account itself is there, disabled, for as long as its institution lists it, and is read again only when it is shared anew."
 	const everyDoc = "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict."
 	changing := []string{"conflict", "connectionLocked"}
 	return []protocol.Route{
@@ -60,22 +59,6 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Summary: "Share all bank accounts of a connection, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
 		{
-			Method: http.MethodDelete, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccounts),
-			Summary: "Withhold all bank accounts", Errors: changing, Doc: goneDoc,
-		},
-		{
-			Method: http.MethodDelete, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccountsOf),
-			Summary: "Withhold all bank accounts of a connection", Errors: changing, Doc: goneDoc,
-		},
-		{
-			Method: http.MethodDelete, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAccounts),
-			Summary: "Withhold a bank account", Errors: changing, Doc: goneDoc + " " + onlyAll,
-		},
-		{
-			Method: http.MethodDelete, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAccountsOf),
-			Summary: "Withhold a bank account of a connection", Errors: changing, Doc: goneDoc + " " + onlyAll,
-		},
-		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: protocol.Handle(s.listOwnerships),
 			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
 		},
@@ -91,6 +74,33 @@ func (s *Service) accountRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/currencies", Needs: public, Endpoint: protocol.Handle(s.listCurrencies), Summary: "List currencies", Doc: "All that an account may be in.",
+		},
+	}
+}
+
+func (s *Service) withholdingRoutes() []protocol.Route {
+	const (
+		all, of = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
+		onlyAll = "One that is disabled or deleted only with all."
+		goneDoc = "The consent ends and what was read is erased, as with disabled true. The account itself is there, disabled, for as long as its institution lists it, and is read again only when it is shared anew."
+	)
+	changing := []string{"conflict", "connectionLocked"}
+	return []protocol.Route{
+		{
+			Method: http.MethodDelete, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccounts),
+			Summary: "Withhold all bank accounts", Errors: changing, Doc: goneDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAllAccountsOf),
+			Summary: "Withhold all bank accounts of a connection", Errors: changing, Doc: goneDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAccounts),
+			Summary: "Withhold a bank account", Errors: changing, Doc: goneDoc + " " + onlyAll,
+		},
+		{
+			Method: http.MethodDelete, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: protocol.Handle(s.deleteAccountsOf),
+			Summary: "Withhold a bank account of a connection", Errors: changing, Doc: goneDoc + " " + onlyAll,
 		},
 	}
 }

@@ -59,7 +59,7 @@ var (
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []protocol.Route {
-	return slices.Concat(s.authRoutes(), s.userRoutes(), s.connectionRoutes(), s.accountRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.attachmentRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.connectorConfigRoutes(), s.webauthRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes(), s.signRoutes())
+	return slices.Concat(s.authRoutes(), s.userRoutes(), s.connectionRoutes(), s.accountRoutes(), s.withholdingRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.attachmentRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.connectorConfigRoutes(), s.webauthRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes(), s.signRoutes())
 }
 
 func (s *Service) paymentRoutes() []protocol.Route {

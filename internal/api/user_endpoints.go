@@ -2,11 +2,14 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/archive"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -43,6 +46,10 @@ func (s *Service) userRoutes() []protocol.Route {
 		{
 			Method: http.MethodDelete, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: protocol.Handle(s.deleteUserConfig),
 			Summary: "Forget what is noted about a user",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/export", Needs: oneUser, Endpoint: protocol.Handle(s.exportUser),
+			Summary: "Export all that is kept of a user", Doc: "A zip archive, made while it is sent: JSON in the form of the lists of this interface, disabled and deleted items included, and files/ by their ids. An answer that ends before its end means that the user was deleted meanwhile, or a fault. What the user gave to sign in at institutions is not in it, nor are payments, which belong to the domain.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/consents", Needs: oneUser, Endpoint: protocol.Handle(s.listConsents),
@@ -180,4 +187,17 @@ func (s *Service) listConsents(ctx context.Context, c *protocol.Caller, in listC
 		out.Consents[i] = aggregation.ShowConsent(one, c.Location)
 	}
 	return out, err
+}
+
+func (s *Service) exportUser(ctx context.Context, c *protocol.Caller, in oneUserInput) (protocol.Stream, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return protocol.Stream{}, err
+	}
+	u, err := s.Aggregation.User(ctx, c.Domain, id)
+	if err != nil {
+		return protocol.Stream{}, err
+	}
+	write := func(w io.Writer) error { return archive.Write(ctx, s.Aggregation, c.Domain, u, c.Location, w) }
+	return protocol.Stream{MediaType: "application/zip", Name: fmt.Sprintf("user-%d.zip", u.ID), Write: write}, nil
 }

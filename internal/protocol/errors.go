@@ -116,8 +116,9 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// content is in the place of a body that is not JSON.
+	// content or stream is in the place of a body that is not JSON.
 	content *Content
+	stream  *Stream
 }
 
 // newAnswer starts an answer with the headers that all of them have.
@@ -182,8 +183,12 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	for name, values := range an.header {
 		header[name] = slices.Clone(values)
 	}
-	if an.content != nil {
+	switch {
+	case an.content != nil:
 		an.writeContent(w, r, refuse)
+		return
+	case an.stream != nil:
+		an.writeStream(w, r, refuse)
 		return
 	}
 	w.WriteHeader(an.status)

@@ -293,6 +293,8 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	success := content{Description: "success"}
 	switch t {
 	case reflect.TypeFor[Nothing]():
+	case reflect.TypeFor[Stream]():
+		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
 	case reflect.TypeFor[Content]():
 		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
 		out[strconv.Itoa(http.StatusPartialContent)] = success

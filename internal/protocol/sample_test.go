@@ -266,6 +266,7 @@ func (s *sample) routes() []protocol.Route {
 		{Method: "POST", Pattern: "/others", Needs: admin, Statuses: []int{202}, Summary: "Take other keys as well", Endpoint: protocol.Handle(others)},
 		{Method: "POST", Pattern: "/pictures", Needs: public, Summary: "Keep a picture", Endpoint: protocol.Handle(keep)},
 		{Method: "GET", Pattern: "/download", Needs: public, Summary: "Get a file", Endpoint: protocol.Handle(download)},
+		{Method: "GET", Pattern: "/stream", Needs: public, Summary: "Get a file that is made meanwhile", Endpoint: protocol.Handle(streamed)},
 		{Method: "POST", Pattern: "/passed", Needs: admin, Summary: "Pass an object on", MaxBody: 3 << 20, Endpoint: protocol.Handle(passed)},
 		{Method: "GET", Pattern: "/guarded", Needs: protocol.Needs{Public: true, Guarded: "secret", AnyScope: reader.AnyScope}, Summary: "Partly public", Endpoint: protocol.Handle(s.caller)},
 		{Method: "DELETE", Pattern: "/items/{itemId}", Needs: admin, Summary: "Delete an item", Endpoint: nothing[oneItem]()},

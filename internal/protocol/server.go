@@ -218,6 +218,9 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	if file, ok := out.(Content); ok {
 		return contentAnswer(file, x.caller.Request), nil
 	}
+	if stream, ok := out.(Stream); ok {
+		return streamAnswer(stream, x.caller.Request), nil
+	}
 	body, err := encode(out)
 	if err != nil {
 		return answer{}, fmt.Errorf("render %T: %w", out, err)

@@ -1,0 +1,152 @@
+package api_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/archive"
+)
+
+// exported is an archive of a user: the totals of its lists and the sizes of its
+// files, by their names.
+func (s *stage) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
+	t.Helper()
+	r := s.do(t, ask{method: "GET", path: path, token: token})
+	if r.status != 200 || r.header.Get("Content-Type") != "application/zip" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment; filename=user-") {
+		t.Fatalf("%d %v", r.status, r.header)
+	}
+	read, err := zip.NewReader(bytes.NewReader(r.body), int64(len(r.body)))
+	must(t, err)
+	totals, sizes = map[string]int{}, map[string]int{}
+	for _, entry := range read.File {
+		file, err := entry.Open()
+		must(t, err)
+		content, err := io.ReadAll(file)
+		must(t, err)
+		if strings.HasPrefix(entry.Name, "files/") {
+			sizes[entry.Name] = len(content)
+			continue
+		}
+		var list struct{ Total int }
+		if err := json.Unmarshal(content, &list); err != nil {
+			t.Errorf("%s: %v", entry.Name, err)
+		}
+		totals[entry.Name] = list.Total
+		text += string(content)
+	}
+	return totals, sizes, text
+}
+
+// TestExport: the archive of a user has all that is kept of them, as the lists
+// of the interface have it, and every file; that of another has nothing of it.
+func TestExport(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
+		s.deaf(t)
+		marks := s.plant(t)
+		totals, sizes, text := s.exported(t, "user", "/users/me/export")
+		for table, file := range map[string]string{
+			"consent": "consents", "connection": "connections", "bank_account": "accounts", "bank_transaction": "transactions", "subscription": "subscriptions", "document": "documents",
+		} {
+			if got, want := totals[file+".json"], int(s.eyes.Rows()[table]); got != want || want == 0 {
+				t.Errorf("%s: %d, want %d", file, got, want)
+			}
+		}
+		wealth, logs, values := 0, 0, 0
+		for name, n := range totals {
+			switch {
+			case strings.HasSuffix(name, "/logs.json"):
+				logs += n
+			case strings.HasSuffix(name, "/history.json"):
+				values += n
+			case strings.Contains("investments.json marketorders.json pockets.json loanamortizations.json", name):
+				wealth += n
+			}
+		}
+		rows := s.eyes.Rows()
+		got := []int{wealth, logs, values, len(sizes), totals["account_ownerships.json"]}
+		want := []int{int(rows["asset"]), int(rows["connection_log"]), int(rows["investment_value"]), s.foldered(t), totals["accounts.json"]}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("assets, visits, values, files, holders (-want +got):\n%s", diff)
+		}
+		for _, mark := range marks {
+			if !strings.Contains(text, mark) {
+				t.Errorf("the archive has no %q", mark)
+			}
+		}
+		for name, size := range sizes {
+			if size == 0 {
+				t.Errorf("%s is empty", name)
+			}
+		}
+		s.exportedAlone(t, marks)
+	})
+}
+
+// exportedAlone exports another user, for whom there is nothing, and what is
+// refused.
+func (s *stage) exportedAlone(t *testing.T, marks []string) {
+	t.Helper()
+	id := s.tenant("").user
+	delete(s.tenant("").tokens, "user")
+	totals, sizes, text := s.exported(t, "user", "/users/me/export")
+	for name, n := range totals {
+		if n != 0 {
+			t.Errorf("%s of nobody: %d", name, n)
+		}
+	}
+	for _, mark := range marks {
+		if len(sizes) > 0 || strings.Contains(text, mark) {
+			t.Errorf("the archive of another user has %q, or files", mark)
+		}
+	}
+	path := "/users/" + strconv.FormatInt(int64(id), 10) + "/export"
+	s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 404, "notFound", "")
+	if _, sizes, _ := s.exported(t, "users", path); len(sizes) == 0 {
+		t.Error("the operator's archive has no files")
+	}
+	if r := s.do(t, ask{method: "HEAD", path: "/users/me/export", token: "user"}); r.status != 200 || len(r.body) != 0 || r.header.Get("Content-Type") != "application/zip" {
+		t.Errorf("HEAD: %d %v", r.status, r.header)
+	}
+}
+
+// deleting is the receiver of an archive that deletes its user when it begins.
+type deleting struct {
+	do func()
+}
+
+func (d *deleting) Write(p []byte) (int, error) {
+	if d.do != nil {
+		d.do()
+		d.do = nil
+	}
+	return len(p), nil
+}
+
+// TestExportOfOneWhoIsDeleted: an archive that has not all in it does not end.
+func TestExportOfOneWhoIsDeleted(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
+		c, ids := s.discovered(t, "", "one")
+		s.do(t, ask{method: "PUT", path: "/accounts/" + ids[0] + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
+		s.do(t, ask{method: "PUT", path: fmt.Sprint("/connections/", c.ID), token: "user"}).says(t, 200, "", "")
+		who := s.tenant("")
+		u, err := s.DB.User(t.Context(), who.domain.ID, who.user)
+		must(t, err)
+		w := &deleting{func() { must(t, s.Aggregation.DeleteUser(t.Context(), who.domain, who.user)) }}
+		err = archive.Write(t.Context(), s.Aggregation, who.domain, u, s.now().Location(), w)
+		if !errors.Is(err, passerelle.NotFound) {
+			t.Errorf("the archive ended: %v", err)
+		}
+	})
+}

@@ -1,0 +1,340 @@
+// Package archive writes all that is kept of an end user into one file.
+//
+// It owns which lists are in it and under which names. It does not own how a
+// thing is shown, which is as everywhere in the interface (package wire), nor who
+// may have it. It fails with what the store fails with; a user who is deleted
+// meanwhile is NotFound, and the file has no end then.
+package archive
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/files"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// archive is everything that is kept of a user on its way to them: JSON in the
+// form of the interface, and the files. No more than a page of it is in memory.
+type archive struct {
+	*aggregation.Aggregation
+	ctx    context.Context
+	domain passerelle.Domain
+	user   passerelle.UserID
+	zone   *time.Location
+	now    time.Time
+	zip    *zip.Writer
+}
+
+// archivePage is how many rows are in memory at a time.
+const archivePage = 500
+
+// Write writes all that is kept of a user as a zip archive. It is made while the
+// user goes on: what changes meanwhile is in it as it was or as it is. What they
+// gave to sign in at institutions is not in it, nor are payments, which belong to
+// the domain.
+func Write(ctx context.Context, a *aggregation.Aggregation, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
+	z := &archive{Aggregation: a, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
+	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
+		return err
+	}
+	for _, write := range []func() error{
+		z.settings, z.consents, z.connections, z.accounts, z.transactions, z.subscriptions, z.documents, z.investments,
+		func() error { return assets(z, "marketorders", store.MarketOrders, wire.NewMarketOrder) },
+		func() error { return assets(z, "pockets", store.Pockets, wire.NewPocket) },
+		func() error { return assets(z, "loanamortizations", store.Amortizations, wire.NewAmortization) },
+		z.files,
+	} {
+		if err := write(); err != nil {
+			return fmt.Errorf("export what user %d has: %w", user.ID, err)
+		}
+	}
+	if _, err := a.User(ctx, d, user.ID); err != nil {
+		return err
+	}
+	return z.zip.Close()
+}
+
+// entry begins a file of the archive.
+func (z *archive) entry(name string) (io.Writer, error) {
+	return z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: z.now})
+}
+
+// one writes a file of one object.
+func (z *archive) one(name string, object any) error {
+	w, err := z.entry(name + ".json")
+	if err == nil {
+		_, err = w.Write(wire.Encode(object))
+	}
+	return err
+}
+
+// pages reads a list page by page; place is where the last item of a page is.
+func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, each func([]T) error) error {
+	for w := (store.Window{Limit: archivePage}); ; {
+		page, err := read(w)
+		if err != nil {
+			return err
+		}
+		if err := each(page); err != nil || len(page) < w.Limit {
+			return err
+		}
+		w.From = place(page[len(page)-1])
+	}
+}
+
+// listed writes a file of a list as the interface wraps it.
+func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T, error), place func(T) []any, show func([]T) ([]W, error)) error {
+	w, err := z.entry(file + ".json")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, `{%q:[`, key); err != nil {
+		return err
+	}
+	total := 0
+	err = pages(read, place, func(page []T) error {
+		shown, err := show(page)
+		for _, one := range shown {
+			if err != nil {
+				return err
+			}
+			separator := ","
+			if total == 0 {
+				separator = ""
+			}
+			total++
+			_, err = fmt.Fprintf(w, "%s%s", separator, wire.Encode(one))
+		}
+		return err
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(w, `],"total":%d}`, total)
+	}
+	return err
+}
+
+// each makes a function for pages of one for items.
+func each[T, W any](show func(T) W) func([]T) ([]W, error) {
+	return func(page []T) ([]W, error) {
+		shown := make([]W, len(page))
+		for i, one := range page {
+			shown[i] = show(one)
+		}
+		return shown, nil
+	}
+}
+
+func (z *archive) settings() error {
+	values, err := z.DB.UserSettings(z.ctx, z.domain.ID, z.user)
+	if err != nil {
+		return err
+	}
+	return z.one("config", values)
+}
+
+func (z *archive) consents() error {
+	filter := store.ConsentFilter{Domain: z.domain.ID, User: z.user}
+	return listed(z, "consents", "consents", func(w store.Window) ([]store.Consent, error) { return z.DB.Consents(z.ctx, filter, w) },
+		store.Consent.Place, each(func(c store.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
+}
+
+// connections writes them with their sources, and then the visits of each.
+func (z *archive) connections() error {
+	read := func(w store.Window) ([]store.Connection, error) {
+		return z.DB.Connections(z.ctx, z.domain.ID, z.user, w)
+	}
+	place := func(c store.Connection) []any { return []any{int64(c.ID)} }
+	err := listed(z, "connections", "connections", read, place, func(page []store.Connection) ([]wire.Connection, error) {
+		ids, shown := make([]passerelle.ConnectionID, len(page)), make([]wire.Connection, len(page))
+		for i, c := range page {
+			ids[i] = c.ID
+		}
+		sources, err := z.DB.SourcesOf(z.ctx, z.domain.ID, ids...)
+		by := map[passerelle.ConnectionID][]store.ConnectionSource{}
+		for _, one := range sources {
+			by[one.Connection] = append(by[one.Connection], one)
+		}
+		for i, c := range page {
+			shown[i] = z.Show(c, z.zone)
+			shown[i].Sources = aggregation.ShowSources(by[c.ID], z.zone)
+		}
+		return shown, err
+	})
+	if err != nil {
+		return err
+	}
+	return pages(read, place, func(page []store.Connection) error {
+		for _, c := range page {
+			if err := z.visits(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (z *archive) visits(c store.Connection) error {
+	filter := store.ConnectionLogFilter{Domain: z.domain.ID, User: z.user, Connection: c.ID}
+	return listed(z, fmt.Sprintf("connections/%d/logs", c.ID), "connectionlogs",
+		func(w store.Window) ([]store.ConnectionLog, error) { return z.DB.ConnectionLogs(z.ctx, filter, w) },
+		store.ConnectionLog.Place, each(func(l store.ConnectionLog) wire.ConnectionLog { return z.ShowLog(c, l, z.zone) }))
+}
+
+func (z *archive) accounts() error {
+	filter := store.AccountFilter{Domain: z.domain.ID, User: z.user, All: true}
+	read := func(w store.Window) ([]store.StoredAccount, error) { return z.DB.BankAccounts(z.ctx, filter, w) }
+	place := func(a store.StoredAccount) []any { return []any{int64(a.ID)} }
+	err := listed(z, "accounts", "accounts", read, place, each(func(a store.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, z.zone) }))
+	if err != nil {
+		return err
+	}
+	return listed(z, "account_ownerships", "account_ownerships", read, place, func(page []store.StoredAccount) ([]wire.Ownership, error) {
+		return z.Ownerships(z.ctx, z.domain, z.user, page)
+	})
+}
+
+// of are the accounts of a page of what belongs to accounts.
+func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	found, err := z.DB.BankAccounts(z.ctx, store.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
+	for _, a := range found {
+		accounts[a.ID] = a.BankAccount
+	}
+	return accounts, err
+}
+
+func (z *archive) transactions() error {
+	filter := store.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
+	return listed(z, "transactions", "transactions",
+		func(w store.Window) ([]passerelle.Transaction, error) { return z.DB.Transactions(z.ctx, filter, w) },
+		func(t passerelle.Transaction) []any { return []any{filter.DayOf(t).String(), int64(t.ID)} },
+		func(page []passerelle.Transaction) ([]wire.Transaction, error) {
+			ids := make([]passerelle.AccountID, len(page))
+			for i, t := range page {
+				ids[i] = t.Account
+			}
+			accounts, err := z.of(ids)
+			shown := make([]wire.Transaction, len(page))
+			for i, t := range page {
+				shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, z.zone)
+			}
+			return shown, err
+		})
+}
+
+func (z *archive) subscriptions() error {
+	filter := store.SubscriptionFilter{Domain: z.domain.ID, User: z.user, All: true}
+	return listed(z, "subscriptions", "subscriptions",
+		func(w store.Window) ([]store.StoredSubscription, error) { return z.DB.Subscriptions(z.ctx, filter, w) },
+		func(s store.StoredSubscription) []any { return []any{int64(s.ID)} },
+		each(func(s store.StoredSubscription) wire.Subscription {
+			return wire.NewSubscription(s.Subscription, z.zone)
+		}))
+}
+
+func (z *archive) documents() error {
+	filter := store.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}
+	return listed(z, "documents", "documents",
+		func(w store.Window) ([]store.StoredDocument, error) { return z.DB.Documents(z.ctx, filter, w) }, store.StoredDocument.Place,
+		each(func(d store.StoredDocument) wire.Document { return z.ShowDocument(z.domain, d.Document, z.zone) }))
+}
+
+// investments writes them, and then what each was worth day by day.
+func (z *archive) investments() error {
+	type position = passerelle.Asset[passerelle.InvestmentDetails]
+	read := readAssets[passerelle.InvestmentDetails](z, store.Investments)
+	err := listed(z, "investments", "investments", read, assetPlace[passerelle.InvestmentDetails],
+		func(page []position) ([]wire.Investment, error) {
+			ids := make([]passerelle.AccountID, len(page))
+			for i, p := range page {
+				ids[i] = p.Account
+			}
+			accounts, err := z.of(ids)
+			shown := make([]wire.Investment, len(page))
+			for i, p := range page {
+				shown[i] = wire.NewInvestment(p, accounts[p.Account], z.zone)
+			}
+			return shown, err
+		})
+	if err != nil {
+		return err
+	}
+	return pages(read, assetPlace[passerelle.InvestmentDetails], func(page []position) error {
+		for _, p := range page {
+			if err := z.history(p.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (z *archive) history(id passerelle.AssetID) error {
+	return listed(z, fmt.Sprintf("investments/%d/history", id), "investmentvalues",
+		func(w store.Window) ([]passerelle.InvestmentValue, error) {
+			return z.DB.InvestmentValues(z.ctx, z.domain.ID, id, w)
+		},
+		func(v passerelle.InvestmentValue) []any { return []any{v.Date.String(), v.ID} }, each(wire.NewInvestmentValue))
+}
+
+func readAssets[D any](z *archive, kind store.AssetKind) func(store.Window) ([]passerelle.Asset[D], error) {
+	return func(w store.Window) ([]passerelle.Asset[D], error) {
+		return store.ReadAssets[D](z.ctx, &z.DB.Reader, store.AssetFilter{Domain: z.domain.ID, User: z.user, Kind: kind, All: true}, w)
+	}
+}
+
+func assetPlace[D any](a passerelle.Asset[D]) []any { return []any{int64(a.ID)} }
+
+// assets writes the assets of a kind.
+func assets[D, W any](z *archive, name string, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W) error {
+	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
+}
+
+// endings are those of the names of files by their media types.
+var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
+
+// files writes the files of documents and of transactions that are here, under
+// the ids by which documents name them.
+func (z *archive) files() error {
+	for after := passerelle.FileID(0); ; {
+		page, err := z.DB.Files(z.ctx, z.domain.ID, z.user, after, archivePage)
+		if err != nil {
+			return err
+		}
+		for _, f := range page {
+			after = f.ID
+			if err := z.file(f); err != nil {
+				return err
+			}
+		}
+		if len(page) < archivePage {
+			return nil
+		}
+	}
+}
+
+func (z *archive) file(f store.StoredFile) error {
+	body, err := z.Files.Open(z.ctx, f.ID)
+	if errors.Is(err, files.ErrNotFound) {
+		return nil // withdrawn meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	w, err := z.entry(fmt.Sprintf("files/%d%s", f.ID, endings[f.MediaType]))
+	if err == nil {
+		_, err = io.Copy(w, body)
+	}
+	return err
+}
