@@ -154,8 +154,16 @@ func (l letter) write(text string) string {
 		"{success}", l.moment(l.webhook.LastSuccess), "{failed}", l.moment(l.webhook.LastFailure),
 		"{failures}", strconv.FormatInt(l.webhook.ConsecutiveFailures, 10), "{failure}", l.outage.Failure, "{waiting}", l.waiting(),
 		"{interval}", seconds(settings.FlushInterval), "{timeout}", seconds(settings.DeliveryTimeout),
-		"{days}", l.values.Text(settings.AlertsFrequency), "{key}", settings.AlertsFrequency,
+		"{days}", days(l.values.Text(settings.AlertsFrequency)), "{key}", settings.AlertsFrequency,
 	).Replace(text)
+}
+
+// days is a number of days after "every".
+func days(number string) string {
+	if number == "1" {
+		return "day"
+	}
+	return number + " days"
 }
 
 // quoted is one argument of a command, whatever is in it.
@@ -212,7 +220,7 @@ or with the command
   passerelle webhook recover {id} --domain {argument} --since '{oldest}'
 
 A mail follows when everything has arrived. Until then there is at most one every
-{days} days; the configuration key {key} changes that.
+{days}; the configuration key {key} changes that.
 `,
 	RecoveryMail: `The receiver of a webhook works again. Everything that waited has arrived, and
 there is nothing to do.

@@ -35,7 +35,8 @@ func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a sto
 	a = store.DeliveryAttempt{Delivery: d.ID, At: to.clock.Now(began)}
 	shown, err := to.authority.credential(ctx, d.User)
 	if err != nil {
-		a.Duration, a.Failure = t.Now().Sub(began), err.Error()
+		a.Duration = t.Now().Sub(began)
+		withoutToken(&a, err)
 		return a
 	}
 	t.post(ctx, to, d, shown, &a)
@@ -44,12 +45,20 @@ func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a sto
 	}
 	again, renewed, err := to.authority.renew(ctx, shown)
 	if err != nil {
-		a.Failure = err.Error()
+		withoutToken(&a, err)
 	}
 	if renewed {
 		t.post(ctx, to, d, again, &a)
 	}
 	return a
+}
+
+// withoutToken accounts for a credential that there is not.
+func withoutToken(a *store.DeliveryAttempt, err error) {
+	a.Failure = err.Error()
+	if old, isOld := errors.AsType[earlierFault](err); isOld {
+		a.Detail = old.detail()
+	}
 }
 
 // post makes one request and accounts for it.
@@ -207,7 +216,7 @@ var reasons = []struct {
 	text string
 	is   func(error) bool
 }{
-	{addressRefused, is(ErrAddress)},
+	{AddressRefused, is(ErrAddress)},
 	{store.TimedOut, isTimeout},
 	{"the body was erased", is(store.ErrErased)},
 	{nameNotFound, as[*net.DNSError]},
@@ -217,15 +226,15 @@ var reasons = []struct {
 	{"connection lost", is(syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF)},
 }
 
-const (
-	addressRefused = "address refused"
-	nameNotFound   = "name not found"
-)
+// AddressRefused is the failure of a request to an address that is ErrAddress.
+const AddressRefused = "address refused"
+
+const nameNotFound = "name not found"
 
 // advice is for failures that are seldom the receiver's. It has no address: what
 // a name stands for inside of the operator's network is nobody else's business.
 var advice = map[string]string{
-	addressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
+	AddressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",
 }
 

@@ -66,9 +66,10 @@ type grant struct {
 	renew, end time.Time
 	// replaced is when a receiver last refused a token.
 	replaced time.Time
-	// failure is why there is no token, and retry when it is asked for again.
-	failure error
-	retry   time.Time
+	// failure is why there is no token, failed since when, and retry when it is
+	// asked for again.
+	failure       error
+	failed, retry time.Time
 	// asking is the request under way, nil when there is none.
 	asking *asking
 }
@@ -118,6 +119,9 @@ func (t *tokens) look(ctx context.Context, e endpoint, refused string) (string, 
 		return g.token, nil, nil
 	case now.Before(g.retry):
 		token, err := g.last(now)
+		if err != nil {
+			err = earlierFault{err, now.Sub(g.failed), g.retry.Sub(now)}
+		}
 		return token, nil, err
 	case refused != "" && g.token == refused && now.Before(g.replaced.Add(tokenPause)):
 		return refused, nil, nil
@@ -179,7 +183,7 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	now, done := g.of.now(), g.asking
 	g.asking, g.failure = nil, err
 	if err != nil {
-		g.retry = now.Add(tokenPause)
+		g.failed, g.retry = now, now.Add(tokenPause)
 		done.token, done.err = g.last(now)
 	} else {
 		g.token, g.end, g.retry = token, asked.Add(life), time.Time{}
@@ -255,6 +259,25 @@ func unreached(err error) string {
 
 // tokenFault is the failure of a request for which there was no access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
+
+// earlierFault is the failure of a token endpoint that is left alone since.
+type earlierFault struct {
+	error
+	ago, again time.Duration
+}
+
+// detail says that the failure is not of this request.
+func (f earlierFault) detail() string {
+	return fmt.Sprintf("The token endpoint was not asked for this request: it failed so %s ago, and is asked again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
+}
+
+// seconds writes the whole seconds of a time in words.
+func seconds(d time.Duration) string {
+	if d/time.Second == 1 {
+		return "1 second"
+	}
+	return fmt.Sprintf("%d seconds", d/time.Second)
+}
 
 // tokenEndpoint is how failures begin that are not the receiver's.
 const tokenEndpoint = "token endpoint: "

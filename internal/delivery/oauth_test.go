@@ -391,6 +391,39 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 	})
 }
 
+// While a token endpoint that failed is left alone, its failure is told as the
+// old one it is.
+func TestAnOldFailureOfATokenEndpointIsToldAsOne(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		tokens, in := newTokenServer(t), newGuarded(t)
+		tokens.answers(func(int) (int, string) { return http.StatusServiceUnavailable, "" })
+		r.oauth("p", endpointAt(tokens.url))
+		w := r.webhook(in.url, "p")
+		const old = "The token endpoint was not asked for this request: it failed so "
+		for i, test := range []struct {
+			wait   time.Duration
+			detail string
+			asked  int
+		}{
+			{0, "", 1},
+			{1500 * time.Millisecond, old + "1 second ago, and is asked again in 4 seconds.", 1},
+			{2500 * time.Millisecond, old + "4 seconds ago, and is asked again in 1 second.", 1},
+			{time.Second, "", 2},
+		} {
+			r.clock.advance(test.wait)
+			id, err := r.Test(t.Context(), r.domain, w, nil)
+			must(t, err)
+			attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id, 2)
+			must(t, err)
+			if len(attempts) != 1 || attempts[0].Failure != "token endpoint: status 503" || attempts[0].Detail != test.detail {
+				t.Errorf("test %d: on record %+v, want the detail %q", i, attempts, test.detail)
+			}
+			tokens.want(t, test.asked)
+		}
+		in.want(t)
+	})
+}
+
 // A token endpoint that hangs costs less time than a receiver may take, and is
 // not counted against the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {

@@ -234,7 +234,7 @@ or with the command
   passerelle webhook recover %[1]d --domain 'test' --since '2027-01-01 02:00:00'
 
 A mail follows when everything has arrived. Until then there is at most one every
-1 days; the configuration key webhooks.alerts_frequency changes that.
+day; the configuration key webhooks.alerts_frequency changes that.
 `, o.webhook, o.url, s.Base),
 		}}
 		if len(mails) == 2 {
