@@ -67,25 +67,20 @@ type providerConfig struct {
 func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in providerInput) (providerOutput, error) {
 	if in.Type == delivery.OAuth {
 		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), changedBy(c))
-		return namedProvider(a), err
+		return s.shownProvider(c, a), err
 	}
 	if in.Config != nil {
 		return providerOutput{}, passerelle.InvalidField("config", "is for providers of type %s alone", delivery.OAuth)
 	}
 	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, changedBy(c))
-	out := namedProvider(a)
+	out := s.shownProvider(c, a)
 	out.Config = &providerConfig{SecretKey: a.Secret}
 	return out, err
 }
 
-// namedProvider is a provider without anything of its configuration.
-func namedProvider(a store.AuthProvider) providerOutput {
-	return providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
-}
-
 // shownProvider is a provider with what may be seen of its configuration.
 func (s *Service) shownProvider(c *protocol.Caller, a store.AuthProvider) providerOutput {
-	out := namedProvider(a)
+	out := providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
 	if e := a.Endpoint; e != nil {
 		out.Config = &providerConfig{URL: e.URL, ClientID: e.ClientID, GrantType: e.GrantType, PublicCert: e.PublicCert}
 	}

@@ -171,10 +171,10 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 		members["public_cert"], members["private_cert"] = public, private
 		made := do("POST", "/webhooks/auth", draft)
 		path := "/webhooks/auth/" + strconv.FormatInt(made.ID, 10)
-		if diff := cmp.Diff(shown{ID: made.ID, Type: "oauth", Name: "o"}, made); diff != "" {
+		want := shown{made.ID, "oauth", "o", map[string]string{"url": "https://login.client.example/token?a=b", "client_id": "passerelle", "grant_type": "client_credentials", "public_cert": public}}
+		if diff := cmp.Diff(want, made); diff != "" {
 			t.Errorf("made (-want +got):\n%s", diff)
 		}
-		want := shown{made.ID, "oauth", "o", map[string]string{"url": "https://login.client.example/token?a=b", "client_id": "passerelle", "grant_type": "client_credentials", "public_cert": public}}
 		if diff := cmp.Diff(want, do("GET", path, nil)); diff != "" {
 			t.Errorf("shown (-want +got):\n%s", diff)
 		}
