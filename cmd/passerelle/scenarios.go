@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"passerelle/connector/sandbox"
@@ -32,7 +34,7 @@ func writeScenarios(w io.Writer) error {
 		names[c.Profile().UUID] = c.Profile().Name
 	}
 	for _, s := range sandbox.Scenarios() {
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", s.Name, s.Shows, names[s.Connector], inRow(steering(s)), inRow(ending(s.Ends)))
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", s.Name, s.Shows, names[s.Connector], inRow(steering(s)), inRow(course(s.Moves)), inRow(ending(s.Ends)))
 	}
 	page.WriteString(loginsHead)
 	for _, l := range sandbox.Logins() {
@@ -49,19 +51,94 @@ func writeScenarios(w io.Writer) error {
 // inRow keeps what is written in a row from ending it.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// steering is what makes the bank do it: amount and label of the first line,
-// and the use case, if one is given.
+// usual is the beneficiary of which a row says nothing.
+func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
+
+// steering is what makes the bank do it: amount and label of the first line, its
+// accounts and day where they are not the usual ones, and what the domain needs.
 func steering(s sandbox.Scenario) string {
-	parts := []string{s.Lines[0].Amount + " " + string(s.Lines[0].Currency), "`" + s.Lines[0].Label + "`"}
+	first := s.Lines[0]
+	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
+	if first.Beneficiary.Number != usual().Number {
+		parts = append(parts, "to `"+first.Beneficiary.Number+"`")
+	}
+	if s.Payer != nil {
+		parts = append(parts, "from `"+s.Payer.Number+"`")
+	}
+	if first.DateType != payment.FirstOpenDay {
+		parts = append(parts, day(first))
+	}
 	if more := len(s.Lines) - 1; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	for _, move := range s.Moves {
-		if useCase := move.Fields["use_case_pay"]; useCase != "" {
-			parts = append(parts, "use case "+useCase)
-		}
+	for _, key := range slices.Sorted(maps.Keys(s.Settings)) {
+		parts = append(parts, fmt.Sprintf("with `%s` = `%s`", key, s.Settings[key]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// day is when a line is to be executed, counted from today.
+func day(l sandbox.ScenarioLine) string {
+	if l.DateType == payment.Instant {
+		return string(l.DateType)
+	}
+	text := string(l.DateType) + " on day"
+	if l.DateType == payment.Periodic {
+		text = string(l.DateType) + " (" + string(l.Frequency) + ") from day"
+	}
+	text += fmt.Sprintf(" +%d", l.Days)
+	if l.Saturday {
+		text += " or the Saturday after"
+	}
+	if l.Until > 0 {
+		text += fmt.Sprintf(" until +%d", l.Until)
+	}
+	return text
+}
+
+// course is what is done, in order.
+func course(moves []sandbox.Move) string {
+	done := make([]string, len(moves))
+	for i, m := range moves {
+		done[i] = step(m)
+	}
+	return strings.Join(done, ", ")
+}
+
+// step is one move in a few words, which the head of the page explains.
+func step(m sandbox.Move) string {
+	text := string(m.Do)
+	switch {
+	case m.Do == sandbox.CancelOrder:
+		text = "ask to cancel"
+	case m.Do == sandbox.Decide:
+		text = m.Decision
+	case m.Do == sandbox.Advance:
+		text += " " + span(m.Seconds)
+	case m.Yes:
+		text += " yes"
+	case m.Do == sandbox.PSUValidate || m.Do == sandbox.ConfirmOrder:
+		text += " no"
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
+		text += fmt.Sprintf(" `%s=%s`", name, m.Fields[name])
+	}
+	if m.Account != "" {
+		text += " from `" + m.Account + "`"
+	}
+	if m.Refused != "" {
+		text += " (refused: " + m.Refused + ")"
+	}
+	return text
+}
+
+// span writes whole minutes and days as the sandbox's clock takes them: 90m, 2d.
+func span(seconds int64) string {
+	const day = 24 * 60 * 60
+	if seconds%day == 0 {
+		return fmt.Sprintf("%dd", seconds/day)
+	}
+	return fmt.Sprintf("%dm", seconds/60)
 }
 
 // ending is where the payment goes, and why.
@@ -94,13 +171,28 @@ password but ` + "`" + sandbox.Password + "`" + ` is wrong.
 |---|---|
 `
 
-const scenariosHead = `# Scenarios of the sandbox
+var scenariosHead = `# Scenarios of the sandbox
 
 Every state, action, error code and incompatibility of a payment can be reached
 with the test banks. ` + "`GET /2.0/sandbox/scenarios`" + ` has the same list for programs,
-with each step; ` + "`passerelle scenarios`" + ` prints it. The bank is steered by the first
-instruction's label, its amount, the accounts, or the field ` + "`use_case_pay`" + `.
+with every instruction, and needs the config token; ` + "`passerelle scenarios`" + ` prints it.
+The bank is steered by the first instruction's label, its amount, the accounts, or the
+field ` + "`use_case_pay`" + `.
 
-| Scenario | Shows | Bank | Amount and label | What becomes of it |
-|---|---|---|---|---|
+Unless its row says otherwise, a payment has one instruction, of type ` + "`" + string(payment.FirstOpenDay) + "`" + `,
+to ` + "`" + usual().Number + "`" + ` (IBAN), and the payer names no account. Day +5 is five
+days from today. What is done:
+
+| Step | Who does what |
+|---|---|
+| validate | the payer chooses the bank in the webview and goes on, with the fields named |
+| approve, refuse | the payer decides on the bank's page or in its app, from the account named |
+| submit, confirm, psu_validate, resume | the payer answers what the webview asks next: with the fields named, yes or no, or by coming back |
+| ask to cancel | the application does: ` + "`POST /payments/{id}` with `{\"cancel\": true, \"client_redirect_uri\": …}`" + ` |
+| cancel, keep | the payer decides on the bank's page about that |
+| check | the bank is asked once more: ` + "`POST /2.0/sandbox/run`" + ` |
+| advance 2d | the clock goes on: ` + "`POST /2.0/sandbox/clock` with `{\"advance\": \"2d\"}`" + ` |
+
+| Scenario | Shows | Bank | What is asked for | What is done | What becomes of it |
+|---|---|---|---|---|---|
 `

@@ -66,9 +66,9 @@ var manners = []manner{
 	{word: "changing", shows: "accounts come, go and are renamed, transactions are corrected and vanish, from one day to the next", changes: true},
 	{word: "foreign", shows: "labels in other scripts", foreignText: true},
 	{word: "receipts", shows: "regular transactions have an attachment", receipts: true},
-	{word: "repeats", shows: "every page comes twice", repeats: true},
-	{word: "breaks", shows: "the connection breaks in the middle of a page", fault: breaksOff},
-	{word: "panics", shows: "the connector panics", fault: panics},
+	{word: "repeats", shows: "every page comes twice, once an account is shared", repeats: true},
+	{word: "breaks", shows: "the connection breaks in the middle of a page, once an account is shared", fault: breaksOff},
+	{word: "panics", shows: "the connector panics, once an account is shared", fault: panics},
 	{word: "nonsense", shows: "the bank gives what cannot be", fault: talksNonsense},
 }
 
