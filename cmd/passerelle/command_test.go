@@ -38,6 +38,8 @@ func TestCommands(t *testing.T) {
 
 func TestDatabaseFiles(t *testing.T) { play(t, "testdata/sqlite/files.txtar") }
 
+func TestKeyFiles(t *testing.T) { play(t, "testdata/sqlite/keys.txtar") }
+
 func TestCommandsBesideAServer(t *testing.T) {
 	data := t.TempDir()
 	said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")

@@ -26,6 +26,7 @@ type devCommand struct {
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
 	Files    string `help:"Where files are kept instead of in the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
+	outbound
 	SMTPURL  string `name:"smtp-url" help:"Mail server for mails of alarm about webhooks, as for serve; without one they are shown in the log."`
 	MailFrom string `help:"Address that mails come from; required with --smtp-url."`
 }
@@ -35,6 +36,10 @@ func (d *devCommand) Run(c *console) error {
 	timing, err := sandbox.ParseTiming(d.Profile)
 	if err != nil {
 		return passerelle.InvalidField("--profile", "must be ci or faithful")
+	}
+	open, err := d.networks()
+	if err != nil {
+		return err
 	}
 	mails, err := mailer(d.SMTPURL, d.MailFrom)
 	if err != nil {
@@ -48,7 +53,8 @@ func (d *devCommand) Run(c *console) error {
 		return err
 	}
 	s, err := service.Open(c.ctx, service.Config{
-		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen, Loopback: true, Timing: timing, Mail: mails, Migrate: true, Log: c.log,
+		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
+		Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Mail: mails, Migrate: true, Log: c.log,
 	})
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/keys"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
 )
@@ -171,9 +170,9 @@ type signKeyView struct {
 
 // Run makes the key that signs from now on.
 func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
-	ring, err := keys.Load(r.KeyFile)
+	ring, err := openKeys(r.KeyFile)
 	if err != nil {
-		return fmt.Errorf("open the key file of --key-file: %w", err)
+		return err
 	}
 	return g.do(c, ring, func(db *store.DB) (any, error) {
 		d, err := namedDomain(c, db, r.Name)

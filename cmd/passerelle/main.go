@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	_ "time/tzdata" // zones of domains, wherever the binary runs
@@ -60,6 +61,7 @@ type program struct {
 	Token   tokenCommand   `cmd:"" help:"Tokens for the operator's own programs."`
 	Config  configCommand  `cmd:"" help:"Configuration keys of a domain."`
 	Webhook webhookCommand `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`
+	Keys    keysCommand    `cmd:"" help:"The key file of a deployment, which seals the secrets in its database."`
 
 	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
 	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`
@@ -79,6 +81,9 @@ type console struct {
 // environment and two writers, and gets the exit status.
 func run(ctx context.Context, args, environment []string, out, diagnostics io.Writer) int {
 	var p program
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	exit := -1
 	parser, err := newParser(&p, environment, out, diagnostics, func(code int) { exit = code })
 	if err == nil {
@@ -102,20 +107,38 @@ func execute(command *kong.Context, c *console) int {
 	if err == nil {
 		return succeeded
 	}
-	fmt.Fprintln(c.err, "passerelle:", explain(err))
+	fmt.Fprintln(c.err, "passerelle:", explain(command, err))
 	if errors.Is(err, passerelle.Invalid) {
 		return misused // the same call will stay wrong
 	}
 	return failed
 }
 
-// explain is the sentence made for people, where there is one.
-func explain(err error) string {
+// explain is the sentence made for people, where there is one. It begins with
+// the flag, where that has another name than the field of the interface.
+func explain(command *kong.Context, err error) string {
 	var wrong *passerelle.Error
-	if errors.As(err, &wrong) {
-		return wrong.Message
+	if !errors.As(err, &wrong) {
+		return err.Error()
 	}
-	return err.Error()
+	if why, named := strings.CutPrefix(wrong.Message, wrong.Field+": "); named {
+		return flagOf(command, wrong.Field) + ": " + why
+	}
+	return wrong.Message
+}
+
+// flagOf is the flag by which a command was given a field of the interface, as
+// --user is for id_user and --client-secret-file for config.client_secret; a
+// field that no flag gives is itself.
+func flagOf(command *kong.Context, field string) string {
+	name := field[strings.LastIndex(field, ".")+1:]
+	name = strings.ReplaceAll(strings.TrimPrefix(name, "id_"), "_", "-")
+	for _, flag := range command.Flags() {
+		if flag.Name == name || flag.Name == name+"-file" || flag.Name+"s" == name {
+			return "--" + flag.Name
+		}
+	}
+	return field
 }
 
 func newParser(p *program, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Kong, error) {
@@ -208,14 +231,14 @@ func (c *console) show(result any) error {
 }
 
 // showOne prints the fields of a struct by their JSON names, without those
-// that are empty.
+// that are empty. A number is not: none due is an answer.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()
 	}
 	for i := range value.NumField() {
-		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-		if field := value.Field(i); !field.IsZero() {
+		name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		if field := value.Field(i); !field.IsZero() || field.CanInt() && option == "" {
 			if _, err := fmt.Fprintf(c.out, "%-16s %v\n", name, reflect.Indirect(field)); err != nil {
 				return err
 			}

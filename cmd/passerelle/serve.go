@@ -13,7 +13,6 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/keys"
 	"passerelle/internal/mail"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
@@ -23,16 +22,15 @@ import (
 const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
-	Database        string        `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
-	Listen          string        `required:"" help:"Address to listen on."`
-	BaseURL         string        `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
-	KeyFile         string        `required:"" help:"File with the keys of the deployment; readable by its owner alone." type:"path"`
-	Files           string        `help:"Where files are kept: a folder, which all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The folder passerelle-files unless it is said, beside the database when that is SQLite."`
-	TLSCert         string        `name:"tls-cert" help:"Certificate chain, PEM. Without one, TLS is somebody else's." type:"path"`
-	TLSKey          string        `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
-	TrustedProxies  []string      `help:"Networks whose X-Forwarded headers count, as CIDR."`
-	AllowNetworks   []string      `help:"Private networks that webhooks may be sent to, as CIDR."`
-	AllowPorts      []uint16      `help:"Ports that webhooks may be sent to; any when none is named."`
+	Database       string   `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
+	Listen         string   `required:"" help:"Address to listen on."`
+	BaseURL        string   `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
+	KeyFile        string   `required:"" help:"File with the keys of the deployment, readable by its owner alone; passerelle keys create makes one." type:"path"`
+	Files          string   `help:"Where files are kept: a folder, which all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The folder passerelle-files unless it is said, beside the database when that is SQLite."`
+	TLSCert        string   `name:"tls-cert" help:"Certificate chain, PEM. Without one, TLS is somebody else's." type:"path"`
+	TLSKey         string   `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
+	TrustedProxies []string `help:"Networks whose X-Forwarded headers count, as CIDR."`
+	outbound
 	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
 	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
 	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
@@ -53,7 +51,7 @@ func (s *serveCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if err := s.firstDomain(c.ctx, running); err != nil {
+	if err := s.firstDomain(c, running); err != nil {
 		return errors.Join(err, stop(running, time.Second))
 	}
 	return serveUntilDone(c, running, s.ShutdownTimeout, func() error {
@@ -73,9 +71,9 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}
-	ring, err := keys.Load(s.KeyFile)
+	ring, err := openKeys(s.KeyFile)
 	if err != nil {
-		return service.Config{}, fmt.Errorf("open the key file: %w", err)
+		return service.Config{}, err
 	}
 	config := service.Config{
 		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful,
@@ -84,7 +82,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {
 		return config, err
 	}
-	if config.Networks, err = networks("--allow-networks", s.AllowNetworks); err != nil {
+	if config.Networks, err = s.networks(); err != nil {
 		return config, err
 	}
 	if config.Mail, err = mailer(s.SMTPURL, s.MailFrom); err != nil {
@@ -117,18 +115,23 @@ func mailer(address, from string) (service.Mailer, error) {
 
 // firstDomain gives a new database its first domain, which is live: a sandbox
 // is made on purpose, with the domain command. Later starts move it to the
-// base URL they are given.
-func (s *serveCommand) firstDomain(ctx context.Context, running *service.Service) error {
-	all, err := running.DB.Domains(ctx)
+// base URL they are given, after which nobody is at the former one.
+func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
+	all, err := running.DB.Domains(c.ctx)
 	if err != nil {
 		return fmt.Errorf("list the domains: %w", err)
 	}
-	name, kind := "main", passerelle.Live
+	first := passerelle.Domain{Name: "main", Kind: passerelle.Live, BaseURL: s.BaseURL}
 	if len(all) > 0 {
-		name, kind = all[0].Name, all[0].Kind
+		first = all[0]
 	}
-	_, err = running.FirstDomain(ctx, name, kind, s.BaseURL)
-	return err
+	if _, err = running.FirstDomain(c.ctx, first.Name, first.Kind, s.BaseURL); err != nil {
+		return err
+	}
+	if first.BaseURL != s.BaseURL {
+		c.log.Warn("the first domain has moved: requests for its former base URL find nothing any more", "domain", first.Name, "from", first.BaseURL, "to", s.BaseURL)
+	}
+	return nil
 }
 
 func (s *serveCommand) tls() (*tls.Config, error) {
@@ -140,6 +143,17 @@ func (s *serveCommand) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("load --tls-cert and --tls-key: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// outbound is the flags of what the operator opens to webhooks, for whoever
+// makes the requests.
+type outbound struct {
+	AllowNetworks []string `help:"Private networks that webhooks may be sent to, as CIDR."`
+	AllowPorts    []uint16 `help:"Ports that webhooks may be sent to; any when none is named."`
+}
+
+func (o outbound) networks() ([]netip.Prefix, error) {
+	return networks("--allow-networks", o.AllowNetworks)
 }
 
 func networks(flag string, texts []string) ([]netip.Prefix, error) {

@@ -70,6 +70,38 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
+// Whoever starts with another base URL is told that the domain has moved.
+func TestServeSaysThatItMovedTheFirstDomain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database string) {
+		file := keyFile(t)
+		for _, test := range []struct{ url, warns string }{
+			{"https://bank.example/2.0", ""},
+			{"https://bank.example/2.0", ""},
+			{"https://other.example/2.0", `"domain":"main","from":"https://bank.example/2.0","to":"https://other.example/2.0"`},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			ready := stopAt{cancel}
+			var log bytes.Buffer
+			args := []string{"serve", "--json", "--database", database, "--listen", "127.0.0.1:0", "--ops-listen", "", "--key-file", file, "--base-url", test.url, "--files", t.TempDir()}
+			if status := run(ctx, args, nil, ready, &log); status != succeeded {
+				t.Fatalf("exit status %d; said %s", status, &log)
+			}
+			warned := strings.Contains(log.String(), "the first domain has moved")
+			if warned != (test.warns != "") || !strings.Contains(log.String(), test.warns) {
+				t.Errorf("%s: want a warning with %q in the log: %s", test.url, test.warns, &log)
+			}
+		}
+	})
+}
+
+// stopAt ends a command that serves once it has said that it is ready.
+type stopAt struct{ cancel context.CancelFunc }
+
+func (s stopAt) Write(said []byte) (int, error) {
+	s.cancel()
+	return len(said), nil
+}
+
 func TestDevKeepsItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	var secrets, console []any
@@ -189,8 +221,8 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 		"a remote host behind a local":   {"--database", "postgres:///bank?host=/tmp,192.0.2.1", misused, "--database: a remote database needs TLS"},
 		"no address of a database":       {"--database", "postgres://u@127.0.0.1:port/bank", misused, "--database: read the PostgreSQL address"},
 		"a key file others can read":     {"--key-file", open, failed, "has mode 0644"},
-		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "open the key file"},
-		"a base URL without the version": {"--base-url", "https://bank.example", misused, "base-url: must be like"},
+		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "make it with passerelle keys create --key-file "},
+		"a base URL without the version": {"--base-url", "https://bank.example", misused, "--base-url: must be like"},
 		"a proxy that is not a network":  {"--trusted-proxies", "proxy", misused, `--trusted-proxies: "proxy" is not a network`},
 		"a mail server and no sender":    {"--smtp-url", "smtp://mail.example", misused, "--mail-from: must be the e-mail address"},
 		"a sender and no mail server":    {"--mail-from", "ops@bank.example", misused, "--smtp-url: must be like"},

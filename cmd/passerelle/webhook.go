@@ -8,7 +8,6 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
-	"passerelle/internal/keys"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/webhook"
@@ -22,7 +21,7 @@ type webhookCommand struct {
 	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
 	Show    webhookShow    `cmd:"" help:"Print one webhook."`
 	Update  webhookUpdate  `cmd:"" help:"Change a webhook; what is undelivered goes to its new URL."`
-	Enable  webhookEnable  `cmd:"" help:"Let a webhook go on that was disabled or deleted; it is sent what it was not sent meanwhile."`
+	Enable  webhookEnable  `cmd:"" help:"Let a webhook go on that was disabled or deleted: it is sent what was undelivered before, and nothing that happened meanwhile."`
 	Disable webhookDisable `cmd:"" help:"Pause a webhook: it is for nothing that happens meanwhile, and what is undelivered waits."`
 	Delete  webhookDelete  `cmd:"" help:"End a webhook; what is undelivered is given up in time."`
 
@@ -37,9 +36,9 @@ type webhookCommand struct {
 
 // withKeys is at for commands that read or write signing secrets.
 func (g *webhookCommand) withKeys(c *console, command func(desk) (any, error)) error {
-	ring, err := keys.Load(g.KeyFile)
+	ring, err := openKeys(g.KeyFile)
 	if err != nil {
-		return fmt.Errorf("open the key file of --key-file: %w", err)
+		return err
 	}
 	return g.sealed(c, ring, command)
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"time"
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/service"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -139,59 +141,74 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// outbound is the rules for requests that a command makes itself; they are those
-// of passerelle serve and dev.
-type outbound struct {
-	AllowNetworks []string `help:"Private networks that webhooks may be sent to, as CIDR."`
-	AllowPorts    []uint16 `help:"Ports that webhooks may be sent to; any when none is named."`
-	Loopback      bool     `help:"Open the machine itself, as passerelle dev does."`
+// sending is the flags of commands that make requests themselves.
+type sending struct {
+	outbound
+	Loopback bool `help:"Open the machine itself, as passerelle dev does."`
 }
 
-// sending is withKeys for commands about a webhook that make requests.
-func (o outbound) sending(c *console, g *webhookCommand, id passerelle.WebhookID, command func(desk, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
-	open, err := networks("--allow-networks", o.AllowNetworks)
+// send is withKeys for commands about a webhook that make a request. One that
+// was not accepted is shown, and a failure of the command.
+func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(desk, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
+	open, err := s.networks()
 	if err != nil {
 		return err
 	}
-	return g.withKeys(c, func(d desk) (any, error) {
+	var made attemptView
+	err = g.withKeys(c, func(d desk) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, id)
 		if err != nil {
 			return nil, known(err, "id", id)
 		}
 		sender := d.registry()
-		sender.Name, sender.Client = rand.Text(), delivery.NewClient(delivery.Outbound{Loopback: o.Loopback, Networks: open, Ports: o.AllowPorts})
+		sender.Name, sender.Client = rand.Text(), delivery.NewClient(delivery.Outbound{Loopback: s.Loopback, Networks: open, Ports: s.AllowPorts})
 		sent, err := command(d, sender, w)
 		if err != nil {
 			return nil, err
 		}
-		return d.lastAttempt(c, sent)
+		made, err = d.lastAttempt(c, sent)
+		made.Detail += s.advice(made, w)
+		return made, err
 	})
+	if err == nil && made.Error != "" {
+		return fmt.Errorf("the request was not accepted: %s", made.Error)
+	}
+	return err
 }
 
-func (d desk) lastAttempt(c *console, id passerelle.DeliveryID) (any, error) {
+// advice is what a failure says of flags that only commands have.
+func (s sending) advice(made attemptView, w store.Webhook) string {
+	u, err := url.Parse(w.URL)
+	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !service.Loopback(u.Host) {
+		return ""
+	}
+	return " This command reaches the machine itself with --loopback, as passerelle dev does."
+}
+
+func (d desk) lastAttempt(c *console, id passerelle.DeliveryID) (attemptView, error) {
 	found, err := d.db.LastAttempts(c.ctx, d.domain.ID, []passerelle.DeliveryID{id})
 	if err != nil || len(found[id]) == 0 {
-		return nil, fmt.Errorf("read the request for %d: %w", id, err)
+		return attemptView{}, fmt.Errorf("read the request for %d: %w", id, err)
 	}
 	return d.viewAttempt(found[id][len(found[id])-1]), nil
 }
 
 type webhookResend struct {
 	oneWebhook
-	outbound
+	sending
 	Data passerelle.DeliveryID `arg:"" help:"Its id_webhook_data."`
 }
 
 // Run sends something again.
 func (r *webhookResend) Run(c *console, g *webhookCommand) error {
-	return r.sending(c, g, r.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
+	return r.send(c, g, r.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
 		return r.Data, known(sender.Resend(c.ctx, d.domain, w, r.Data), "data", r.Data)
 	})
 }
 
 type webhookTest struct {
 	oneWebhook
-	outbound
+	sending
 	Payload string `placeholder:"JSON" help:"Payload, a JSON object (default: a sample of the event's)."`
 }
 
@@ -205,7 +222,7 @@ func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 		}
 		data = bytes.TrimSpace([]byte(n.Payload))
 	}
-	return n.sending(c, g, n.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
+	return n.send(c, g, n.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
 		return sender.Test(c.ctx, d.domain, w, data)
 	})
 }

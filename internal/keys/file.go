@@ -40,12 +40,15 @@ func LoadOrCreate(path string) (*Ring, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return ring, err
 	}
-	err = Generate().write(path, nameNew)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := Create(path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return load(path, anyMode)
 }
+
+// Create makes a key file of Generate's keys for the owner alone. A file that
+// is there already stays as it is, and the error is fs.ErrExist.
+func Create(path string) error { return Generate().write(path, nameNew) }
 
 // Save writes the ring to a key file for the owner alone, replacing it as a
 // whole: a crash leaves the old file or the new one.
@@ -56,7 +59,7 @@ func (r *Ring) Save(path string) error {
 func load(path string, check func(*os.File) error) (*Ring, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open key file: %w", err)
+		return nil, fmt.Errorf("key file: %w", err)
 	}
 	defer file.Close()
 	if err := check(file); err != nil {

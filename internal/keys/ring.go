@@ -64,6 +64,16 @@ func (r *Ring) Format(state fmt.State, _ rune) {
 	fmt.Fprintf(state, "keys.Ring(%d master keys, current %s)", len(r.masters), r.current().id)
 }
 
+// MasterKeys are the ids of the master keys, oldest first; the last is the
+// current one.
+func (r *Ring) MasterKeys() []string {
+	ids := make([]string, len(r.masters))
+	for i, m := range r.masters {
+		ids[i] = m.id
+	}
+	return ids
+}
+
 func (r *Ring) current() master { return r.masters[len(r.masters)-1] }
 
 func (r *Ring) has(id string) bool {

@@ -60,7 +60,7 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	if u.Port() != "" && u.Port() == defaultPorts[u.Scheme] {
 		return "", passerelle.InvalidField("base-url", "must not name port %s, which %s has anyway", u.Port(), u.Scheme)
 	}
-	if kind == passerelle.Live && u.Scheme != "https" && !loopback(u.Host) {
+	if kind == passerelle.Live && u.Scheme != "https" && !Loopback(u.Host) {
 		return "", passerelle.InvalidField("base-url", "must begin with https:// for a live domain")
 	}
 	return strings.ToLower(u.Host), nil
@@ -76,7 +76,7 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return d, err
 	}
-	if !s.config.Loopback || !loopback(host) {
+	if !s.config.Loopback || !Loopback(host) {
 		return d, passerelle.Missing()
 	}
 	all, err := s.DB.Domains(ctx)
@@ -99,7 +99,9 @@ func (s *Service) domainOf(ctx context.Context, host string) (passerelle.Domain,
 	return d, err
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host, with a port or without, is this machine by
+// its name or address. Names are not resolved.
+func Loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = host
