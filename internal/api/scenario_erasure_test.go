@@ -43,6 +43,7 @@ var apart = map[string]string{
 	"attempt": "of payments", "payment_edge": "of payments", "payment_given": "of payments", "payment_note": "of payments", "sandbox_order": "of payments",
 	"terms": "of payments", "terms_text": "of payments", "client": "of applications", "client_logo": "of applications", "auth_provider": "of applications",
 	"domain": "of the operator", "setting": "of the operator", "setting_change": "of the operator", "mail": "to the operator",
+	"operator": "of the operator", "console_session": "of the operator", "sign_in_failure": "of the operator", "audit": "what operators did, which names no person",
 	"maintenance": "of the operator", "schema_migration": "of the program", "key_check": "of the program", "purge_place": "of the program",
 	"field_key": "keys of the domain", "sign_key": "keys of the domain",
 	"transaction_document": "no call attaches documents to transactions",
@@ -182,6 +183,8 @@ func (s *stage) plant(t *testing.T) (marks []string) {
 	call("PUT", "/connections", "").says(t, 200, "", "")
 	transactions, _ := s.listed(t, "/transactions?limit=1")
 	call("POST", "/transactions/"+transactions["id"], `{"comment":"`+mark+`"}`).says(t, 200, "", "")
+	call("POST", "/transactions/"+transactions["id"]+"/informations", `{"note":"`+mark+`"}`).says(t, 200, "", "")
+	s.ownCategory(t, "")
 	s.tried(t)
 	must(t, s.Aggregation.FetchFiles(t.Context(), s.tenant("").domain))
 	if s.foldered(t) == 0 {
