@@ -65,12 +65,14 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 	}
 	var b binding
 	v := reflect.ValueOf(&o.Value).Elem()
-	set := setText(rules{})
+	var set setter
 	switch v.Kind() {
 	case reflect.Int64:
 		set = setInteger(rules{})
 	case reflect.Bool:
 		set = setFlag
+	default:
+		set = setText(rules{})
 	}
 	b.path = *at
 	return set(&b, v, n)
@@ -217,8 +219,9 @@ func (o *Nullable[T]) schema() *schema {
 		return &schema{Type: []string{"integer", "null"}}
 	case reflect.Bool:
 		return &schema{Type: []string{"boolean", "null"}}
+	default:
+		return &schema{Type: []string{"string", "null"}}
 	}
-	return &schema{Type: []string{"string", "null"}}
 }
 
 func (*Object) schema() *schema {

@@ -10,14 +10,14 @@ import (
 )
 
 // cancellable reports whether the payer can still cancel the payment.
-func (w *Webview) cancellable(v *visit, p *payment.Payment) bool {
+func (w *Webview) cancellable(p *payment.Payment) bool {
 	settings := w.settings(p)
 	return p.MayCancel(settings != nil && settings.Cancellable) == nil
 }
 
 // cancelAddress leads to the question whether to cancel, or is empty.
 func (w *Webview) cancelAddress(v *visit, p *payment.Payment) string {
-	if !w.cancellable(v, p) {
+	if !w.cancellable(p) {
 		return ""
 	}
 	return v.address(p.ID) + "&step=" + stepCancel

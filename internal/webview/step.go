@@ -54,7 +54,7 @@ func (w *Webview) show(v *visit, s *visitor) error {
 	switch {
 	case awaited(last, p):
 		return w.wait(v, s, last.Created)
-	case v.reading() && v.step() == stepCancel && w.cancellable(v, p):
+	case v.reading() && v.step() == stepCancel && w.cancellable(p):
 		return w.confirmCancellation(v, s)
 	case p.State == payment.Created:
 		return w.choose(v, s, draft{Bank: v.request.URL.Query().Get("bank")})
