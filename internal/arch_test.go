@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation"},
 	"internal/mail":            {"."},
+	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/access", "internal/admission", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/background":      {},
 	"internal/httpd":           {},
 	"connector/*":              {".", "payment", "connector"},

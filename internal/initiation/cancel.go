@@ -80,5 +80,5 @@ func (i *Initiation) withdraw(ctx context.Context, t conversation, c Cancellatio
 	if err != nil {
 		return nil, err
 	}
-	return p, raced(i.commit(ctx, t.domain, p, steps, nil, func(*store.Tx) {}))
+	return p, raced(i.commit(ctx, t.domain, p, steps, nil, i.record))
 }

@@ -37,5 +37,5 @@ func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil {
 		return err
 	}
-	return i.commit(ctx, d, p, steps, nil, func(*store.Tx) {})
+	return i.commit(ctx, d, p, steps, nil, nothingElse)
 }

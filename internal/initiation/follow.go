@@ -143,10 +143,11 @@ func (i *Initiation) applyOnce(ctx context.Context, t conversation, report payme
 	case !t.attempt.Live() && reflect.DeepEqual(*t.payment, p):
 		return t.payment, i.postpone(ctx, t, report)
 	}
-	err = i.commit(ctx, t.domain, &p, steps, i.nextCheck(t.domain, &p, report), func(tx *store.Tx) {
+	err = i.commit(ctx, t.domain, &p, steps, i.nextCheck(t.domain, &p, report), func(tx *store.Tx) error {
 		if t.attempt.Live() {
 			tx.AnswerAttempt(t.attempt)
 		}
+		return nil
 	})
 	return &p, err
 }

@@ -56,7 +56,29 @@ type Initiation struct {
 	// that came in time is stored before anybody else asks. Zero means 20 and
 	// 30 seconds.
 	AnswerTime, Lease time.Duration
+
+	audit *store.Audit
 }
+
+// Audited is the same use cases for one act that is to be on record: it is, in
+// the unit in which the act is decided, before any bank hears of it. What is
+// refused before leaves no record.
+func (i *Initiation) Audited(entry store.Audit) *Initiation {
+	twin := *i
+	twin.audit = &entry
+	return &twin
+}
+
+// record adds the record of the act, if there is to be one, to its unit.
+func (i *Initiation) record(tx *store.Tx) error {
+	if i.audit == nil {
+		return nil
+	}
+	return tx.Audit(*i.audit)
+}
+
+// nothingElse is what has to be true besides when nothing has.
+func nothingElse(*store.Tx) error { return nil }
 
 func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20*time.Second) }
 
@@ -273,7 +295,7 @@ const tokenGrace = time.Hour
 // commit stores a changed payment with the transitions that led to it, an
 // event for each of them, and whatever else has to be true at the same moment.
 // A payment that somebody else changed meanwhile is store.ErrConflict.
-func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also func(*store.Tx)) error {
+func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also func(*store.Tx) error) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
 		return err
@@ -286,7 +308,9 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 		if err := tx.UpdatePayment(p, transitions, check); err != nil {
 			return err
 		}
-		also(tx)
+		if err := also(tx); err != nil {
+			return err
+		}
 		for _, step := range steps {
 			if err := tx.Emit(i.event(d, values, step)); err != nil {
 				return err

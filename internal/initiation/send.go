@@ -32,7 +32,10 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 		if err := tx.UpdatePayment(p, nil, check); err != nil {
 			return err
 		}
-		return tx.OpenAttempt(a, i.lease())
+		if err := tx.OpenAttempt(a, i.lease()); err != nil {
+			return err
+		}
+		return i.record(tx)
 	})
 	return raced(err)
 }
@@ -110,7 +113,10 @@ func (t conversation) silence() (report payment.Report, ends bool) {
 func (i *Initiation) abandon(ctx context.Context, t conversation) (*payment.Payment, error) {
 	p := *t.payment
 	p.RefuseCancellation(payment.ByService, i.now(t.domain))
-	err := i.commit(ctx, t.domain, &p, nil, i.nextCheck(t.domain, &p, payment.Report{}), func(tx *store.Tx) { tx.AnswerAttempt(t.attempt) })
+	err := i.commit(ctx, t.domain, &p, nil, i.nextCheck(t.domain, &p, payment.Report{}), func(tx *store.Tx) error {
+		tx.AnswerAttempt(t.attempt)
+		return nil
+	})
 	if err != nil {
 		return i.undecided(ctx, t, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"passerelle"
-	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -45,7 +44,7 @@ func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passe
 	if t.attempt.Number == 0 {
 		check = nil // no bank has an order to be asked about
 	}
-	return p, raced(i.commit(ctx, d, p, steps, check, func(*store.Tx) {}))
+	return p, raced(i.commit(ctx, d, p, steps, check, i.record))
 }
 
 func (i *Initiation) simulate(t conversation, s Simulation) ([]payment.Step, error) {

@@ -109,5 +109,5 @@ func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id pa
 		return nil, passerelle.Conflicting("The payment is %s; terms are accepted before it is validated.", p.State)
 	}
 	p.TermsVersion = current.Version
-	return p, raced(i.commit(ctx, d, p, nil, nil, func(*store.Tx) {}))
+	return p, raced(i.commit(ctx, d, p, nil, nil, nothingElse))
 }

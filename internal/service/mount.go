@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/console"
 	"passerelle/internal/httpd"
 	"passerelle/internal/protocol"
 	"passerelle/internal/web"
@@ -41,10 +42,20 @@ func (s *Service) places() places {
 		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},
 		{"/webview/", pages},
 		{web.AssetPath, pages},
+		{console.Root, s.console()},
 		{"/2.0/auth/webview/", pages},
 		{webview.WebauthPath, pages},
 		{webview.CallbackPath, pages},
 	}}
+}
+
+// console is the pages of operators.
+func (s *Service) console() http.Handler {
+	address := func(r *http.Request) string { return protocol.Address(r, s.config.TrustedProxies) }
+	return console.New(console.Config{
+		Domain: s.domain, Location: s.location, RequestID: httpd.RequestID, Address: address, Admission: s.Admission, DB: s.DB,
+		Initiation: s.Initiation, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
+	})
 }
 
 // ServeHTTP passes the request to the first place it falls into, and tells the

@@ -28,6 +28,8 @@ type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.
 	Path string
+	// Strict cookies do not come back even then.
+	Strict bool
 	// Secure must be set whenever people reach the service over https.
 	Secure bool
 	// Life is how long browsers keep it. Values that must not outlive it have
@@ -65,9 +67,13 @@ func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	if len(c.Name)+len(text) > maxCookie {
 		return ErrLongCookie
 	}
+	sameSite := http.SameSiteLaxMode
+	if c.Strict {
+		sameSite = http.SameSiteStrictMode
+	}
 	http.SetCookie(w, &http.Cookie{
 		Name: c.Name, Value: text, Path: c.Path, MaxAge: int(c.Life.Seconds()),
-		Secure: c.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: c.Secure, HttpOnly: true, SameSite: sameSite,
 	})
 	return nil
 }

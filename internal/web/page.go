@@ -30,6 +30,9 @@ type Page struct {
 	Body any
 	// Simulated marks pages on which nothing is real.
 	Simulated bool
+	// Sheet is a style sheet besides the common one, a file of this package; none
+	// when empty.
+	Sheet string
 	// Module is the script of the page, a file of this package; none when empty.
 	Module string
 	// FormTargets are the origins, besides our own, where sending a form of

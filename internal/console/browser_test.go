@@ -1,0 +1,251 @@
+package console_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/admission"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// hostile is what a page must show and not do.
+const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script>&amp;`
+
+// person works in the console with a real browser.
+type person struct {
+	*desk
+	ctx context.Context
+	// said is what the browser has to say about the pages.
+	said chan string
+}
+
+func newPerson(t *testing.T, s *servicetest.Instance, width, height int64) *person {
+	t.Helper()
+	p := &person{desk: newDesk(t, s), ctx: servicetest.Browser(t, width, height), said: make(chan string, 1000)}
+	must(t, chromedp.Listen(p.ctx, func(event any) {
+		for _, kind := range []string{"log.EventEntryAdded", "runtime.EventExceptionThrown", "runtime.EventConsoleAPICalled"} {
+			if strings.Contains(fmt.Sprintf("%T", event), kind) {
+				text, _ := json.Marshal(event)
+				p.said <- kind + " " + string(text)
+			}
+		}
+	}))
+	return p
+}
+
+// silent wants the browser to have had nothing to say, and to be able to.
+func (p *person) silent(pages []string) {
+	p.t.Helper()
+	const end = "the end"
+	p.value(`console.error("` + end + `")`)
+	for said := ""; !strings.Contains(said, end); {
+		select {
+		case said = <-p.said:
+		case <-p.ctx.Done():
+			p.t.Fatal("the browser does not say anything at all")
+		}
+		if !strings.Contains(said, end) {
+			p.t.Errorf("on one of %v the browser said: %s", pages, said)
+		}
+	}
+}
+
+func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, actions...); err != nil {
+		servicetest.Picture(p.ctx, p.t, "console-failed")
+		p.t.Fatal(err)
+	}
+}
+
+func (p *person) open(path string) { p.t.Helper(); p.do(chromedp.Navigate(p.Origin + path)) }
+
+// value is what a script on the page comes to.
+func (p *person) value(script string) string {
+	p.t.Helper()
+	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](script))
+	must(p.t, err)
+	return fmt.Sprint(got)
+}
+
+func (p *person) typeAndGo(button string, fields ...string) {
+	p.t.Helper()
+	for i := 0; i+1 < len(fields); i += 2 {
+		p.do(chromedp.SendKeys(fields[i], fields[i+1]))
+	}
+	p.do(chromedp.Click(button))
+}
+
+// shown takes pictures of the page by day and by night.
+func (p *person) shown(name string) {
+	p.t.Helper()
+	servicetest.Picture(p.ctx, p.t, "console-"+name+"-light")
+	p.value(`document.documentElement.style.colorScheme = "dark"`)
+	servicetest.Picture(p.ctx, p.t, "console-"+name+"-dark")
+	p.value(`document.documentElement.removeAttribute("style")`)
+}
+
+// wrongs finds what no page may be: wider than the window, heavy, made of things
+// from elsewhere, or changed by a hostile text.
+const wrongs = `Object.entries({
+	"wider than the window": document.documentElement.scrollWidth > innerWidth,
+	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.decodedBodySize || 0), 0) > 100000,
+	"made of things from afar": performance.getEntriesByType("resource").some((e) => !e.name.startsWith(location.origin)),
+	"changed by a hostile text": document.querySelector("#planted") !== null || document.title === "planted",
+	"without one heading": document.querySelectorAll("h1").length !== 1,
+	"with a field without label": [...document.querySelectorAll("input:not([type=hidden], [hidden]), select")].some((f) => f.labels.length === 0),
+	"with styles or scripts of its own": document.querySelector("style, script, [style], [onclick]") !== null,
+}).filter(([, wrong]) => wrong).map(([name]) => name).join(", ")`
+
+// checked looks at what every page has to be, and takes pictures of it.
+func (p *person) checked(name string) {
+	p.t.Helper()
+	if wrong := p.value(wrongs); wrong != "" {
+		p.t.Errorf("page %s is %s", name, wrong)
+	}
+	p.shown(name)
+}
+
+// phoneCode is what an app shows for a key at an instant.
+func phoneCode(t *testing.T, key string, now time.Time) string {
+	t.Helper()
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
+	must(t, err)
+	mac := hmac.New(sha1.New, secret)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(now.Unix()/30)))
+	sum := mac.Sum(nil)
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
+}
+
+// clock is real time as a test sets it.
+type clock struct{ seconds atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.seconds.Store(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC).Unix())
+	return c
+}
+
+func (c *clock) now() time.Time { return time.Unix(c.seconds.Load(), 0) }
+
+func TestOperatorInABrowser(t *testing.T) {
+	for _, window := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+		t.Run(window.name, func(t *testing.T) {
+			time := newClock()
+			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.now})
+			p := newPerson(t, s, window.width, window.height)
+			p.work(window.name, time)
+		})
+	}
+}
+
+func (p *person) work(window string, time *clock) {
+	t := p.t
+	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+	must(t, err)
+	draft := servicetest.Draft()
+	draft["client_state"] = hostile
+	line := draft["instructions"].([]any)[0].(map[string]any)
+	line["label"], line["beneficiary"].(map[string]any)["label"] = hostile, hostile
+	token := p.Token("payments:admin")
+	id := p.Create(token, draft)
+	other := p.Create(token, servicetest.Draft())
+	p.OK(p.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", other), p.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
+
+	p.open("/console/")
+	p.checked(window + "-sign-in")
+	p.typeAndGo("main button", "#name", "zoe", "#password", "wrong")
+	p.do(chromedp.WaitVisible(`.problem`))
+	p.typeAndGo("main button", "#password", password)
+	p.do(chromedp.WaitVisible(`.figures`))
+	p.checked(window + "-home")
+	p.do(chromedp.Click(`header a[href$="/payments"]`), chromedp.WaitVisible(`.filters`))
+	p.checked(window + "-payments")
+	p.open(p.paymentPath(id))
+	p.checked(window + "-payment")
+	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 3 {
+		t.Errorf("the hostile text is not shown as it is: %s", shown)
+	}
+	p.do(chromedp.Click(`button.grave`), chromedp.WaitVisible(`.state[data-state="rejected"]`))
+	if got := p.state(id); got != "rejected" {
+		t.Errorf("the payment is %s", got)
+	}
+	key := p.enrol(window, password, time)
+	p.do(chromedp.Click(`header button`), chromedp.WaitVisible(`#password`))
+	p.typeAndGo("main button", "#name", "zoe", "#password", password)
+	p.do(chromedp.WaitVisible(`#code`))
+	p.checked(window + "-second-factor")
+	p.typeAndGo("main button", "#code", "000000x")
+	p.do(chromedp.WaitVisible(`.problem`))
+	time.seconds.Add(60)
+	p.typeAndGo("main button", "#code", phoneCode(t, key, time.now()))
+	p.do(chromedp.WaitVisible(`.figures`))
+	p.open("/console/nothing")
+	p.do(chromedp.WaitVisible(`.door`))
+	p.checked(window + "-fault")
+}
+
+// enrol sets up a second factor on the page of the account, and returns its key.
+func (p *person) enrol(window, password string, time *clock) string {
+	p.open("/console/account")
+	p.checked(window + "-account")
+	p.typeAndGo(`form[action$="second-factor"] button`, "#proof", password)
+	p.do(chromedp.WaitVisible(`.key`))
+	p.checked(window + "-proposal")
+	key := p.value(`document.querySelector(".key").textContent`)
+	p.typeAndGo(`form[action$="confirm"] button`, "#code", phoneCode(p.t, key, time.now()))
+	p.do(chromedp.WaitVisible(`#proof`))
+	return key
+}
+
+// No page makes the browser complain: not of what it may not load, not of a mistake.
+func TestABrowserHasNothingToSay(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	p := newPerson(t, s, 1280, 900)
+	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+	must(t, err)
+	id := p.Create(p.Token("payments:admin"), servicetest.Draft())
+	p.open("/console/")
+	p.typeAndGo("main button", "#name", "zoe", "#password", password)
+	p.do(chromedp.WaitVisible(`.figures`))
+	seen := []string{p.domainPath(""), p.domainPath("/payments"), p.paymentPath(id), "/console/account"}
+	for _, path := range seen {
+		p.open(path)
+		p.do(chromedp.WaitVisible(`h1`))
+	}
+	p.silent(seen)
+}
+
+// Without a mouse: the keyboard reaches the form and sends it.
+func TestSigningInByKeyboard(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	p := newPerson(t, s, 1280, 900)
+	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Viewer)
+	must(t, err)
+	p.open("/console/")
+	p.do(chromedp.WaitVisible(`#name`))
+	p.do(chromedp.KeyEvent("\t\tzoe\t" + password + "\r"))
+	p.do(chromedp.WaitVisible(`.figures`))
+	if got := p.value(`getComputedStyle(document.querySelector("header a")).outlineStyle`); got != "none" {
+		t.Errorf("what has no focus has the outline %s", got)
+	}
+	p.do(chromedp.KeyEvent("\t\t"))
+	if got := p.value(`getComputedStyle(document.activeElement).outlineStyle`); got != "solid" {
+		t.Errorf("what has the focus has the outline %s", got)
+	}
+}

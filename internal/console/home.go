@@ -1,0 +1,157 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxBars is how many rows a chart has.
+const maxBars = 10
+
+// bar is a row of a chart: a text, a number as people read it, and how long it
+// is in hundredths of the longest.
+type bar struct {
+	Label, Note, Count string
+	Length             int64
+}
+
+// chart is rows under a caption.
+type chart struct {
+	Caption string
+	Bars    []bar
+}
+
+// homeData is how a domain is doing.
+type homeData struct {
+	Charts []chart
+	// Success is the share of requests to webhooks that were accepted, in percent,
+	// and Requests how many there were.
+	Success  string
+	Requests int64
+	// Oldest is the payment that has waited longest, nil when none waits.
+	Oldest *oldest
+	// Clock is the time of a sandbox, and Frozen that it stands still.
+	Clock  string
+	Frozen bool
+}
+
+type oldest struct {
+	ID         passerelle.PaymentID
+	State, Age string
+	Registered string
+}
+
+func (c *Console) home(v *visit) error {
+	var data homeData
+	for _, figure := range []func(*Console, *visit, *homeData) error{
+		(*Console).paymentFigures, (*Console).rejectionFigures, (*Console).healthFigures, (*Console).oldestFigure, (*Console).troubleFigures,
+	} {
+		if err := figure(c, v, &data); err != nil {
+			return fmt.Errorf("sum up domain %d: %w", v.domain.ID, err)
+		}
+	}
+	data.Clock, data.Frozen = passerelle.FormatDateTime(c.now(v), v.zone), v.domain.Clock.Frozen != nil
+	return c.send(v, "home", v.domain.Name, data)
+}
+
+func (c *Console) since(v *visit) time.Time { return c.now(v).Add(-24 * time.Hour) }
+
+// add draws a chart of counts and what they are of.
+func (d *homeData) add(caption string, bars []bar, counts []int64) {
+	longest := int64(1)
+	for _, n := range counts {
+		longest = max(longest, n)
+	}
+	for i, n := range counts {
+		bars[i].Count, bars[i].Length = counted(n), max(1, 100*n/longest)
+	}
+	d.Charts = append(d.Charts, chart{caption, bars})
+}
+
+// counted writes a number that was counted up to a bound.
+func counted(n int64) string {
+	if n >= store.MaxTold {
+		return strconv.Itoa(store.MaxTold) + " or more"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (c *Console) paymentFigures(v *visit, data *homeData) error {
+	all, err := c.DB.PaymentStates(v, v.domain.ID, c.since(v))
+	var (
+		bars   []bar
+		counts []int64
+	)
+	for _, one := range all {
+		bars, counts = append(bars, bar{Label: string(one.State)}), append(counts, one.Count)
+	}
+	data.add("Payments registered in 24 h, by state", bars, counts)
+	return err
+}
+
+func (c *Console) rejectionFigures(v *visit, data *homeData) error {
+	all, err := c.DB.Rejections(v, v.domain.ID, c.since(v), maxBars)
+	var (
+		bars   []bar
+		counts []int64
+	)
+	for _, one := range all {
+		note := one.Connector
+		if note == "" {
+			note = "no connector chosen"
+		}
+		bars, counts = append(bars, bar{Label: string(one.Code), Note: note}), append(counts, one.Count)
+	}
+	data.add("Rejected among them, by code and connector", bars, counts)
+	return err
+}
+
+func (c *Console) troubleFigures(v *visit, data *homeData) error {
+	all, err := c.DB.Troubles(v, v.domain.ID)
+	var (
+		bars   []bar
+		counts []int64
+	)
+	for _, one := range all[:min(len(all), maxBars)] {
+		bars, counts = append(bars, bar{Label: one.State}), append(counts, one.Count)
+	}
+	data.add("Connections that cannot be read, by state", bars, counts)
+	return err
+}
+
+func (c *Console) healthFigures(v *visit, data *homeData) error {
+	health, err := c.DB.DomainHealth(v, v.domain.ID, c.now(v))
+	if data.Requests = health.Requests; health.Requests > 0 {
+		tenths := 1000 * health.Successes / health.Requests
+		data.Success = fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+	}
+	return err
+}
+
+func (c *Console) oldestFigure(v *visit, data *homeData) error {
+	open, err := c.DB.OldestOpen(v, v.domain.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	data.Oldest = &oldest{
+		ID: open.ID, State: string(open.State), Registered: passerelle.FormatDateTime(open.Registered, v.zone), Age: ageText(c.now(v).Sub(open.Registered)),
+	}
+	return err
+}
+
+// ageText writes a duration in its two largest units.
+func ageText(d time.Duration) string {
+	minutes := int64(max(d, 0) / time.Minute)
+	switch {
+	case minutes < 60:
+		return fmt.Sprintf("%d min", minutes)
+	case minutes < 48*60:
+		return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
+	}
+	return fmt.Sprintf("%d days %d h", minutes/(24*60), minutes/60%24)
+}

@@ -1,0 +1,277 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/admission"
+	"passerelle/internal/initiation"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// fact is a line about something: a name and a value.
+type fact struct {
+	Name, Value string
+}
+
+// paymentData is all about one payment.
+type paymentData struct {
+	ID           passerelle.PaymentID
+	State        string
+	Facts        []fact
+	Instructions []instructionRow
+	Timeline     []timelineRow
+	Acts         []actButton
+	// Revealable is set when there is something hidden that the operator may see,
+	// and Revealed when it is shown.
+	Revealable, Revealed bool
+}
+
+type instructionRow struct {
+	Reference, Amount, Label, Name, Account, State, Problem string
+	Identity                                                []fact
+}
+
+type timelineRow struct {
+	At, What, Who, Bank, Text string
+}
+
+// actButton is something that can be done with the payment now.
+type actButton struct {
+	Act, State, Label string
+	// Grave acts are not undone.
+	Grave bool
+}
+
+func (c *Console) load(v *visit, sensitive bool) (*payment.Payment, error) {
+	p, err := c.DB.Payment(v, v.domain.ID, passerelle.PaymentID(v.numbers[1]), sensitive)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errNoPage
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load payment %d: %w", v.numbers[1], err)
+	}
+	return p, nil
+}
+
+// payment shows a payment with what personal there is hidden.
+func (c *Console) payment(v *visit) error { return c.show(v, false) }
+
+// reveal shows a payment whole, and puts on record that it was looked at.
+func (c *Console) reveal(v *visit) error {
+	if !c.mayReveal(v) {
+		return errForbidden
+	}
+	if _, err := c.load(v, false); err != nil {
+		return err
+	}
+	err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(c.entry(v, "look at personal data")) })
+	if err != nil {
+		return fmt.Errorf("record a look at payment %d: %w", v.numbers[1], err)
+	}
+	return c.show(v, true)
+}
+
+// mayReveal asks for a second factor where the data is that of real people.
+func (c *Console) mayReveal(v *visit) bool {
+	return v.who.May(admission.Reveal) && (v.who.Twice() || v.domain.Kind == passerelle.Sandbox)
+}
+
+func (c *Console) entry(v *visit, act string) store.Audit {
+	entry := c.Admission.Entry(v.who, c.RequestID(v), act)
+	entry.Domain, entry.Subject, entry.SubjectID = v.domain.ID, "payment", v.numbers[1]
+	return entry
+}
+
+func (c *Console) show(v *visit, revealed bool) error {
+	p, err := c.load(v, revealed)
+	if err != nil {
+		return err
+	}
+	timelines, err := c.DB.Timeline(v, v.domain.ID, []passerelle.PaymentID{p.ID})
+	if err != nil {
+		return fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
+	}
+	data := paymentData{
+		ID: p.ID, State: string(p.State), Facts: c.facts(v, p, revealed), Acts: c.acts(v, p),
+		Revealable: !revealed && c.mayReveal(v), Revealed: revealed,
+	}
+	for i := range p.Instructions {
+		data.Instructions = append(data.Instructions, newInstructionRow(&p.Instructions[i], revealed))
+	}
+	for _, row := range timelines[p.ID] {
+		data.Timeline = append(data.Timeline, v.timelineRow(row))
+	}
+	return c.send(v, "payment", fmt.Sprintf("Payment %d", p.ID), data)
+}
+
+// facts are what there is to say about a payment as a whole.
+func (c *Console) facts(v *visit, p *payment.Payment, revealed bool) []fact {
+	facts := []fact{
+		{"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})},
+		{"Registered", passerelle.FormatDateTime(p.Created, v.zone)},
+		{"Execution", string(p.DateType())},
+		{"Waits for", strings.TrimSpace(string(p.Detail) + " " + string(p.Action))},
+		{"Error", string(p.ErrorCode)},
+		{"The bank says", p.ErrorDescription},
+		{"Connector", c.connector(p)},
+		{"Bank's reference", p.BankPaymentID},
+		{"Application", fmt.Sprint(p.Client)},
+		{"Returns to", p.ClientRedirectURI},
+		{"Application's state", p.ClientState},
+	}
+	if p.Payer != nil {
+		facts = append(facts, fact{"Payer", p.Payer.Label}, fact{"Payer's account", accountText(*p.Payer, revealed)})
+	}
+	facts = append(facts, identityFacts("Payer", p.PayerIdentity)...)
+	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+}
+
+// connector names the connector of a payment, by its UUID when this program does
+// not have it any more.
+func (c *Console) connector(p *payment.Payment) string {
+	if one, known := c.Initiation.Connectors.Initiator(p.Connector); known {
+		return one.Profile().Name
+	}
+	return p.Connector
+}
+
+// cancellable reports whether the payment's connector cancels at all.
+func (c *Console) cancellable(p *payment.Payment) bool {
+	one, known := c.Initiation.Connectors.Initiator(p.Connector)
+	return known && one.Profile().Payments.Cancellable
+}
+
+func accountText(a passerelle.Account, revealed bool) string {
+	if revealed {
+		return a.Identification
+	}
+	return a.Masked()
+}
+
+// identityFacts are what is known of a person or an organisation, as far as it
+// was loaded.
+func identityFacts(whose string, i *passerelle.Identity) []fact {
+	if i == nil {
+		return nil
+	}
+	facts := []fact{{whose + ": kind", string(i.Kind)}, {whose + ": reference", i.ExternalRef}, {whose + ": organisation", i.OrgName}}
+	s := i.Sensitive
+	if s == nil {
+		return facts
+	}
+	return append(facts, []fact{
+		{whose + ": name", strings.TrimSpace(s.FirstName + " " + s.LastName)},
+		{whose + ": born in", strings.TrimSpace(s.BirthCity + " " + s.BirthCountry)},
+		{whose + ": nationality", s.Nationality},
+		{whose + ": address", s.PostalAddress},
+		{whose + ": mail", s.Email},
+		{whose + ": " + string(s.SchemeName), s.Identification},
+	}...)
+}
+
+func newInstructionRow(in *payment.Instruction, revealed bool) instructionRow {
+	identity := identityFacts("Beneficiary", in.BeneficiaryIdentity)
+	return instructionRow{
+		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: in.Label, Name: in.Beneficiary.Label,
+		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + in.ErrorDescription),
+		Identity: slices.DeleteFunc(identity, func(f fact) bool { return f.Value == "" }),
+	}
+}
+
+func (v *visit) timelineRow(row store.TimelineRow) timelineRow {
+	if t := row.Transition; t != nil {
+		what := string(t.To)
+		if t.From != "" {
+			what = string(t.From) + " → " + string(t.To)
+		}
+		return timelineRow{At: passerelle.FormatDateTime(t.At, v.zone), What: what, Who: string(t.Cause.Actor), Bank: t.Cause.Bank, Text: string(t.Cause.Trigger)}
+	}
+	n := row.Note
+	return timelineRow{At: passerelle.FormatDateTime(n.At, v.zone), What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: n.Text}
+}
+
+// acts are what the operator's role and the payment's state leave to be done.
+func (c *Console) acts(v *visit, p *payment.Payment) []actButton {
+	var acts []actButton
+	if v.who.May(admission.Act) {
+		acts = append(acts, c.clientActs(p)...)
+	}
+	if !v.who.May(admission.Simulate) || v.domain.Kind != passerelle.Sandbox {
+		return acts
+	}
+	for _, edge := range payment.Edges() {
+		if edge.From == p.State {
+			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: "Simulate: " + string(edge.To)})
+		}
+	}
+	return acts
+}
+
+// clientActs are those of the application, which an operator may do for it.
+func (c *Console) clientActs(p *payment.Payment) []actButton {
+	var acts []actButton
+	if p.Action == payment.Confirm {
+		acts = append(acts, actButton{Act: actConfirm, Label: "Confirm"}, actButton{Act: actRefuse, Label: "Refuse", Grave: true})
+	}
+	if p.Action == payment.Decoupled {
+		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank"})
+	}
+	if p.MayCancel(c.cancellable(p)) == nil {
+		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Grave: true})
+	}
+	return acts
+}
+
+// The acts on a payment, as forms and the audit log name them.
+const (
+	actConfirm  = "confirm payment"
+	actRefuse   = "refuse payment"
+	actResume   = "resume payment"
+	actCancel   = "cancel payment"
+	actSimulate = "simulate payment"
+)
+
+// act does what a button says, through the use case that the JSON interface calls
+// for it. The state may have changed since the page was shown: the use case knows.
+func (c *Console) act(v *visit) error {
+	act := v.field("act")
+	p, err := c.load(v, false)
+	if err != nil {
+		return err
+	}
+	ability := admission.Act
+	if act == actSimulate {
+		ability = admission.Simulate
+	}
+	if !v.who.May(ability) {
+		return errForbidden
+	}
+	do := c.Initiation.Audited(c.entry(v, act))
+	switch act {
+	case actConfirm, actRefuse:
+		_, err = do.Answer(v, v.domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: act == actConfirm})
+	case actResume:
+		_, err = do.Answer(v, v.domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
+	case actCancel:
+		_, err = do.Cancel(v, v.domain, p.ID, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
+	case actSimulate:
+		_, err = do.Simulate(v, v.domain, p.ID, initiation.Simulation{State: payment.State(v.field("state"))})
+	default:
+		return errForm
+	}
+	if known, is := told(err); is {
+		v.problem = known
+		return c.show(v, false)
+	}
+	if err != nil {
+		return err
+	}
+	web.Redirect(v.writer, v.request.URL.Path)
+	return nil
+}

@@ -1,0 +1,154 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/admission"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+)
+
+// desk is a service, and somebody's browser without scripts.
+type desk struct {
+	*servicetest.Instance
+	t       *testing.T
+	browser *http.Client
+}
+
+func each(t *testing.T, run func(t *testing.T, d *desk)) {
+	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) { run(t, newDesk(t, s)) })
+}
+
+func newDesk(t *testing.T, s *servicetest.Instance) *desk {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	must(t, err)
+	return &desk{Instance: s, t: t, browser: &http.Client{
+		Jar: jar, Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer is what the browser got.
+type answer struct {
+	status         int
+	location, body string
+	header         http.Header
+}
+
+func (d *desk) get(path string) answer {
+	d.t.Helper()
+	return d.send(http.MethodGet, path, "", nil)
+}
+
+// post sends a form from a page of the given site.
+func (d *desk) post(path, site string, form url.Values) answer {
+	d.t.Helper()
+	return d.send(http.MethodPost, path, site, form)
+}
+
+func (d *desk) send(method, path, site string, form url.Values) answer {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), method, d.Origin+path, strings.NewReader(form.Encode()))
+	must(d.t, err)
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if site != "" {
+		request.Header.Set("Sec-Fetch-Site", site)
+	}
+	response, err := d.browser.Do(request)
+	must(d.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	must(d.t, err)
+	return answer{response.StatusCode, response.Header.Get("Location"), string(body), response.Header}
+}
+
+var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// token is that of the forms of a page.
+func (d *desk) token(path string) string {
+	d.t.Helper()
+	found := formToken.FindStringSubmatch(d.get(path).body)
+	if found == nil {
+		d.t.Fatalf("%s has no form", path)
+	}
+	return found[1]
+}
+
+// submit sends a form of a page to an address, with the token of the page.
+func (d *desk) submit(page, to string, values ...string) answer {
+	d.t.Helper()
+	form := url.Values{"csrf": {d.token(page)}}
+	for i := 0; i+1 < len(values); i += 2 {
+		form.Set(values[i], values[i+1])
+	}
+	return d.post(to, "same-origin", form)
+}
+
+// enter makes an operator and signs in.
+func (d *desk) enter(role admission.Role) (store.Operator, string) {
+	d.t.Helper()
+	o, password, err := d.Admission.Create(context.Background(), "some-"+string(role), role)
+	must(d.t, err)
+	d.signIn(o.Name, password)
+	return o, password
+}
+
+func (d *desk) signIn(name, password string) {
+	d.t.Helper()
+	a := d.submit("/console/sign-in", "/console/sign-in", "name", name, "password", password)
+	if a.status != http.StatusSeeOther || a.location != "/console/" {
+		d.t.Fatalf("signing in: %d %s %s", a.status, a.location, a.body)
+	}
+}
+
+// domainPath is an address of the domain.
+func (d *desk) domainPath(more string) string {
+	return "/console/domains/" + strconv.FormatInt(int64(d.Domain.ID), 10) + more
+}
+
+func (d *desk) paymentPath(id int64) string {
+	return d.domainPath("/payments/" + strconv.FormatInt(id, 10))
+}
+
+// acts lists what is on record in the domain, oldest first, without the
+// requests.
+func (d *desk) acts() []string {
+	d.t.Helper()
+	all, err := d.DB.AuditOfDomain(d.t.Context(), d.Domain.ID, 100)
+	must(d.t, err)
+	var acts []string
+	for _, a := range all {
+		acts = append([]string{a.Act + " " + a.Subject + " " + strconv.FormatInt(a.SubjectID, 10)}, acts...)
+		if a.Operator == 0 || a.Session == 0 || a.Request == "" {
+			d.t.Errorf("incomplete: %+v", a)
+		}
+	}
+	return acts
+}
+
+func (d *desk) state(id int64) string {
+	d.t.Helper()
+	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, passerelle.PaymentID(id), false)
+	must(d.t, err)
+	return string(p.State)
+}
