@@ -130,6 +130,34 @@ func (m Money) Decimal() string {
 	return string(m.AppendDecimal(digits[:0]))
 }
 
+// noBreak is the space that keeps two parts of an amount on one line.
+const noBreak = "\u00a0"
+
+// Written is the amount for people: exact, with the symbol where the currency has
+// it, group between every three digits of the whole units and point before the
+// others, as the reader's language does.
+func (m Money) Written(group, point string) string {
+	whole, fraction, fractional := strings.Cut(m.Decimal(), ".")
+	number, negative := strings.CutPrefix(whole, "-")
+	for at := len(number) - 3; at > 0; at -= 3 {
+		number = number[:at] + group + number[at:]
+	}
+	if negative {
+		number = "-" + number
+	}
+	if fractional {
+		number += point + fraction
+	}
+	details := m.Currency.Details()
+	switch {
+	case !details.Prefix:
+		return number + noBreak + details.Symbol
+	case strings.ContainsAny(details.Symbol[len(details.Symbol)-1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
+		return details.Symbol + noBreak + number
+	}
+	return details.Symbol + number
+}
+
 // AppendDecimal appends what Decimal returns, without allocating when b has
 // room for it.
 func (m Money) AppendDecimal(b []byte) []byte {

@@ -175,3 +175,25 @@ func FuzzParseMoney(f *testing.F) {
 		}
 	})
 }
+
+func TestMoneyForPeople(t *testing.T) {
+	for _, test := range []struct {
+		minor        int64
+		currency     passerelle.Currency
+		group, point string
+		want         string
+	}{
+		{1_234_568_150, "EUR", ",", ".", "12,345,681.50\u00a0€"},
+		{1_234_568_150, "EUR", "\u202f", ",", "12\u202f345\u202f681,50\u00a0€"},
+		{1250, "GBP", ",", ".", "£12.50"},
+		{99_999, "EUR", ",", ".", "999.99\u00a0€"},
+		{100_000, "EUR", ",", ".", "1,000.00\u00a0€"},
+		{-12_345_600, "EUR", ",", ".", "-123,456.00\u00a0€"},
+		{0, "EUR", ",", ".", "0.00\u00a0€"},
+		{math.MinInt64, "EUR", ",", ".", "-92,233,720,368,547,758.08\u00a0€"},
+	} {
+		if got := (passerelle.Money{Minor: test.minor, Currency: test.currency}).Written(test.group, test.point); got != test.want {
+			t.Errorf("%d %s is written %q, want %q", test.minor, test.currency, got, test.want)
+		}
+	}
+}

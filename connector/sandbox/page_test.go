@@ -34,13 +34,13 @@ func TestPageShowsTheOrder(t *testing.T) {
 		lines []payment.Instruction
 		want  []string
 	}{
-		{"sort code", []payment.Instruction{instruction()}, []string{"12.50 GBP", "The Shop", "00-00-00 5577 9911", "Order 1", "At once"}},
+		{"sort code", []payment.Instruction{instruction()}, []string{"£12.50", "The Shop", "00-00-00 5577 9911", "Order 1", "At once"}},
 		{"IBAN", []payment.Instruction{instruction(toIBAN)}, []string{"Marché d&#39;Été", "FR76 9999 9000 0000 0000 0000 033"}},
 		{"next banking day", []payment.Instruction{instruction(dated(payment.FirstOpenDay))}, []string{"On the next banking day"}},
 		{"deferred", []payment.Instruction{instruction(dated(payment.Deferred))}, []string{"On 2026-11-24"}},
 		{"periodic", []payment.Instruction{instruction(dated(payment.Periodic))}, []string{"Repeated monthly, from 2026-11-24 to 2027-01-24"}},
 		{"bulk", []payment.Instruction{instruction(), instruction(second)}, []string{
-			"1000000012.49 GBP", "2 beneficiaries", "12.50 GBP", "999999999.99 GBP", "The Shop", "The Landlord", "Rent",
+			"£1,000,000,012.49", "2 beneficiaries", "£12.50", "£999,999,999.99", "The Shop", "The Landlord", "Rent",
 		}},
 		{"always", []payment.Instruction{instruction()}, []string{
 			`lang="en"`, "Sandbox Bank", "No real money", "2026-11-21, 12:00 UTC", `<form method="post">`, "Approve</button>", "Refuse</button>", "SBX-",
@@ -228,5 +228,5 @@ func TestPageOfALargeBulk(t *testing.T) {
 		lines[i] = instruction(func(in *payment.Instruction) { in.Label = fmt.Sprintf("Line %d.", i+1) })
 	}
 	bank, page := opened(t, lines...)
-	expectText(t, get(t, bank, page), "12500.00 GBP", "1000 beneficiaries", "Line 1.", "Line 1000.")
+	expectText(t, get(t, bank, page), "£12,500.00", "1000 beneficiaries", "Line 1.", "Line 1000.")
 }

@@ -40,6 +40,7 @@ func (s *Service) places() places {
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
 		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
 		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},
+		{"/webview", pages},
 		{"/webview/", pages},
 		{web.AssetPath, pages},
 		{console.Root, s.console()},

@@ -10,31 +10,9 @@ import (
 	"passerelle/payment"
 )
 
-// noBreak is the space that keeps two parts of a number on one line.
-const noBreak = "\u00a0"
-
-// amountText writes an amount exactly, with its symbol where the currency has
-// it and the digits set apart as the language does.
+// amountText writes an amount as the language does.
 func amountText(w web.Words, m passerelle.Money) string {
-	whole, fraction, fractional := strings.Cut(m.Decimal(), ".")
-	number := grouped(whole, w.Say("number.group"))
-	if fractional {
-		number += w.Say("number.point") + fraction
-	}
-	details := m.Currency.Details()
-	switch {
-	case !details.Prefix:
-		return number + noBreak + details.Symbol
-	case strings.ContainsAny(details.Symbol[len(details.Symbol)-1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
-		return details.Symbol + noBreak + number
-	}
-	return details.Symbol + number
-}
-
-// grouped separates the digits of a whole number in threes.
-func grouped(digits, separator string) string {
-	head := (len(digits)-1)%3 + 1
-	return strings.Join(append([]string{digits[:head]}, chunks(digits[head:], 3)...), separator)
+	return m.Written(w.Say("number.group"), w.Say("number.point"))
 }
 
 func chunks(s string, size int) []string {

@@ -289,6 +289,10 @@ func TestHintsForDigits(t *testing.T) {
 		if patterned := strings.Contains(body, "pattern="); patterned != (regex != "") {
 			t.Errorf("%q: the pattern is there: %t", regex, patterned)
 		}
+		title := map[bool]string{true: want, false: "Expected form: " + regex}[want != ""]
+		if regex != "" && !strings.Contains(body, `title="`+title+`"`) {
+			t.Errorf("%q: want the title %q: %s", regex, title, body)
+		}
 	}
 }
 

@@ -99,6 +99,18 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
+// The root itself is for nobody, and says for whom the pages below it are.
+func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
+			got := s.get(t, root)
+			if got.status != http.StatusOK || !strings.Contains(got.body, "Pages for people who pay") {
+				t.Errorf("%s answers %d: %s", root, got.status, got.body)
+			}
+		}
+	})
+}
+
 func TestHeadersOfPages(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		got := s.get(t, s.open(t, s.create(t, nil).ID, nil))

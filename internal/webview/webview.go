@@ -150,6 +150,8 @@ func (w *Webview) serve(v *visit) error {
 		return err
 	}
 	switch {
+	case slices.Contains(PageRoots(), strings.TrimSuffix(v.request.URL.Path, "/")):
+		return w.about(v)
 	case v.request.URL.Path == CallbackPath:
 		return w.callback(v)
 	case v.request.URL.Path == WebauthPath:
@@ -158,6 +160,23 @@ func (w *Webview) serve(v *visit) error {
 		return errNoPage
 	}
 	return w.payment(v)
+}
+
+// aboutBody is what the page at a root shows.
+type aboutBody struct {
+	frame
+	Title, Text string
+}
+
+// about says what is below a root to whoever opens the root itself.
+func (w *Webview) about(v *visit) error {
+	if !v.reading() {
+		return errMethod
+	}
+	title := v.words.Say("about.title")
+	return pages.Send(v.writer, web.Page{
+		Name: "about", Words: v.words, Title: title, Simulated: v.simulated(), Body: aboutBody{Title: title, Text: v.words.Say("about.text")},
+	})
 }
 
 // parse takes the address of a payment page apart, and reports whether it is

@@ -1,6 +1,7 @@
 // Shows only those items of a long list whose text contains what was typed,
-// accents and case apart, and the one that is chosen: nothing is ever sent that
-// cannot be seen. Without it the whole list is there to be read, so
+// accents and case apart, and the one that the person has chosen: nothing is ever
+// sent that cannot be seen. One that the page proposed is given up when it is
+// searched past. Without it the whole list is there to be read, so
 // the field appears only once this has been loaded.
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
@@ -11,12 +12,15 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   field.closest("[hidden]").hidden = false;
   field.addEventListener("input", () => {
     const wanted = plain(field.value.trim());
-    let left = 0;
+    let found = 0;
     for (const item of items) {
-      item.hidden = !plain(item.textContent).includes(wanted) && !item.querySelector(":checked");
-      left += item.hidden ? 0 : 1;
+      const fits = plain(item.textContent).includes(wanted);
+      const chosen = item.querySelector(":checked");
+      if (chosen?.defaultChecked && !fits) chosen.checked = false;
+      item.hidden = !fits && !chosen?.checked;
+      found += fits ? 1 : 0;
     }
-    none.hidden = left > 0;
+    none.hidden = found > 0;
   });
   // Enter in the field would send the form with the bank chosen by accident.
   field.addEventListener("keydown", (event) => {
