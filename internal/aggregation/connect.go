@@ -91,11 +91,11 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	if profile.Restricted {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "%s takes no new connections", profile.Name)
 	}
-	source, mechanism, err := chooseSource(profile, r.Source, r.Mechanism)
+	source, mechanism, err := profile.Choose(r.Source, r.Mechanism)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkValues(profile.Data.Fields, mechanism, source.Name, r.Values); err != nil {
+	if err := connector.CheckValues(profile.Data.Fields, mechanism, source.Name, r.Values); err != nil {
 		return nil, nil, err
 	}
 	user, err := a.User(ctx, d, id)
@@ -324,7 +324,7 @@ func (v *visit) sort(ctx context.Context, given map[string]string) (answers map[
 		return nil, fmt.Errorf("load the secrets of connection %d: %w", v.c.ID, err)
 	}
 	maps.Copy(stored, news)
-	if err := checkValues(fields, "", v.source.Name, stored); err != nil {
+	if err := connector.CheckValues(fields, "", v.source.Name, stored); err != nil {
 		return nil, err
 	}
 	return answers, v.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(v.c, stored) })

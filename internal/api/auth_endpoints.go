@@ -20,7 +20,7 @@ import (
 func (s *Service) authRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
-			Method: http.MethodPost, Pattern: "/auth/init", Needs: public, Endpoint: protocol.Handle(s.initUser),
+			Method: http.MethodPost, Pattern: "/auth/init", Needs: protocol.Public, Endpoint: protocol.Handle(s.initUser),
 			Summary: "Create a user", Errors: []string{"invalidToken", "forbidden", "rateLimited"},
 			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it.",
 		},
@@ -33,27 +33,27 @@ func (s *Service) authRoutes() []protocol.Route {
 			Summary: "Get a temporary code, by POST",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token/access", Needs: public, Endpoint: protocol.Handle(s.exchange),
+			Method: http.MethodPost, Pattern: "/auth/token/access", Needs: protocol.Public, Endpoint: protocol.Handle(s.exchange),
 			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "Takes a temporary code, the code that a webview came back with, or the token of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/renew", Needs: public, Endpoint: protocol.Handle(s.renew),
+			Method: http.MethodPost, Pattern: "/auth/renew", Needs: protocol.Public, Endpoint: protocol.Handle(s.renew),
 			Summary: "Get another permanent token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
 			Doc: "Without id_user a user is created. With revoke_previous the permanent tokens that the application had for the user end.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/jwt", Needs: public, Endpoint: protocol.Handle(s.signedToken),
+			Method: http.MethodPost, Pattern: "/auth/jwt", Needs: protocol.Public, Endpoint: protocol.Handle(s.signedToken),
 			Summary: "Get a signed token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
 			Doc: "A user token in the form of a JWT, signed with the key of an application that had keys generated. Without id_user a user is created.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token", Needs: public, Endpoint: protocol.Handle(s.serviceToken),
+			Method: http.MethodPost, Pattern: "/auth/token", Needs: protocol.Public, Endpoint: protocol.Handle(s.serviceToken),
 			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/auth/token", Needs: anyToken, Endpoint: protocol.Handle(s.revokeToken),
+			Method: http.MethodDelete, Pattern: "/auth/token", Needs: protocol.AnyToken, Endpoint: protocol.Handle(s.revokeToken),
 			Summary: "Revoke the token of the call",
 		},
 	}

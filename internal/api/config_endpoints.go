@@ -69,7 +69,7 @@ func (s *Service) configLogs(ctx context.Context, c *protocol.Caller, in configL
 	}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.SettingChange, error) {
-			return s.DB.SettingChanges(ctx, filter, window(w))
+			return s.DB.SettingChanges(ctx, filter, w.OfRows())
 		},
 		func(change store.SettingChange) protocol.Position { return change.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountSettingChanges(ctx, filter) })
@@ -81,9 +81,4 @@ func (s *Service) configLogs(ctx context.Context, c *protocol.Caller, in configL
 		}
 	}
 	return out, err
-}
-
-// window is the part of a list that has one order.
-func window(w protocol.Window) store.Window {
-	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankdata"
 	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 	"passerelle/payment"
@@ -24,19 +25,19 @@ func (s *Service) connectorRoutes() []protocol.Route {
 			Summary: "List connectors", Doc: "All institutions that can be read or that payments can be initiated with; hidden ones are marked as such.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one, Needs: public, Endpoint: protocol.Handle(s.oneConnector),
+			Method: http.MethodGet, Pattern: one, Needs: protocol.Public, Endpoint: protocol.Handle(s.oneConnector),
 			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/fields", Needs: public, Endpoint: protocol.Handle(s.listFields),
+			Method: http.MethodGet, Pattern: one + "/fields", Needs: protocol.Public, Endpoint: protocol.Handle(s.listFields),
 			Summary: "List the fields of a connector", Doc: "What an end user gives for a connection.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/sources", Needs: public, Endpoint: protocol.Handle(s.listSources),
+			Method: http.MethodGet, Pattern: one + "/sources", Needs: protocol.Public, Endpoint: protocol.Handle(s.listSources),
 			Summary: "List the sources of a connector", Doc: "The channels by which the institution is reached.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: public, Endpoint: protocol.Handle(s.oneSource),
+			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneSource),
 			Summary: "Read a source of a connector",
 		},
 		{
@@ -44,11 +45,11 @@ func (s *Service) connectorRoutes() []protocol.Route {
 			Summary: "List connectors that read bank accounts", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/banks/{connectorId}", Needs: public, Endpoint: protocol.Handle(s.oneBank),
+			Method: http.MethodGet, Pattern: "/banks/{connectorId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneBank),
 			Summary: "Read a connector that reads bank accounts", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/banks/categories", Needs: public, Endpoint: protocol.Handle(s.bankCategories),
+			Method: http.MethodGet, Pattern: "/banks/categories", Needs: protocol.Public, Endpoint: protocol.Handle(s.bankCategories),
 			Summary: "List the categories of connectors", Doc: "There are none: no connector has one.",
 		},
 		{
@@ -56,7 +57,7 @@ func (s *Service) connectorRoutes() []protocol.Route {
 			Summary: "List connectors that read documents", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/providers/{connectorId}", Needs: public, Endpoint: protocol.Handle(s.oneProviderOfDocuments),
+			Method: http.MethodGet, Pattern: "/providers/{connectorId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneProviderOfDocuments),
 			Summary: "Read a connector that reads documents", Doc: "Deprecated, see /connectors.",
 		},
 		{
@@ -81,13 +82,6 @@ func (s *Service) banks(ctx context.Context, c *protocol.Caller, capability stri
 	return slices.DeleteFunc(all, func(b wire.Bank) bool {
 		return capability != anything && !slices.Contains(b.Capabilities, capability)
 	}), err
-}
-
-// connectorView shows in a connector what was asked for.
-func connectorView(asked protocol.Expansion) wire.ConnectorView {
-	return wire.ConnectorView{
-		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),
-	}
 }
 
 type listConnectorsInput struct {
@@ -146,7 +140,7 @@ func (s *Service) connectorPage(ctx context.Context, c *protocol.Caller, in list
 	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
 	shown := make([]wire.Connector, len(rows))
 	for i, row := range rows {
-		shown[i] = wire.NewConnector(row.Bank, connectorView(in.Expansion()))
+		shown[i] = wire.NewConnector(row.Bank, bankdata.ConnectorView(in.Expansion()))
 	}
 	return shown, listing, err
 }
@@ -304,7 +298,7 @@ func (s *Service) connector(ctx context.Context, c *protocol.Caller, in oneConne
 	if err != nil {
 		return wire.Connector{}, err
 	}
-	return wire.NewConnector(b, connectorView(in.Expansion())), nil
+	return wire.NewConnector(b, bankdata.ConnectorView(in.Expansion())), nil
 }
 
 type bankCategoriesOutput struct {

@@ -8,6 +8,7 @@ import (
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankdata"
 	"passerelle/internal/delivery"
 	"passerelle/internal/initiation"
 	"passerelle/internal/protocol"
@@ -40,12 +41,8 @@ const changeDoc = `The body is one of six; its keys tell which, and keys of two 
 - PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which is good for nothing else here. A payment that no bank has is rejected at once; otherwise the bank is asked, and state_detail is cancelling while the payer has to approve.`
 
 var (
-	public = protocol.Needs{Public: true}
 	config = protocol.Needs{Kinds: []access.TokenKind{access.ConfigToken}}
-
-	anyToken = protocol.Needs{Kinds: []access.TokenKind{
-		access.UserToken, access.CodeToken, access.ServiceToken, access.PaymentToken, access.ConfigToken, access.UsersToken,
-	}}
+	ofUser = protocol.Needs{Kinds: []access.TokenKind{access.UserToken}}
 
 	seePayments = protocol.Needs{AnyScope: []passerelle.Scope{
 		passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsValidate,
@@ -59,7 +56,8 @@ var (
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []protocol.Route {
-	return slices.Concat(s.authRoutes(), s.userRoutes(), s.connectionRoutes(), s.accountRoutes(), s.withholdingRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.attachmentRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.connectorConfigRoutes(), s.webauthRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes(), s.signRoutes())
+	data := &bankdata.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Now: s.Now}
+	return slices.Concat(s.authRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes(), s.signRoutes())
 }
 
 func (s *Service) paymentRoutes() []protocol.Route {
@@ -92,12 +90,12 @@ func (s *Service) paymentRoutes() []protocol.Route {
 func (s *Service) termsRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/publickey", Needs: public, Endpoint: protocol.Handle(s.publicKey),
+			Method: http.MethodGet, Pattern: "/publickey", Needs: protocol.Public, Endpoint: protocol.Handle(s.publicKey),
 			Summary: "Get the key for field values",
 			Doc:     "A JSON Web Key with which a page encrypts what the payer types, as compact JWE with RSA-OAEP-256 and A256GCM and the key's kid in the header, so that nobody on the way reads it.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/terms", Needs: public, Endpoint: protocol.Handle(s.terms),
+			Method: http.MethodGet, Pattern: "/terms", Needs: protocol.Public, Endpoint: protocol.Handle(s.terms),
 			Summary: "Read the terms of service",
 		},
 		{
@@ -168,7 +166,7 @@ func (s *Service) configRoutes() []protocol.Route {
 func (s *Service) webhookRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: anyToken, Endpoint: protocol.Handle(s.webhookEvents),
+			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: protocol.AnyToken, Endpoint: protocol.Handle(s.webhookEvents),
 			Summary: "List the events of webhooks", Doc: "All that a webhook can be registered for.",
 		},
 		{

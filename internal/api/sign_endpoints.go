@@ -17,11 +17,11 @@ import (
 func (s *Service) signRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/sign-keys", Needs: public, Endpoint: protocol.Handle(s.signKeys),
+			Method: http.MethodGet, Pattern: "/sign-keys", Needs: protocol.Public, Endpoint: protocol.Handle(s.signKeys),
 			Summary: "List the keys that answers are signed with", Doc: "Newest first. The first signs; what deprecated ones signed remains good.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: public, Endpoint: protocol.Handle(s.oneSignKey),
+			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneSignKey),
 			Summary: "Read a key that answers are signed with", Doc: "The one that the header of a signed answer names as key_url.",
 		},
 	}

@@ -123,7 +123,7 @@ func (s *Service) listWebhookData(ctx context.Context, c *protocol.Caller, in li
 	filter := store.WebhookDataFilter{Domain: c.Domain.ID, Webhook: w.ID, State: in.State, From: in.From(), Until: in.Until()}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.WebhookData, error) {
-			return s.DB.WebhookData(ctx, filter, window(w))
+			return s.DB.WebhookData(ctx, filter, w.OfRows())
 		},
 		func(d store.WebhookData) protocol.Position { return d.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookData(ctx, filter) })
@@ -183,7 +183,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *protocol.Caller, in webhoo
 	}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.WebhookLog, error) {
-			return s.DB.WebhookLogs(ctx, filter, window(w))
+			return s.DB.WebhookLogs(ctx, filter, w.OfRows())
 		},
 		func(l store.WebhookLog) protocol.Position { return l.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookLogs(ctx, filter) })

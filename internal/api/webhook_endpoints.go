@@ -207,7 +207,7 @@ func (s *Service) listWebhooks(ctx context.Context, c *protocol.Caller, in listW
 	filter := store.WebhookFilter{Domain: c.Domain.ID, All: in.WithDisabled}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.Webhook, error) {
-			return s.DB.Webhooks(ctx, filter, window(w))
+			return s.DB.Webhooks(ctx, filter, w.OfRows())
 		},
 		func(w store.Webhook) protocol.Position { return protocol.Position{int64(w.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountWebhooks(ctx, filter) })

@@ -58,6 +58,15 @@ type Needs struct {
 	AnyScope []passerelle.Scope
 }
 
+var (
+	// Public is for endpoints that want no token.
+	Public = Needs{Public: true}
+	// AnyToken is for endpoints that want one, of whatever kind.
+	AnyToken = Needs{Kinds: []access.TokenKind{
+		access.UserToken, access.CodeToken, access.ServiceToken, access.PaymentToken, access.ConfigToken, access.UsersToken,
+	}}
+)
+
 // open reports whether a call is to be served without looking at the token. A
 // query that cannot be read is refused later, before anything is served.
 func (n Needs) open(query string) bool {

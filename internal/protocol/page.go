@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"passerelle"
+	"passerelle/internal/store"
 )
 
 // Page is embedded by every list that can exceed a page. Its handler calls
@@ -40,6 +41,11 @@ type Window struct {
 	// Backward windows end before From: read in the opposite order, the row
 	// nearest to From first.
 	Backward bool
+}
+
+// OfRows is the window over rows that have one order.
+func (w Window) OfRows() store.Window {
+	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
 }
 
 // Link is where another page is.

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *protocol.Caller, in li
 	}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]passerelle.Asset[D], error) {
-			return store.ReadAssets[D](ctx, &s.DB.Reader, f, window(w))
+			return store.ReadAssets[D](ctx, &s.DB.Reader, f, w.OfRows())
 		},
 		func(a passerelle.Asset[D]) protocol.Position { return protocol.Position{int64(a.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountAssets(ctx, f) })
@@ -279,7 +279,7 @@ func (s *Service) investmentHistory(ctx context.Context, c *protocol.Caller, in 
 	}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]passerelle.InvestmentValue, error) {
-			return s.DB.InvestmentValues(ctx, c.Domain.ID, found.ID, window(w))
+			return s.DB.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
 		},
 		func(v passerelle.InvestmentValue) protocol.Position { return protocol.Position{v.Date.String(), v.ID} },
 		func(ctx context.Context) (int64, error) {

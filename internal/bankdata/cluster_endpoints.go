@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (s *Service) listClusters(ctx context.Context, c *protocol.Caller, in listC
 	}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.StoredCluster, error) {
-			return s.DB.Clusters(ctx, at.clusters(c), window(w))
+			return s.DB.Clusters(ctx, at.clusters(c), w.OfRows())
 		},
 		func(one store.StoredCluster) protocol.Position { return protocol.Position{int64(one.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountClusters(ctx, at.clusters(c)) })

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -63,17 +63,17 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/account_types", Needs: public, Endpoint: protocol.Handle(s.listAccountTypes), Summary: "List the types of bank accounts",
+			Method: http.MethodGet, Pattern: "/account_types", Needs: protocol.Public, Endpoint: protocol.Handle(s.listAccountTypes), Summary: "List the types of bank accounts",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: protocol.Handle(s.listAccountTypesFor),
 			Summary: "List the types of bank accounts, under a user", Doc: "The same for all users.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: public, Endpoint: protocol.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
+			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/currencies", Needs: public, Endpoint: protocol.Handle(s.listCurrencies), Summary: "List currencies", Doc: "All that an account may be in.",
+			Method: http.MethodGet, Pattern: "/currencies", Needs: protocol.Public, Endpoint: protocol.Handle(s.listCurrencies), Summary: "List currencies", Doc: "All that an account may be in.",
 		},
 	}
 }
@@ -172,7 +172,7 @@ func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts
 func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page protocol.Page) ([]store.StoredAccount, protocol.Listing, error) {
 	return protocol.Turn(ctx, page,
 		func(ctx context.Context, w protocol.Window) ([]store.StoredAccount, error) {
-			return s.DB.BankAccounts(ctx, f, window(w))
+			return s.DB.BankAccounts(ctx, f, w.OfRows())
 		},
 		func(a store.StoredAccount) protocol.Position { return protocol.Position{int64(a.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountBankAccounts(ctx, f) })

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"cmp"
@@ -85,7 +85,7 @@ func (s *Service) listConnections(ctx context.Context, c *protocol.Caller, in li
 	}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.Connection, error) {
-			return s.DB.Connections(ctx, c.Domain.ID, user, window(w))
+			return s.DB.Connections(ctx, c.Domain.ID, user, w.OfRows())
 		},
 		func(one store.Connection) protocol.Position { return protocol.Position{int64(one.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountConnections(ctx, c.Domain.ID, user) })
@@ -325,7 +325,7 @@ func (s *Service) connectionLogs(ctx context.Context, c *protocol.Caller, in con
 	filter := store.ConnectionLogFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, Source: in.IDSource, From: in.From(), Until: in.Until()}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.ConnectionLog, error) {
-			return s.DB.ConnectionLogs(ctx, filter, window(w))
+			return s.DB.ConnectionLogs(ctx, filter, w.OfRows())
 		},
 		func(l store.ConnectionLog) protocol.Position { return l.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountConnectionLogs(ctx, filter) })

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (s *Service) embed() map[string]func(context.Context, *protocol.Caller, sho
 func (s *Service) withConnectors(ctx context.Context, c *protocol.Caller, of shownConnections, asked protocol.Expansion) error {
 	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
 	for i := range of.list {
-		of.list[i].Connector = s.Aggregation.Connector(of.list[i].ConnectorUUID, values, connectorView(asked))
+		of.list[i].Connector = s.Aggregation.Connector(of.list[i].ConnectorUUID, values, ConnectorView(asked))
 	}
 	return err
 }
@@ -146,5 +146,12 @@ func spread[T any](list []wire.Connection, below []T, into func(*wire.Connection
 	for _, one := range below {
 		own := by[of(one)]
 		*own = append(*own, one)
+	}
+}
+
+// ConnectorView shows in a connector what was asked for.
+func ConnectorView(asked protocol.Expansion) wire.ConnectorView {
+	return wire.ConnectorView{
+		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *protocol.Caller, conne
 	filter := store.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.StoredSubscription, error) {
-			return s.DB.Subscriptions(ctx, filter, window(w))
+			return s.DB.Subscriptions(ctx, filter, w.OfRows())
 		},
 		func(one store.StoredSubscription) protocol.Position { return protocol.Position{int64(one.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountSubscriptions(ctx, filter) })

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -13,12 +13,6 @@ import (
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
-)
-
-var (
-	ofUser   = protocol.Needs{Kinds: []access.TokenKind{access.UserToken}}
-	allUsers = protocol.Needs{Kinds: []access.TokenKind{access.UsersToken}}
-	oneUser  = protocol.Needs{Kinds: []access.TokenKind{access.UserToken, access.UsersToken}}
 )
 
 func (s *Service) userRoutes() []protocol.Route {
@@ -178,7 +172,7 @@ func (s *Service) listConsents(ctx context.Context, c *protocol.Caller, in listC
 	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.Consent, error) {
-			return s.DB.Consents(ctx, filter, window(w))
+			return s.DB.Consents(ctx, filter, w.OfRows())
 		},
 		func(one store.Consent) protocol.Position { return one.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountConsents(ctx, filter) })

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -15,7 +15,7 @@ func (s *Service) categoryRoutes() []protocol.Route {
 	const own, one = "/users/{userId}/categories", "/users/{userId}/categories/{categoryId}"
 	return []protocol.Route{
 		{
-			Method: http.MethodGet, Pattern: "/categories", Needs: public, Endpoint: protocol.Handle(s.listCategories),
+			Method: http.MethodGet, Pattern: "/categories", Needs: protocol.Public, Endpoint: protocol.Handle(s.listCategories),
 			Summary: "List the categories of transactions", Doc: "Those of all end users. 9998 is that of transactions of which nothing better is known.",
 		},
 		{
@@ -38,7 +38,7 @@ func (s *Service) categoryRoutes() []protocol.Route {
 			Summary: "Delete a category that the user made", Doc: "Transactions keep it until they are given another one.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/categorize", Needs: anyToken, Endpoint: protocol.Handle(categorize),
+			Method: http.MethodPost, Pattern: "/categorize", Needs: protocol.AnyToken, Endpoint: protocol.Handle(categorize),
 			Summary: "Find the categories of transactions", Doc: "Of any, which are not stored. They may also come as an array that is the whole body. What has no known type, or no label, is in failed.",
 		},
 	}

@@ -1,4 +1,4 @@
-package api
+package bankdata
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func (s *Service) documentRoutes() []protocol.Route {
 			Summary: "Download the file of a document", Doc: "As a whole or in ranges. A name may follow, for programs that go by it. A file that has not come from the provider yet is fetched now, which takes a while; when the provider does not give it the answer is 503, and says when to ask again.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/documenttypes", Needs: public, Endpoint: protocol.Handle(documentTypes),
+			Method: http.MethodGet, Pattern: "/documenttypes", Needs: protocol.Public, Endpoint: protocol.Handle(documentTypes),
 			Summary: "List the types of documents",
 		},
 	}
@@ -128,7 +128,7 @@ func (s *Service) documentPage(ctx context.Context, c *protocol.Caller, q docume
 	}
 	rows, listing, err := protocol.Turn(ctx, q.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.StoredDocument, error) {
-			return s.DB.Documents(ctx, f, window(w))
+			return s.DB.Documents(ctx, f, w.OfRows())
 		},
 		func(d store.StoredDocument) protocol.Position { return d.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountDocuments(ctx, f) })

@@ -1,0 +1,83 @@
+package connector
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// maxValue is how long the value of a field may be.
+const maxValue = 4096
+
+// Choose finds the source that a connection goes through: the one named, or the
+// first by priority of those with the mechanism, where the empty one stands for
+// the connector's own, or else any. Its errors are Invalid and say what there is.
+func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
+	open := p.readable(wanted)
+	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {
+		wanted, open = p.Mechanism, p.readable(p.Mechanism)
+	}
+	var names []string
+	for _, s := range open {
+		if name == "" || s.Name == name {
+			return s, cmp.Or(wanted, s.Mechanisms[0]), nil
+		}
+		names = append(names, s.Name)
+	}
+	if len(names) == 0 {
+		return Source{}, "", passerelle.InvalidField("connector_uuid", "%s has no source in use with the mechanism %s", p.Name, cmp.Or(string(wanted), "wanted"))
+	}
+	return Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
+}
+
+// readable are the sources in use that data comes by with a mechanism, by
+// priority.
+func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
+	open := slices.DeleteFunc(slices.Clone(p.Sources), func(s Source) bool {
+		return !s.Data() || s.Disabled != nil || wanted != "" && !slices.Contains(s.Mechanisms, wanted)
+	})
+	slices.SortStableFunc(open, func(a, b Source) int { return a.Priority - b.Priority })
+	return open
+}
+
+// CheckValues refuses values that cannot be right before anybody is asked. The
+// error names the field, never the value.
+func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
+	for _, f := range fields {
+		value := values[f.Name]
+		if value == "" && f.Required && asks(f, mechanism, source) {
+			return passerelle.MissingField(f.Name, "is required: "+f.Label)
+		}
+		if err := checkValue(f, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asks reports whether a field is asked for with a mechanism, where the empty
+// one stands for any, and through a source.
+func asks(f Field, mechanism passerelle.AuthMechanism, source string) bool {
+	return (len(f.Mechanisms) == 0 || mechanism == "" || slices.Contains(f.Mechanisms, mechanism)) && (len(f.Sources) == 0 || slices.Contains(f.Sources, source))
+}
+
+func checkValue(f Field, value string) error {
+	if value == "" {
+		return nil
+	}
+	if err := passerelle.CheckText(f.Name, value, maxValue); err != nil {
+		return err
+	}
+	among := func(v FieldValue) bool { return v.Value == value }
+	if f.Type == "list" && !slices.ContainsFunc(f.Values, among) {
+		return passerelle.InvalidField(f.Name, "must be one of the values listed for %s", f.Label)
+	}
+	// Patterns of our own connectors; those of institutions are for clients.
+	if pattern, err := regexp.Compile("^(?:" + f.Regex + ")$"); f.Regex != "" && err == nil && !pattern.MatchString(value) {
+		return passerelle.InvalidField(f.Name, "is not of the form of %s", f.Label)
+	}
+	return nil
+}

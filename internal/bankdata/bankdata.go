@@ -1,0 +1,43 @@
+// Package bankdata is the part of the JSON interface that is about end users and
+// what institutions have of them: users, connections, accounts, transactions,
+// what hangs on them, subscriptions and documents, as rows and functions like those
+// of package api, which serves them together with its own.
+//
+// It owns the names and types of what such requests carry. It does not own the
+// conventions that all calls share (package protocol has them), the connectors
+// that there are (package api has those) nor any rule of the business. It fails as
+// package api does.
+package bankdata
+
+import (
+	"slices"
+	"time"
+
+	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/initiation"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+)
+
+// Service is what the endpoints call: reads go to the database, everything else
+// to the use cases.
+type Service struct {
+	DB          *store.DB
+	Access      *access.Access
+	Initiation  *initiation.Initiation
+	Aggregation *aggregation.Aggregation
+	// Now is real time.
+	Now func() time.Time
+}
+
+var (
+	ofUser   = protocol.Needs{Kinds: []access.TokenKind{access.UserToken}}
+	allUsers = protocol.Needs{Kinds: []access.TokenKind{access.UsersToken}}
+	oneUser  = protocol.Needs{Kinds: []access.TokenKind{access.UserToken, access.UsersToken}}
+)
+
+// Routes is this part of the interface: what answers where, and to whom.
+func (s *Service) Routes() []protocol.Route {
+	return slices.Concat(s.userRoutes(), s.connectionRoutes(), s.accountRoutes(), s.withholdingRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.attachmentRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.webauthRoutes())
+}
