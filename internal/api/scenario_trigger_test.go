@@ -2,13 +2,17 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
 // mostMiB is how many MiB the body of a call may have.
 func mostMiB(call string) int {
-	if call == "POST /sandbox/events" {
+	switch {
+	case call == "POST /sandbox/events":
 		return 4
+	case strings.HasSuffix(call, "/documents/{documentId}"):
+		return 10 // with a file
 	}
 	return 1
 }

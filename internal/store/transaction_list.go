@@ -271,13 +271,13 @@ func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }
 
-// NewTransactions lists what the last sync of each of some connections of a user
-// changed in accounts that are shared, the newest first.
+// NewTransactions lists what changed in the shared accounts of some connections of
+// a user when each was last read to its end, the newest first.
 func (r *Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
 	var c conditions
 	c.and("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))
 	c.clauses = append(c.clauses, "c.id IN ("+anyOf(&c, connections)+")")
 	return collect(ctx, r, scanTransaction, `SELECT `+transactionColumns+` FROM connection c CROSS JOIN bank_account a CROSS JOIN bank_transaction t WHERE `+c.String()+`
-		AND a.connection_id = c.id AND a.disabled IS NULL AND a.deleted IS NULL AND t.account_id = a.id AND t.epoch = a.epoch AND t.changed = c.sync
+		AND a.connection_id = c.id AND a.disabled IS NULL AND a.deleted IS NULL AND t.account_id = a.id AND t.epoch = a.epoch AND t.changed = a.readings
 		ORDER BY t.application_date DESC, t.id DESC LIMIT `+c.bind(limit), c.args...)
 }
