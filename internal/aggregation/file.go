@@ -95,7 +95,9 @@ func (e *errands) begin(ctx context.Context, db *store.DB, claim func(*store.Tx,
 		e.under = map[passerelle.FileID]chan struct{}{}
 	}
 	for _, l := range leased {
-		e.under[l.ID] = make(chan struct{})
+		if e.under[l.ID] == nil { // otherwise its lease lapsed while this process was at it
+			e.under[l.ID] = make(chan struct{})
+		}
 	}
 	return leased, nil
 }
@@ -103,8 +105,10 @@ func (e *errands) begin(ctx context.Context, db *store.DB, claim func(*store.Tx,
 func (e *errands) end(id passerelle.FileID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	close(e.under[id])
-	delete(e.under, id)
+	if under := e.under[id]; under != nil {
+		close(under)
+		delete(e.under, id)
+	}
 }
 
 // wait waits until this process is not fetching a file.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -162,6 +163,9 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 	}
 	if err != nil {
 		return Arrival{}, fmt.Errorf("load the way back to connection %d: %w", id, err)
+	}
+	if subtle.ConstantTimeCompare(back.Nonce, nonce) == 0 {
+		return Arrival{}, passerelle.Missing() // and nobody is kept from the connection by guesses
 	}
 	v, reader, err := a.again(ctx, d, back.User, id)
 	if err != nil {

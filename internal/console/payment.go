@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"passerelle"
 	"passerelle/internal/admission"
@@ -79,7 +80,20 @@ func (c *Console) reveal(v *visit) error {
 
 // mayReveal asks for a second factor where the data is that of real people.
 func (c *Console) mayReveal(v *visit) bool {
-	return v.who.May(admission.Reveal) && (v.who.Twice() || v.domain.Kind == passerelle.Sandbox)
+	return v.who.May(admission.Reveal) && v.certain()
+}
+
+// certain reports whether a second factor says who the operator is, where money
+// and data are those of real people.
+func (v *visit) certain() bool { return v.who.Twice() || v.domain.Kind == passerelle.Sandbox }
+
+// nameText keeps what may name a real person to those who asked to see it.
+func (v *visit) nameText(text string, revealed bool) string {
+	if revealed || text == "" || v.domain.Kind == passerelle.Sandbox {
+		return text
+	}
+	first, _ := utf8.DecodeRuneInString(text)
+	return string(first) + "…"
 }
 
 func (c *Console) entry(v *visit, act string) store.Audit {
@@ -102,7 +116,7 @@ func (c *Console) show(v *visit, revealed bool) error {
 		Revealable: !revealed && c.mayReveal(v), Revealed: revealed,
 	}
 	for i := range p.Instructions {
-		data.Instructions = append(data.Instructions, newInstructionRow(&p.Instructions[i], revealed))
+		data.Instructions = append(data.Instructions, v.instructionRow(&p.Instructions[i], revealed))
 	}
 	for _, row := range timelines[p.ID] {
 		data.Timeline = append(data.Timeline, v.timelineRow(row))
@@ -126,7 +140,7 @@ func (c *Console) facts(v *visit, p *payment.Payment, revealed bool) []fact {
 		{"Application's state", p.ClientState},
 	}
 	if p.Payer != nil {
-		facts = append(facts, fact{"Payer", p.Payer.Label}, fact{"Payer's account", accountText(*p.Payer, revealed)})
+		facts = append(facts, fact{"Payer", v.nameText(p.Payer.Label, revealed)}, fact{"Payer's account", accountText(*p.Payer, revealed)})
 	}
 	facts = append(facts, identityFacts("Payer", p.PayerIdentity)...)
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
@@ -175,10 +189,10 @@ func identityFacts(whose string, i *passerelle.Identity) []fact {
 	}...)
 }
 
-func newInstructionRow(in *payment.Instruction, revealed bool) instructionRow {
+func (v *visit) instructionRow(in *payment.Instruction, revealed bool) instructionRow {
 	identity := identityFacts("Beneficiary", in.BeneficiaryIdentity)
 	return instructionRow{
-		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: in.Label, Name: in.Beneficiary.Label,
+		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: v.nameText(in.Label, revealed), Name: v.nameText(in.Beneficiary.Label, revealed),
 		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + in.ErrorDescription),
 		Identity: slices.DeleteFunc(identity, func(f fact) bool { return f.Value == "" }),
 	}
@@ -199,7 +213,7 @@ func (v *visit) timelineRow(row store.TimelineRow) timelineRow {
 // acts are what the operator's role and the payment's state leave to be done.
 func (c *Console) acts(v *visit, p *payment.Payment) []actButton {
 	var acts []actButton
-	if v.who.May(admission.Act) {
+	if v.who.May(admission.Act) && v.certain() {
 		acts = append(acts, c.clientActs(p)...)
 	}
 	if !v.who.May(admission.Simulate) || v.domain.Kind != passerelle.Sandbox {
@@ -249,7 +263,7 @@ func (c *Console) act(v *visit) error {
 	if act == actSimulate {
 		ability = admission.Simulate
 	}
-	if !v.who.May(ability) {
+	if !v.who.May(ability) || ability == admission.Act && !v.certain() {
 		return errForbidden
 	}
 	do := c.Initiation.Audited(c.entry(v, act))

@@ -57,15 +57,15 @@ func (c *Console) payments(v *visit) error {
 	}
 	data.turn(query, rows, window, more)
 	for _, row := range rows {
-		data.Rows = append(data.Rows, newListRow(row.Payment, v.zone))
+		data.Rows = append(data.Rows, v.listRow(row.Payment))
 	}
 	return c.send(v, "payments", "Payments", data)
 }
 
-func newListRow(p *payment.Payment, zone *time.Location) listRow {
+func (v *visit) listRow(p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, zone), State: string(p.State), Code: string(p.ErrorCode),
-		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: p.Instructions[0].Label, Lines: len(p.Instructions),
+		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, v.zone), State: string(p.State), Code: string(p.ErrorCode),
+		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: v.nameText(p.Instructions[0].Label, false), Lines: len(p.Instructions),
 	}
 }
 

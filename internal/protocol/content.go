@@ -88,7 +88,7 @@ var (
 )
 
 func (w *strictWriter) WriteHeader(status int) {
-	if status < http.StatusBadRequest {
+	if status < http.StatusBadRequest || status == http.StatusPreconditionFailed { // which has no body
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}

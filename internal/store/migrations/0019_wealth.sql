@@ -54,7 +54,7 @@ CREATE TABLE category (
   refundable BOOLEAN NOT NULL,
   color      TEXT
 );
-CREATE INDEX category_of_user ON category (domain_id, user_id, id);
+CREATE INDEX category_of_user ON category (user_id, id);
 
 -- What clients note about transactions.
 CREATE TABLE transaction_information (

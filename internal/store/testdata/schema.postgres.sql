@@ -199,7 +199,7 @@ column category.color text
 constraint category.category_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint category.category_pkey PRIMARY KEY (id)
 constraint category.category_user_id_fkey FOREIGN KEY (user_id) REFERENCES end_user(id) ON DELETE CASCADE
-CREATE INDEX category_of_user ON category USING btree (domain_id, user_id, id)
+CREATE INDEX category_of_user ON category USING btree (user_id, id)
 CREATE UNIQUE INDEX category_pkey ON category USING btree (id)
 column client.id bigint NOT NULL IDENTITY
 column client.domain_id bigint NOT NULL

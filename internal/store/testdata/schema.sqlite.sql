@@ -194,7 +194,7 @@ CREATE TABLE category (
   refundable BOOLEAN NOT NULL,
   color      TEXT
 );
-CREATE INDEX category_of_user ON category (domain_id, user_id, id);
+CREATE INDEX category_of_user ON category (user_id, id);
 CREATE TABLE client (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id     BIGINT NOT NULL REFERENCES domain (id),
