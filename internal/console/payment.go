@@ -83,6 +83,15 @@ func (c *Console) mayReveal(v *visit) bool {
 	return v.who.May(admission.Reveal) && v.certain()
 }
 
+// mayDo reports whether the operator may do what a button says: what a bank hears
+// of, only with a second factor.
+func (v *visit) mayDo(act string) bool {
+	if act == actSimulate {
+		return v.who.May(admission.Simulate)
+	}
+	return v.who.May(admission.Act) && v.certain()
+}
+
 // certain reports whether a second factor says who the operator is, where money
 // and data are those of real people.
 func (v *visit) certain() bool { return v.who.Twice() || v.domain.Kind == passerelle.Sandbox }
@@ -213,7 +222,7 @@ func (v *visit) timelineRow(row store.TimelineRow) timelineRow {
 // acts are what the operator's role and the payment's state leave to be done.
 func (c *Console) acts(v *visit, p *payment.Payment) []actButton {
 	var acts []actButton
-	if v.who.May(admission.Act) && v.certain() {
+	if v.mayDo(actCancel) {
 		acts = append(acts, c.clientActs(p)...)
 	}
 	if !v.who.May(admission.Simulate) || v.domain.Kind != passerelle.Sandbox {
@@ -259,11 +268,7 @@ func (c *Console) act(v *visit) error {
 	if err != nil {
 		return err
 	}
-	ability := admission.Act
-	if act == actSimulate {
-		ability = admission.Simulate
-	}
-	if !v.who.May(ability) || ability == admission.Act && !v.certain() {
+	if !v.mayDo(act) {
 		return errForbidden
 	}
 	do := c.Initiation.Audited(c.entry(v, act))
