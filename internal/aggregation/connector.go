@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -28,99 +27,33 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	return all, nil
 }
 
-// ConnectorChange is what a domain wants of a connector from now on. What is nil
-// stays as it is; an empty text returns to what the connector itself says.
-type ConnectorChange struct {
-	// Connector is a UUID or a number.
-	Connector string
-	// Hidden is "0" or "1", SyncDays a decimal number of days.
-	Hidden, Mechanism, SyncDays *string
-}
-
-// SourceChange is the same for a source of a connector.
-type SourceChange struct {
-	Connector string
-	Source    int64
-	Mechanism *string
-	Disabled  *bool
-}
-
 // ConfigureConnectors changes connectors on behalf of by: all or none. A connector
 // that the domain does not have is NotFound; a value it cannot have is Invalid.
-func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []ConnectorChange, by string) error {
+func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string) error {
 	wanted := map[string]*string{}
 	for _, change := range list {
 		p, known := a.profile(d, change.Connector)
 		if !known {
 			return passerelle.Missing()
 		}
-		if err := change.check(p); err != nil {
+		if err := change.Want(p, wanted); err != nil {
 			return err
-		}
-		for key, value := range map[string]*string{
-			settings.ConnectorHidden(p.UUID): change.Hidden, settings.ConnectorMechanism(p.UUID): change.Mechanism, settings.ConnectorFrequency(p.UUID): change.SyncDays,
-		} {
-			want(wanted, key, value)
 		}
 	}
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d))
 }
 
-// want adds a change, if there is one, to those that are wanted.
-func want(wanted map[string]*string, key string, value *string) {
-	switch {
-	case value == nil:
-	case *value == "":
-		wanted[key] = nil
-	default:
-		wanted[key] = value
-	}
-}
-
-func (c ConnectorChange) check(p connector.Profile) error {
-	var offered []passerelle.AuthMechanism
-	for _, s := range p.Sources {
-		offered = append(offered, s.Mechanisms...)
-	}
-	if err := checkMechanism(c.Mechanism, offered); err != nil {
-		return err
-	}
-	if c.SyncDays == nil || *c.SyncDays == "" {
-		return nil
-	}
-	return settings.CheckFrequency("sync_frequency", *c.SyncDays)
-}
-
-func checkMechanism(wanted *string, offered []passerelle.AuthMechanism) error {
-	if wanted == nil || *wanted == "" || slices.Contains(offered, passerelle.AuthMechanism(*wanted)) {
-		return nil
-	}
-	return passerelle.InvalidField("auth_mechanism", "must be one of those that are available: %v", offered)
-}
-
 // ConfigureSource changes a source, with the errors of ConfigureConnectors. One
 // that is out of use already stays so since it was.
-func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change SourceChange, by string) error {
+func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change settings.SourceChange, by string) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return err
 	}
 	p, _ := a.profile(d, change.Connector)
-	p = values.Configured(p)
-	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == change.Source })
-	if i < 0 {
-		return passerelle.Missing()
-	}
-	if err := checkMechanism(change.Mechanism, p.Sources[i].Mechanisms); err != nil {
-		return err
-	}
 	wanted := map[string]*string{}
-	want(wanted, settings.SourceMechanism(change.Source), change.Mechanism)
-	if change.Disabled != nil && *change.Disabled != (p.Sources[i].Disabled != nil) {
-		wanted[settings.SourceDisabled(change.Source)] = nil
-		if *change.Disabled {
-			wanted[settings.SourceDisabled(change.Source)] = settings.Moment(a.now(d))
-		}
+	if err := change.Want(values.Configured(p), a.now(d), wanted); err != nil {
+		return err
 	}
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d))
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/aggregation"
 	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
 	"passerelle/internal/wire"
 )
 
@@ -40,15 +40,15 @@ type connectorConfig struct {
 	SyncPeriodicity protocol.Nullable[protocol.Number] `body:"sync_periodicity" doc:"deprecated, see sync_frequency"`
 }
 
-func (in connectorConfig) change(connector string) (aggregation.ConnectorChange, error) {
+func (in connectorConfig) change(connector string) (settings.ConnectorChange, error) {
 	days := in.SyncFrequency
 	if in.SyncPeriodicity.Given {
 		if days.Given && days != in.SyncPeriodicity {
-			return aggregation.ConnectorChange{}, passerelle.InvalidField("sync_periodicity", "is another name of sync_frequency, which has another value")
+			return settings.ConnectorChange{}, passerelle.InvalidField("sync_periodicity", "is another name of sync_frequency, which has another value")
 		}
 		days = in.SyncPeriodicity
 	}
-	change := aggregation.ConnectorChange{Connector: connector, Mechanism: wanted(in.AuthMechanism), SyncDays: wanted(days)}
+	change := settings.ConnectorChange{Connector: connector, Mechanism: wanted(in.AuthMechanism), SyncDays: wanted(days)}
 	if in.Hidden.Given {
 		text := map[bool]string{true: "1", false: "0"}[in.Hidden.Value]
 		if in.Hidden.Null {
@@ -89,7 +89,7 @@ func (s *Service) configureConnectors(ctx context.Context, c *protocol.Caller, i
 		return severalConnectors{}, err
 	}
 	names := slices.Sorted(maps.Keys(in.Connectors))
-	changes := make([]aggregation.ConnectorChange, len(names))
+	changes := make([]settings.ConnectorChange, len(names))
 	for i, name := range names {
 		if !slices.ContainsFunc(banks, bankNamed(name)) {
 			return severalConnectors{}, passerelle.InvalidField(name, "is not the uuid of a connector")
@@ -111,7 +111,7 @@ const maxConfigured = 1000
 
 func (s *Service) configureConnector(ctx context.Context, c *protocol.Caller, in configureConnectorInput) (configuredConnectors, error) {
 	names := strings.SplitN(in.ID, ",", maxConfigured)
-	changes := make([]aggregation.ConnectorChange, len(names))
+	changes := make([]settings.ConnectorChange, len(names))
 	for i, name := range names {
 		var err error
 		if changes[i], err = in.change(name); err != nil {
@@ -126,7 +126,7 @@ func (s *Service) configureConnector(ctx context.Context, c *protocol.Caller, in
 }
 
 // configured makes changes and renders the connectors that were named.
-func (s *Service) configured(ctx context.Context, c *protocol.Caller, names []string, changes []aggregation.ConnectorChange) (severalConnectors, error) {
+func (s *Service) configured(ctx context.Context, c *protocol.Caller, names []string, changes []settings.ConnectorChange) (severalConnectors, error) {
 	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, changedBy(c)); err != nil {
 		return severalConnectors{}, err
 	}
@@ -148,7 +148,7 @@ type configureSourceInput struct {
 }
 
 func (s *Service) configureSource(ctx context.Context, c *protocol.Caller, in configureSourceInput) (wire.ConnectorSource, error) {
-	change := aggregation.SourceChange{Connector: in.ID, Source: in.Source, Mechanism: wanted(in.AuthMechanism)}
+	change := settings.SourceChange{Connector: in.ID, Source: in.Source, Mechanism: wanted(in.AuthMechanism)}
 	if in.Disabled.Given {
 		change.Disabled = &in.Disabled.Value
 	}

@@ -44,16 +44,8 @@ func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.Do
 	return write(ctx, db, domain, changes, by, now)
 }
 
-// CheckFrequency refuses what is no number of days.
-func CheckFrequency(field, value string) error {
-	if right := days(value); right != "" {
-		return passerelle.InvalidField(field, "must be %s", right)
-	}
-	return nil
-}
-
-// Moment writes an instant as the value of a key.
-func Moment(at time.Time) *string {
+// moment writes an instant as the value of a key.
+func moment(at time.Time) *string {
 	text := at.UTC().Format(time.RFC3339Nano)
 	return &text
 }

@@ -1,0 +1,87 @@
+package settings
+
+import (
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// ConnectorChange is what a domain wants of a connector from now on. What is nil
+// stays as it is; an empty text returns to what the connector itself says.
+type ConnectorChange struct {
+	// Connector is a UUID or a number.
+	Connector string
+	// Hidden is "0" or "1", SyncDays a decimal number of days.
+	Hidden, Mechanism, SyncDays *string
+}
+
+// Want adds what is wanted of a connector to changes of keys. A value it cannot
+// have is Invalid.
+func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
+	var offered []passerelle.AuthMechanism
+	for _, s := range p.Sources {
+		offered = append(offered, s.Mechanisms...)
+	}
+	if err := checkMechanism(c.Mechanism, offered); err != nil {
+		return err
+	}
+	if c.SyncDays != nil && *c.SyncDays != "" {
+		if right := days(*c.SyncDays); right != "" {
+			return passerelle.InvalidField("sync_frequency", "must be %s", right)
+		}
+	}
+	want(changes, ConnectorHidden(p.UUID), c.Hidden)
+	want(changes, ConnectorMechanism(p.UUID), c.Mechanism)
+	want(changes, ConnectorFrequency(p.UUID), c.SyncDays)
+	return nil
+}
+
+// SourceChange is the same for a source of a connector.
+type SourceChange struct {
+	Connector string
+	Source    int64
+	Mechanism *string
+	Disabled  *bool
+}
+
+// Want adds what is wanted of a source to changes of keys, as the domain has the
+// connector now. A source that is not there is NotFound, a value it cannot have
+// Invalid.
+func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
+	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
+	if i < 0 {
+		return passerelle.Missing()
+	}
+	if err := checkMechanism(c.Mechanism, p.Sources[i].Mechanisms); err != nil {
+		return err
+	}
+	want(changes, SourceMechanism(c.Source), c.Mechanism)
+	if c.Disabled == nil || *c.Disabled == (p.Sources[i].Disabled != nil) {
+		return nil
+	}
+	changes[SourceDisabled(c.Source)] = nil
+	if *c.Disabled {
+		changes[SourceDisabled(c.Source)] = moment(now)
+	}
+	return nil
+}
+
+// want adds a change, if there is one.
+func want(changes map[string]*string, key string, value *string) {
+	switch {
+	case value == nil:
+	case *value == "":
+		changes[key] = nil
+	default:
+		changes[key] = value
+	}
+}
+
+func checkMechanism(wanted *string, offered []passerelle.AuthMechanism) error {
+	if wanted == nil || *wanted == "" || slices.Contains(offered, passerelle.AuthMechanism(*wanted)) {
+		return nil
+	}
+	return passerelle.InvalidField("auth_mechanism", "must be one of those that are available: %v", offered)
+}
