@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"internal/store":           {".", "payment", "webhook", "internal/keys"},
 	"internal/store/storetest": {},
 	"internal/settings":        {".", "connector", "internal/store"},
+	"internal/backup":          {".", "internal/store"},
 	"internal/secrecy":         {".", "internal/keys", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},

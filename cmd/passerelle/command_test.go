@@ -38,6 +38,8 @@ func TestCommands(t *testing.T) {
 
 func TestDatabaseFiles(t *testing.T) { play(t, "testdata/sqlite/files.txtar") }
 
+func TestCopies(t *testing.T) { play(t, "testdata/sqlite/backup.txtar") }
+
 func TestKeyFiles(t *testing.T) { play(t, "testdata/sqlite/keys.txtar") }
 
 func TestCommandsBesideAServer(t *testing.T) {

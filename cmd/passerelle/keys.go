@@ -6,12 +6,14 @@ import (
 	"io/fs"
 
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 )
 
 type keysCommand struct {
 	Create keysCreate `cmd:"" help:"Make the key file of a new deployment, readable by its owner alone; one that is there stays as it is."`
 	List   keysList   `cmd:"" help:"List the ids of the master keys, oldest first; the keys themselves are not shown."`
 	Rotate keysRotate `cmd:"" help:"Add a new master key, which seals from the next start of the service on; the older ones stay, as they open what they sealed."`
+	Rewrap keysRewrap `cmd:"" help:"Put all that is sealed in the database under the newest master key, while the service works."`
 }
 
 // ownKeys is the flag of the commands about a key file.
@@ -83,6 +85,50 @@ func (r *keysRotate) Run(c *console) error {
 		return fmt.Errorf("--key-file: %w", err)
 	}
 	return r.show(c)
+}
+
+type keysRewrap struct {
+	database
+	ownKeys
+	Retire bool `help:"Remove the older master keys from the key file afterwards. Copies of the database that were made before need them: keep a copy of the key file."`
+}
+
+// rewrapView is what rewrap prints: the sealed values it saw, and those that were
+// under an older key.
+type rewrapView struct {
+	Values    int64 `json:"values"`
+	Rewrapped int64 `json:"rewrapped"`
+	Retired   int   `json:"retired_keys"`
+}
+
+// rewrapBatch is how many values change in one transaction.
+const rewrapBatch = 500
+
+// Run rewraps until it has seen nothing older: a process that has not got the new
+// key yet goes on sealing with the one it has.
+func (r *keysRewrap) Run(c *console) error {
+	ring, err := openKeys(r.KeyFile)
+	if err != nil {
+		return err
+	}
+	return r.do(c, ring, func(db *store.DB) (any, error) {
+		view, err := rewrap(c, db)
+		if err != nil || !r.Retire {
+			return view, err
+		}
+		if left, err := rewrap(c, db); err != nil || left.Rewrapped > 0 {
+			return view, errors.Join(err, fmt.Errorf("%d values were sealed with an older key meanwhile: start every process anew with this key file, then repeat this", left.Rewrapped))
+		}
+		view.Retired = len(ring.MasterKeys()) - 1
+		return view, ring.Retired().Save(r.KeyFile)
+	})
+}
+
+func rewrap(c *console, db *store.DB) (view rewrapView, err error) {
+	show, off := counter(c.err)
+	defer off()
+	view.Values, view.Rewrapped, err = db.Rewrap(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d values", seen)) })
+	return view, err
 }
 
 // openKeys reads a key file that has to be there, and says how one is made.

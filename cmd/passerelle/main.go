@@ -66,6 +66,9 @@ type program struct {
 	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
 	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`
 	Maintenance maintenanceCommand `cmd:"" help:"Close the interface for a while."`
+	Backup      backupCommand      `cmd:"" help:"Copy a database to a file, while it is in use."`
+	Restore     restoreCommand     `cmd:"" help:"Make a database from such a copy."`
+	Doctor      doctorCommand      `cmd:"" help:"Look whether the database, its schema and keys, the clocks and the addresses of webhooks are as they should be."`
 	Version     versionCommand     `cmd:"" help:"Print what this binary was built from."`
 }
 

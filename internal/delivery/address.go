@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -53,6 +54,16 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 		}
 		return nil
 	}
+}
+
+// Refuses says why nothing would be sent to an address and port, such as
+// 192.0.2.1:443; nil when it would.
+func (o Outbound) Refuses(address string) error {
+	network := "tcp4"
+	if strings.HasPrefix(address, "[") {
+		network = "tcp6"
+	}
+	return o.guard()(network, address, nil)
 }
 
 func (o Outbound) ports() ssrf.Option {

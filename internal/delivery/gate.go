@@ -1,9 +1,14 @@
 package delivery
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
-// maxAtGate is how many at once may be at the database for webhooks in trouble.
-const maxAtGate = 2
+// atGate is how many at once may be at the database for webhooks in trouble: no
+// more than keep half of the processors busy, since each has a counterpart in the
+// database, on SQLite in this process and elsewhere often on this machine.
+func atGate() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // gate keeps those who work for webhooks in trouble from crowding the database:
 // runs of the flusher fall due together, and the news of the healthy would wait
@@ -21,7 +26,7 @@ func (t *turn) calmly(work func()) {
 		work()
 		return
 	}
-	t.gate.once.Do(func() { t.gate.room = make(chan struct{}, maxAtGate) })
+	t.gate.once.Do(func() { t.gate.room = make(chan struct{}, atGate()) })
 	t.gate.room <- struct{}{}
 	defer func() { <-t.gate.room }()
 	work()

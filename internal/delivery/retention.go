@@ -17,6 +17,12 @@ const (
 	purgeRounds = 1000
 )
 
+// KeptSince is the instant from which on the events of a domain are kept, whether
+// they are over or not.
+func KeptSince(values settings.Values, now time.Time) time.Time {
+	return now.AddDate(0, 0, -int(values.Int(settings.RetentionDays)))
+}
+
 // Purge removes the events of a domain that are over and older than its setting
 // says, with all that is on record about them, and gives up what is undelivered
 // for deleted webhooks. What is undelivered for others is kept however old it is.
@@ -30,7 +36,7 @@ func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 		return err
 	}
 	return d.DB.PurgeEvents(ctx, store.Retention{
-		Domain: domain.ID, Events: now.AddDate(0, 0, -int(values.Int(settings.RetentionDays))), Health: now.Add(-healthKept),
+		Domain: domain.ID, Events: KeptSince(values, now), Health: now.Add(-healthKept),
 		Batch: purgeBatch, Rounds: purgeRounds,
 	})
 }

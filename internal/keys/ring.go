@@ -58,6 +58,10 @@ func (r *Ring) Rotated() *Ring {
 	return &Ring{masters: append(r.masters[:len(r.masters):len(r.masters)], fresh), fixed: r.fixed}
 }
 
+// Retired is the ring with its current master key alone: whatever is still under
+// an older one does not open any more.
+func (r *Ring) Retired() *Ring { return &Ring{masters: []master{r.current()}, fixed: r.fixed} }
+
 // Format prints how many master keys there are and which is current, whatever
 // the verb: the default would print the keys.
 func (r *Ring) Format(state fmt.State, _ rune) {

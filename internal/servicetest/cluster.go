@@ -86,9 +86,19 @@ func (c *Cluster) command(program string, args ...string) *exec.Cmd {
 	return command
 }
 
-// URL is the address of its one database.
-func (c *Cluster) URL() string {
-	return "postgres://postgres@127.0.0.1:" + c.port + "/postgres?sslmode=disable"
+// URL is the address of the database it begins with.
+func (c *Cluster) URL() string { return c.address("postgres") }
+
+func (c *Cluster) address(database string) string {
+	return "postgres://postgres@127.0.0.1:" + c.port + "/" + database + "?sslmode=disable"
+}
+
+// Empty makes a further database and returns its address.
+func (c *Cluster) Empty(name string) string {
+	c.t.Helper()
+	out, err := c.command("createdb", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", name).CombinedOutput()
+	c.must("make a database: "+string(out), err)
+	return c.address(name)
 }
 
 // Start starts the server and returns when it has recovered and answers.

@@ -85,6 +85,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	l.settle()
 	l.check()
 	l.checkTold(told)
+	p.Doctor()
 	p.Kill()
 	d.checkSubmissions()
 }

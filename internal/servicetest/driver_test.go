@@ -324,6 +324,15 @@ func (d *driver) paid() map[int64]bool {
 	return maps.Clone(d.payments)
 }
 
+// until returns when clients were told of so many payments.
+func (d *driver) until(payments int) {
+	for deadline := time.Now().Add(patience); len(d.paid()) < payments; <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%d payments were made in time, not %d", len(d.paid()), payments)
+		}
+	}
+}
+
 // checkSubmissions asks the bank's own ledger.
 func (d *driver) checkSubmissions() {
 	d.t.Helper()

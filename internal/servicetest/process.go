@@ -98,9 +98,41 @@ func (p *Process) Replica() *Process {
 // for it.
 func (p *Process) Configure(key, value string) {
 	p.t.Helper()
-	command := exec.CommandContext(context.Background(), p.binary, "config", "set", key, value, "--database", p.Database())
+	p.run("config", "set", key, value, "--database", p.Database())
+}
+
+// Doctor looks through all that is stored for what must never be, by the command
+// for it.
+func (p *Process) Doctor() {
+	p.t.Helper()
+	p.DoctorOf(p.Database())
+}
+
+// DoctorOf is Doctor for another database that was sealed with the same keys.
+func (p *Process) DoctorOf(database string) {
+	p.t.Helper()
+	p.run("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
+}
+
+// Backup copies the database to a file while the program serves from it, and
+// Restore makes another database of it.
+func (p *Process) Backup(file string) {
+	p.t.Helper()
+	p.run("backup", "--to", file, "--database", p.Database())
+}
+
+// Restore makes a database of a file that Backup has made.
+func (p *Process) Restore(file, database string) {
+	p.t.Helper()
+	p.run("restore", "--from", file, "--database", database)
+}
+
+// run has a command of the program do its work; one that fails ends the test.
+func (p *Process) run(args ...string) {
+	p.t.Helper()
+	command := exec.CommandContext(context.Background(), p.binary, args...)
 	if out, err := command.CombinedOutput(); err != nil {
-		p.t.Fatalf("set %s: %v: %s", key, err, out)
+		p.t.Fatalf("passerelle %s: %v: %s", args[0], err, out)
 	}
 }
 

@@ -12,15 +12,21 @@ type dialect struct {
 	// equalsApart says that an index on (key, id) does not lead to a place
 	// among equal keys, when id is the key of the table.
 	equalsApart bool
-	tokens      *strings.Replacer
-	texts       sync.Map // of string to string, as statements are written and as they run
+	// about asks for the version; checks find damage, a line each.
+	about  string
+	checks []string
+	tokens *strings.Replacer
+	texts  sync.Map // of string to string, as statements are written and as they run
 }
 
 // SQLite's clock has milliseconds. PostgreSQL's statement_timestamp is stable
 // within a statement, which clock_timestamp is not: an index can serve
 // "lease < {now}".
 func sqliteDialect() *dialect {
-	return &dialect{name: "sqlite", equalsApart: true, tokens: strings.NewReplacer(
+	return &dialect{name: "sqlite", equalsApart: true, about: `SELECT sqlite_version()`, checks: []string{
+		`SELECT integrity_check FROM pragma_integrity_check LIMIT 20`,
+		`SELECT "table" || ' refers to ' || parent || ' that is not there' FROM pragma_foreign_key_check LIMIT 20`,
+	}, tokens: strings.NewReplacer(
 		"{now}", "(CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) * 1000)",
 		"{skip locked}", "",
 		"{for update}", "",
@@ -30,7 +36,7 @@ func sqliteDialect() *dialect {
 }
 
 func postgresDialect() *dialect {
-	return &dialect{name: "postgres", tokens: strings.NewReplacer(
+	return &dialect{name: "postgres", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
 		"{now}", "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
 		"{skip locked}", "FOR UPDATE SKIP LOCKED",
 		"{for update}", "FOR UPDATE",

@@ -84,8 +84,6 @@ func wantNames(t *testing.T, db *DB, want string) {
 	}
 }
 
-func scanString(row scanner) (s string, err error) { return s, row.Scan(&s) }
-
 func wantError(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -49,6 +49,13 @@ func scanInt(row scanner) (int64, error) {
 	return n, err
 }
 
+// scanString is scanInt for a text.
+func scanString(row scanner) (string, error) {
+	var s string
+	err := row.Scan(&s)
+	return s, err
+}
+
 func (r *Reader) each(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
 	values, err := arguments(args)
 	if err == nil {

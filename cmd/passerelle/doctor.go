@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+type doctorCommand struct {
+	database
+	KeyFile    string `placeholder:"FILE" type:"path" help:"The key file; its keys are held against the database."`
+	Invariants bool   `help:"Look through all that is stored for what must never be. Takes time in proportion to it, and reads only."`
+	outbound
+}
+
+// finding is one line of the doctor: what was looked at, whether it is as it
+// should be, and what to know or do.
+type finding struct {
+	Check   string `json:"check"`
+	Verdict string `json:"verdict"`
+	Detail  string `json:"detail"`
+}
+
+// The verdicts.
+const (
+	fine  = "fine"
+	wrong = "wrong"
+)
+
+// errUnwell ends a doctor's visit that found something.
+var errUnwell = errors.New("not everything is as it should be")
+
+// Run looks at everything, shows all that it saw, and fails when something is
+// wrong.
+func (d *doctorCommand) Run(c *console) error {
+	open, err := d.networks()
+	if err != nil {
+		return err
+	}
+	if err := d.exists(); err != nil {
+		return err
+	}
+	findings, err := d.examine(c, delivery.Outbound{Networks: open, Ports: d.AllowPorts})
+	if err != nil {
+		return err
+	}
+	if err := c.show(findings); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(findings, func(f finding) bool { return f.Verdict == wrong }) {
+		return errUnwell
+	}
+	return nil
+}
+
+func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding, error) {
+	options := store.Options{Log: c.log}
+	if d.KeyFile != "" {
+		ring, err := openKeys(d.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		options.Keys = ring
+	}
+	db, err := store.Open(c.ctx, d.Database, options)
+	if err != nil {
+		return nil, err
+	}
+	findings := []finding{d.reach(c, db)}
+	if findings[0].Verdict == fine {
+		findings = append(findings, d.schema(c, db))
+	}
+	if len(findings) > 1 && findings[1].Verdict == fine {
+		findings = append(findings, d.rest(c, db, rules)...)
+	}
+	return findings, db.Close()
+}
+
+// seen is a finding about which there is an error, or a reassuring word.
+func seen(check string, err error, reassurance string) finding {
+	if err != nil {
+		return finding{check, wrong, err.Error()}
+	}
+	return finding{check, fine, reassurance}
+}
+
+func (d *doctorCommand) reach(c *console, db *store.DB) finding {
+	about, err := db.About(c.ctx)
+	return seen("database", err, about)
+}
+
+func (d *doctorCommand) schema(c *console, db *store.DB) finding {
+	return seen("schema", db.SchemaCurrent(c.ctx), "up to date")
+}
+
+// rest is everything that needs the schema.
+func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) []finding {
+	findings := []finding{d.keys(c, db), d.clock(c, db), receivers(c, db, rules)}
+	if !d.Invariants {
+		return findings
+	}
+	behind, err := db.SequencesBehind(c.ctx)
+	if len(behind) > 0 {
+		err = fmt.Errorf("these sequences would hand out ids that are taken: %s", strings.Join(behind, ", "))
+	}
+	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.CheckFile(c.ctx), "whole, with every reference leading somewhere"))
+	return append(findings, d.invariants(c, db)...)
+}
+
+func (d *doctorCommand) keys(c *console, db *store.DB) finding {
+	if d.KeyFile == "" {
+		return finding{"keys", fine, "not looked at: name the key file with --key-file"}
+	}
+	err := db.CheckKeys(c.ctx)
+	if errors.Is(err, store.ErrNotFound) {
+		return finding{"keys", fine, "the database is tied to none yet"}
+	}
+	return seen("keys", err, "those that the database was sealed with")
+}
+
+// maxSkew is how far the clocks of the machine and of the database may be apart:
+// leases are by the one, what people see by the other.
+const maxSkew = 2 * time.Second
+
+func (d *doctorCommand) clock(c *console, db *store.DB) finding {
+	before := time.Now()
+	there, err := db.Clock(c.ctx)
+	if err != nil {
+		return seen("clock", err, "")
+	}
+	// The answer was made at some moment between asking and hearing it.
+	skew := max(before.Sub(there), time.Until(there), 0)
+	if skew > maxSkew {
+		err = fmt.Errorf("the database's clock is %v away from this machine's; let both follow a time server", skew.Round(time.Millisecond))
+	}
+	return seen("clock", err, "the database's agrees with this machine's")
+}
+
+const maxHooks = 1000
+
+// receivers holds the webhooks of live domains against what may be dialled.
+func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
+	domains, err := db.Domains(c.ctx)
+	if err != nil {
+		return seen("outbound", fmt.Errorf("list the domains: %w", err), "")
+	}
+	var refused []error
+	for _, domain := range domains {
+		if domain.Kind == passerelle.Sandbox {
+			continue
+		}
+		hooks, err := db.Webhooks(c.ctx, store.WebhookFilter{Domain: domain.ID}, store.Window{Limit: maxHooks})
+		if err != nil {
+			return seen("outbound", fmt.Errorf("list the webhooks of %s: %w", domain.Name, err), "")
+		}
+		for _, hook := range hooks {
+			refused = append(refused, dialable(c.ctx, rules, hook))
+		}
+	}
+	return seen("outbound", errors.Join(refused...), "no webhook of a live domain leads where nothing is sent")
+}
+
+const lookupPatience = 5 * time.Second
+
+// dialable looks up the host of a webhook, as sending to it would, and says why
+// no request would be made.
+func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) error {
+	address, err := url.Parse(hook.URL)
+	if err != nil {
+		return fmt.Errorf("webhook %d: its URL cannot be read", hook.ID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupHost(ctx, address.Hostname())
+	if err != nil {
+		return fmt.Errorf("webhook %d: nobody knows its host", hook.ID)
+	}
+	port := address.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[address.Scheme]
+	}
+	for _, host := range found {
+		if err := rules.Refuses(net.JoinHostPort(host, port)); err != nil {
+			return fmt.Errorf("webhook %d: its host leads to an address or port that is closed; --allow-networks and --allow-ports open them", hook.ID)
+		}
+	}
+	return nil
+}
+
+// invariants is a finding for each rule, of all domains together.
+func (d *doctorCommand) invariants(c *console, db *store.DB) []finding {
+	domains, err := db.Domains(c.ctx)
+	if err != nil {
+		return []finding{seen("invariants", fmt.Errorf("list the domains: %w", err), "")}
+	}
+	broken := map[string][]string{}
+	for _, domain := range domains {
+		breaches, err := breachesOf(c, db, domain)
+		if err != nil {
+			return []finding{seen("invariants", err, "")}
+		}
+		for _, b := range breaches {
+			broken[b.Invariant.Name] = append(broken[b.Invariant.Name], domain.Name+": "+strings.Join(b.What, ", "))
+		}
+	}
+	var findings []finding
+	for _, rule := range store.Invariants() {
+		f := finding{"invariant " + rule.Name, fine, rule.Rule}
+		if what := broken[rule.Name]; len(what) > 0 {
+			f.Verdict, f.Detail = wrong, "not so: "+rule.Rule+"; see "+strings.Join(what, "; ")
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func breachesOf(c *console, db *store.DB, domain passerelle.Domain) ([]store.Breach, error) {
+	values, err := settings.Load(c.ctx, &db.Reader, domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	return db.CheckInvariants(c.ctx, domain.ID, delivery.KeptSince(values, domain.Clock.Now(time.Now())))
+}

@@ -1,0 +1,160 @@
+// Package backup makes consistent copies of a database while it is in use, and
+// brings them back.
+//
+// It owns what a copy is: one file, for its owner alone, of SQLite's own format or
+// of pg_dump's, which carries everything but the key file and the bytes of
+// documents, and is written under another name until it is whole. It does not own
+// the schema, and looks at no row.
+//
+// It fails before it touches anything that is there: a copy is never written over
+// a file, and never restored over a database that holds something.
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// unfinished ends the name of a copy that is not whole.
+const unfinished = ".part"
+
+// Make copies the database at an address to a file that does not exist. Others go
+// on reading and writing; the copy is of one moment between the beginning and the
+// end of the call. Progress may be looked at in the file Unfinished names.
+func Make(ctx context.Context, database, file string) error {
+	if _, err := os.Stat(file); err == nil {
+		return passerelle.InvalidField("--to", "%s is there already and stays as it is", file)
+	}
+	part := Unfinished(file)
+	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove what an earlier copy left: %w", err)
+	}
+	err := write(ctx, database, part)
+	if err == nil {
+		err = keep(part, file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("copy the database: %w", err), discard(part))
+	}
+	return nil
+}
+
+// Unfinished is where a copy is while it is being made.
+func Unfinished(file string) string { return file + unfinished }
+
+func discard(part string) error {
+	if err := os.Remove(part); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// keep gives a copy its name once it is on the disk, and the name with it.
+func keep(part, file string) error {
+	for _, step := range []func() error{
+		func() error { return os.Chmod(part, 0o600) },
+		func() error { return flush(part) },
+		func() error { return os.Rename(part, file) },
+		func() error { return flush(filepath.Dir(file)) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flush(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+func write(ctx context.Context, database, part string) error {
+	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
+		return store.CopySQLite(ctx, path, part)
+	}
+	return postgres(ctx, database, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
+}
+
+// Restore makes the database at an address from a copy. SQLite's file must not
+// exist; a PostgreSQL database must be there and hold no table. It is all or
+// nothing.
+func Restore(ctx context.Context, file, database string) error {
+	if _, err := os.Stat(file); err != nil {
+		return passerelle.InvalidField("--from", "there is no such file: %s", file)
+	}
+	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
+		return restoreSQLite(ctx, file, path)
+	}
+	filled, err := store.Filled(ctx, database)
+	if err != nil {
+		return err
+	}
+	if filled {
+		return passerelle.InvalidField("--database", "holds tables already, and stays as it is; name an empty database")
+	}
+	err = postgres(ctx, database, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
+	if err != nil {
+		return fmt.Errorf("restore the database: %w", err)
+	}
+	return nil
+}
+
+// restoreSQLite copies by SQLite as well, which reads the whole file and refuses
+// another format.
+func restoreSQLite(ctx context.Context, file, path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return passerelle.InvalidField("--database", "%s is there already and stays as it is", path)
+	}
+	part := Unfinished(path)
+	err := store.CopySQLite(ctx, file, part)
+	if err == nil {
+		err = keep(part, path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("restore the database: %w", err), discard(part))
+	}
+	return nil
+}
+
+// maxComplaint bounds in bytes what a failed program is quoted with.
+const maxComplaint = 2000
+
+// postgres runs a program of PostgreSQL on a database. The password goes into its
+// environment: arguments are for all the machine to see.
+func postgres(ctx context.Context, database, program string, args ...string) error {
+	address, err := url.Parse(database)
+	if err != nil {
+		return passerelle.InvalidField("--database", "is not a URL like postgres://user@host/name")
+	}
+	var secret []string
+	if password, set := address.User.Password(); set {
+		address.User = url.User(address.User.Username())
+		secret = append(secret, "PGPASSWORD="+password)
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return fmt.Errorf("%s is needed and not there: install PostgreSQL's client programs, of the server's version or a newer one: %w", program, err)
+	}
+	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address.String()}, args...)...)
+	var complaint bytes.Buffer
+	command.Env, command.Stderr = append(command.Environ(), secret...), &complaint
+	if err := command.Run(); err != nil {
+		said := complaint.String()
+		return fmt.Errorf("%s: %w: %s", program, err, said[:min(len(said), maxComplaint)])
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package servicetest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// damages break rules by hand. In the statements and in what is expected to be
+// seen, # is the payment at hand, and #0 a number far from all others.
+var damages = []struct {
+	name       string
+	statements []string
+	seen       map[string]string
+}{
+	{"a step from elsewhere", []string{
+		`UPDATE payment_transition SET from_state = 'pending' WHERE payment_id = # AND seq = 1`,
+	}, map[string]string{"edges": "payment # at step 1"}},
+	{"a state of its own", []string{
+		`UPDATE payment SET state = 'accepted' WHERE id = #`,
+	}, map[string]string{"state": "payment #", "roll-up": "payment #"}},
+	{"a history of nobody", []string{
+		`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
+			SELECT #0, 0, domain_id, 'created', cause, actor, bank_status, at FROM payment_transition WHERE payment_id = # AND seq = 0`,
+	}, map[string]string{"owners": "payment #0"}},
+	{"an event lost", []string{
+		`DELETE FROM delivery_attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE subject = 'payment' AND subject_id = # AND version = 2)`,
+		`DELETE FROM delivery WHERE subject = 'payment' AND subject_id = # AND version = 2`,
+		`DELETE FROM event WHERE subject = 'payment' AND subject_id = # AND version = 2`,
+	}, map[string]string{"told": "payment # at step 2"}},
+	{"an event of nothing", []string{
+		`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created)
+			SELECT #0, domain_id, name, subject, subject_id, 9, body, created FROM event WHERE subject = 'payment' AND subject_id = # AND version = 1`,
+	}, map[string]string{"heard": "event #0"}},
+	{"given up after it was delivered", []string{
+		`UPDATE delivery SET id = #0, dropped = delivered WHERE subject = 'payment' AND subject_id = # AND version = 1`,
+	}, map[string]string{"deliveries": "delivery #0"}},
+	{"the later before the earlier", []string{
+		`UPDATE delivery SET id = #0, delivered = NULL, not_before = 4102444800000000 WHERE subject = 'payment' AND subject_id = # AND version = 1`,
+	}, map[string]string{"order": "delivery #0"}},
+	{"a cent more", []string{
+		`UPDATE payment SET amount = amount + 1 WHERE id = #`,
+	}, map[string]string{"sums": "payment #"}},
+	{"a line that says otherwise", []string{
+		`UPDATE instruction SET state = 'accepted' WHERE payment_id = #`,
+	}, map[string]string{"roll-up": "payment #"}},
+	{"no intent", []string{
+		`DELETE FROM attempt WHERE payment_id = #`,
+	}, map[string]string{"intent": "payment #"}},
+	{"an order given twice", []string{
+		`UPDATE sandbox_order SET submissions = 2, key = 'twice' WHERE key = (SELECT key FROM attempt WHERE payment_id = # AND kind = 'initiation')`,
+	}, map[string]string{"submissions": "order twice"}},
+	{"waiting for nothing", []string{
+		`UPDATE payment SET action = 'redirect' WHERE id = #`,
+	}, map[string]string{"waiting": "payment #"}},
+}
+
+// TestInvariantsAreSeenToBreak breaks each rule on a payment of its own, and finds
+// that and nothing else.
+func TestInvariantsAreSeenToBreak(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := servicetest.Start(t, url, servicetest.Options{})
+		s.Subscribe(stateUpdated, "shop")
+		want := map[string][]string{}
+		for _, damage := range damages {
+			id := fmt.Sprint(finished(t, s))
+			if diff := cmp.Diff(want, breaches(t, s)); diff != "" {
+				t.Fatalf("before %s: %s", damage.name, diff)
+			}
+			here := strings.NewReplacer("#0", id+"000000", "#", id)
+			for _, statement := range damage.statements {
+				storetest.Break(t, url, here.Replace(statement))
+			}
+			for rule, what := range damage.seen {
+				want[rule] = append(want[rule], here.Replace(what))
+				slices.Sort(want[rule])
+			}
+			if diff := cmp.Diff(want, breaches(t, s)); diff != "" {
+				t.Fatalf("after %s: %s", damage.name, diff)
+			}
+		}
+		for _, rule := range store.Invariants() {
+			if want[rule.Name] == nil {
+				t.Errorf("nothing here breaks the rule %q", rule.Name)
+			}
+		}
+		behind, err := s.DB.SequencesBehind(t.Context())
+		if diff := cmp.Diff([]string{"event"}, behind); err != nil || diff != "" {
+			t.Errorf("sequences behind their tables: %v %s", err, diff)
+		}
+	})
+}
+
+// finished is a payment that went its whole way, of which everybody was told.
+func finished(t *testing.T, s *servicetest.Instance) int64 {
+	t.Helper()
+	token := s.Token("payments:admin")
+	id := s.Create(token, servicetest.Draft())
+	var p paymentAnswer
+	s.JSON(s.OK(s.Call("POST", fmt.Sprint("/payments/", id), token, map[string]any{
+		"connector_uuid": testConnector, "webview_url": "https://shop.example/webview", "validated": true,
+	})), &p)
+	approve(t, s, *p.ValidateURI)
+	s.Received("shop")
+	return id
+}
+
+func breaches(t *testing.T, s *servicetest.Instance) map[string][]string {
+	t.Helper()
+	found, err := s.DB.CheckInvariants(t.Context(), s.Domain.ID, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, breach := range found {
+		all[breach.Invariant.Name] = breach.What
+	}
+	return all
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// Invariant is something that is true of every database at every moment, under
+// whatever load and after whatever fault. The schema refuses to break most of
+// them; they are looked for all the same, because a restored copy, a disk and an
+// operator with a database console are not held to the schema.
+type Invariant struct {
+	// Name is short, Rule says what has to be true.
+	Name, Rule string
+	// broken finds what breaks the rule in domain $1, one text a row.
+	broken string
+	// recent is set where only what is not older than $2 can be looked at, because
+	// the rest is not kept.
+	recent bool
+}
+
+// maxBroken is how many breaches of one rule are told: one is enough to stop.
+const maxBroken = 20
+
+// invariants holds no query that is meant for a request: each reads whole tables.
+var invariants = []Invariant{
+	{
+		Name: "edges", Rule: "each step of a payment's history is an edge of the state table, from where the step before it led",
+		broken: `SELECT 'payment ' || t.payment_id || ' at step ' || t.seq FROM payment_transition t
+			LEFT JOIN payment_edge e ON e.from_state = t.from_state AND e.to_state = t.to_state
+			LEFT JOIN payment_transition b ON b.payment_id = t.payment_id AND b.seq = t.seq - 1
+			WHERE t.domain_id = $1 AND NOT CASE WHEN t.seq = 0 THEN t.to_state = 'created'
+				ELSE e.to_state IS NOT NULL AND b.to_state IS NOT NULL AND b.to_state = t.from_state END`,
+	},
+	{
+		Name: "state", Rule: "a payment is where the last step of its history led, and the steps are numbered without a gap",
+		broken: `SELECT 'payment ' || p.id FROM payment p
+			LEFT JOIN (SELECT payment_id, MAX(seq) AS last, COUNT(*) AS steps FROM payment_transition WHERE domain_id = $1 GROUP BY payment_id) h ON h.payment_id = p.id
+			LEFT JOIN payment_transition t ON t.payment_id = p.id AND t.seq = h.last
+			WHERE p.domain_id = $1 AND NOT COALESCE(p.seq = h.last AND h.steps = h.last + 1 AND t.to_state = p.state, FALSE)`,
+	},
+	{
+		Name: "owners", Rule: "each history belongs to a payment",
+		broken: `SELECT DISTINCT 'payment ' || t.payment_id FROM payment_transition t
+			LEFT JOIN payment p ON p.id = t.payment_id AND p.domain_id = t.domain_id WHERE t.domain_id = $1 AND p.id IS NULL`,
+	},
+	{
+		Name: "told", Rule: "each step after the first has its event", recent: true,
+		broken: `SELECT 'payment ' || t.payment_id || ' at step ' || t.seq FROM payment_transition t
+			LEFT JOIN event e ON e.domain_id = t.domain_id AND e.subject = 'payment' AND e.subject_id = t.payment_id AND e.version = t.seq
+			WHERE t.domain_id = $1 AND t.seq > 0 AND t.at >= $2 AND e.id IS NULL`,
+	},
+	{
+		Name: "heard", Rule: "each event of a payment tells of one step of its history",
+		broken: `SELECT 'event ' || e.id FROM event e
+			LEFT JOIN payment_transition t ON t.payment_id = e.subject_id AND t.seq = e.version AND t.domain_id = e.domain_id
+			WHERE e.domain_id = $1 AND e.subject = 'payment' AND (t.payment_id IS NULL OR t.seq = 0)`,
+	},
+	{
+		Name: "deliveries", Rule: "a delivery is of an event of its own domain, and is delivered or given up, not both",
+		broken: `SELECT 'delivery ' || d.id FROM delivery d LEFT JOIN event e ON e.id = d.event_id
+			WHERE d.domain_id = $1 AND (e.id IS NULL OR e.domain_id <> d.domain_id OR e.version <> d.version OR d.delivered IS NOT NULL AND d.dropped IS NOT NULL)`,
+	},
+	{
+		Name: "order", Rule: "nothing about a payment is delivered to a webhook before what came earlier",
+		broken: `SELECT 'delivery ' || d.id FROM delivery d
+			WHERE d.domain_id = $1 AND d.subject = 'payment' AND d.delivered IS NULL AND d.dropped IS NULL AND EXISTS (SELECT 1 FROM delivery n
+				WHERE n.webhook_id = d.webhook_id AND n.subject = d.subject AND n.subject_id = d.subject_id AND n.version > d.version AND n.delivered IS NOT NULL)`,
+	},
+	{
+		Name: "sums", Rule: "a payment's amount and number of lines are those of its lines",
+		broken: `SELECT 'payment ' || p.id FROM payment p
+			LEFT JOIN (SELECT payment_id, SUM(amount) AS amount, COUNT(*) AS lines FROM instruction WHERE domain_id = $1 GROUP BY payment_id) i ON i.payment_id = p.id
+			WHERE p.domain_id = $1 AND NOT COALESCE(p.amount = i.amount AND p.instruction_count = i.lines, FALSE)`,
+	},
+	{
+		Name: "roll-up", Rule: "the state of a payment that ended follows from those of its lines (interface, PaymentState)",
+		broken: `SELECT 'payment ' || p.id FROM payment p
+			JOIN (SELECT payment_id, COUNT(*) AS lines, SUM(CASE WHEN state = 'rejected' THEN 1 ELSE 0 END) AS rejected,
+				SUM(CASE WHEN state = 'done' THEN 1 ELSE 0 END) AS done, SUM(CASE WHEN state = 'accepted' THEN 1 ELSE 0 END) AS accepted
+				FROM instruction WHERE domain_id = $1 GROUP BY payment_id) i ON i.payment_id = p.id
+			WHERE p.domain_id = $1 AND NOT CASE p.state WHEN 'done' THEN i.done = i.lines WHEN 'rejected' THEN i.rejected = i.lines
+				WHEN 'accepted' THEN i.accepted > 0 AND i.done + i.accepted = i.lines
+				WHEN 'partial' THEN i.rejected > 0 AND i.rejected < i.lines AND i.rejected + i.done + i.accepted = i.lines ELSE TRUE END`,
+	},
+	{
+		Name: "intent", Rule: "what a bank answered to was written down before, but for what a sandbox was told to simulate",
+		broken: `SELECT 'payment ' || t.payment_id FROM payment_transition t
+			WHERE t.domain_id = $1 AND t.to_state = 'validating' AND t.bank_status <> 'simulated'
+			AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = t.payment_id AND a.kind = 'initiation')`,
+	},
+	{
+		Name: "submissions", Rule: "no simulated bank was given an order twice, by its own count",
+		broken: `SELECT 'order ' || o.key FROM sandbox_order o WHERE o.domain_id = $1 AND o.submissions <> 1`,
+	},
+	{
+		Name: "waiting", Rule: "nobody asks a bank about a payment that ended, nor waits for one",
+		broken: `SELECT 'payment ' || p.id FROM payment p WHERE p.domain_id = $1
+			AND p.state NOT IN ('created', 'validating', 'pending') AND (p.next_check IS NOT NULL OR p.expires_from IS NOT NULL OR p.action IS NOT NULL)`,
+	},
+}
+
+// Invariants lists what CheckInvariants looks for, in its order.
+func Invariants() []Invariant { return slices.Clone(invariants) }
+
+// Breach is an invariant that does not hold in a domain, with what breaks it: the
+// first few, by kind and number, without anything personal.
+type Breach struct {
+	Invariant Invariant
+	Domain    passerelle.DomainID
+	What      []string
+}
+
+// CheckInvariants looks through all that is stored of a domain, which takes time
+// in proportion to it. Events from before since may have been pruned. Each rule
+// is looked at in a snapshot of its own, so that others go on working; each holds
+// at every moment.
+func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
+	var breaches []Breach
+	for _, invariant := range invariants {
+		args := []any{int64(domain)}
+		if invariant.recent {
+			args = append(args, micros(since))
+		}
+		what, err := collect(ctx, r, scanString, invariant.broken+fmt.Sprintf(" ORDER BY 1 LIMIT %d", maxBroken), args...)
+		if err != nil {
+			return nil, fmt.Errorf("check the invariant %q of domain %d: %w", invariant.Name, domain, err)
+		}
+		if len(what) > 0 {
+			breaches = append(breaches, Breach{Invariant: invariant, Domain: domain, What: what})
+		}
+	}
+	return breaches, nil
+}
+
+const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.next <= (SELECT COALESCE(MAX(id), 0) FROM `
+
+// SequencesBehind names the sequences that would hand out an id that is taken,
+// as after a restore that went wrong.
+func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
+	all, err := collect(ctx, r, scanString, `SELECT name FROM sequence ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list the sequences: %w", err)
+	}
+	var behind []string
+	for _, name := range all {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			return nil, fmt.Errorf("%q is not the name of a sequence of this program", name)
+		}
+		late, err := collect(ctx, r, scanString, sequencesBehind+name+`)`, name)
+		if err != nil {
+			return nil, fmt.Errorf("compare the sequence %s with its table: %w", name, err)
+		}
+		behind = append(behind, late...)
+	}
+	return behind, nil
+}

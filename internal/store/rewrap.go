@@ -1,0 +1,119 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"passerelle/internal/keys"
+)
+
+// sealedColumn is a column of sealed values. Key is the column of the row's
+// number, column the name its values are bound to where that is another.
+type sealedColumn struct {
+	table, name, key string
+	column           string
+	// everywhere is set where a row belongs to no domain.
+	everywhere bool
+}
+
+// sealedColumns are all of them: a value that is not found through this list
+// cannot be put under another master key, and is lost with the one it is under.
+var sealedColumns = []sealedColumn{
+	{table: "key_check", name: "sealed", key: "only_row", everywhere: true},
+	{table: "operator", name: "totp", key: "id", everywhere: true},
+	{table: "operator", name: "totp_proposed", key: "id", everywhere: true},
+	{table: "auth_provider", name: "secret", key: "id"},
+	{table: "auth_provider", name: "next_secret", key: "id", column: "secret"},
+	{table: "auth_provider", name: "config", key: "id"},
+	{table: "client", name: "private_key", key: "id"},
+	{table: "field_key", name: "private", key: "id"},
+	{table: "sign_key", name: "private", key: "id"},
+	{table: "user_token", name: "sealed", key: "token_id"},
+	{table: "connection", name: "credentials", key: "id"},
+	{table: "connection", name: "memory", key: "id"},
+	{table: "payment_identity", name: "sensitive", key: "id"},
+	{table: "payment_given", name: "fields", key: "payment_id"},
+	{table: "attempt", name: "fields", key: "id"},
+	{table: "idempotency", name: "answer", key: "id"},
+}
+
+func (c sealedColumn) place(domain, row int64) keys.Place {
+	p := keys.Place{Domain: domain, Table: c.table, Column: c.name, Row: row}
+	if c.column != "" {
+		p.Column = c.column
+	}
+	return p
+}
+
+// page is the text of the query for the next values after a row.
+func (c sealedColumn) page() string {
+	domain := "domain_id"
+	if c.everywhere {
+		domain = "0"
+	}
+	return `SELECT ` + c.key + `, ` + domain + `, ` + c.name + ` FROM ` + c.table + `
+		WHERE ` + c.key + ` > $1 AND ` + c.name + ` IS NOT NULL ORDER BY ` + c.key + ` LIMIT $2`
+}
+
+type sealedValue struct {
+	row, domain int64
+	value       []byte
+}
+
+// Rewrap puts every sealed value under the current master key, in units of at
+// most batch values, while others go on working; their data keys and what is
+// encrypted with those stay. It returns how many values it looked at and how many
+// of them were under an older key. Whoever serves from this database must have the
+// current key already, or cannot open what was put under it. A value that does not
+// open is an error, and what was done before it stays done.
+func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (seen, rewrapped int64, err error) {
+	for _, column := range sealedColumns {
+		for after := int64(0); ; {
+			values, err := collect(ctx, &db.Reader, scanSealed, column.page(), after, batch)
+			if err != nil {
+				return seen, rewrapped, fmt.Errorf("read what is sealed in %s.%s: %w", column.table, column.name, err)
+			}
+			if len(values) == 0 {
+				break
+			}
+			changed, err := db.rewrapPage(ctx, column, values)
+			if err != nil {
+				return seen, rewrapped, err
+			}
+			seen, rewrapped, after = seen+int64(len(values)), rewrapped+changed, values[len(values)-1].row
+			progress(seen)
+		}
+	}
+	return seen, rewrapped, nil
+}
+
+// rewrapPage leaves alone what was sealed anew meanwhile.
+func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (changed int64, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		for _, v := range values {
+			if len(v.value) == 0 {
+				continue
+			}
+			fresh, err := tx.keys.Rewrap(column.place(v.domain, v.row), v.value)
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrSealed, err)
+			}
+			if bytes.Equal(fresh, v.value) {
+				continue
+			}
+			changed++
+			tx.exec(`UPDATE `+column.table+` SET `+column.name+` = $1 WHERE `+column.key+` = $2 AND `+column.name+` = $3`, fresh, v.row, v.value)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("put what is sealed in %s.%s under the current key: %w", column.table, column.name, err)
+	}
+	return changed, nil
+}
+
+func scanSealed(row scanner) (v sealedValue, err error) {
+	err = row.Scan(&v.row, &v.domain, &v.value)
+	return v, err
+}

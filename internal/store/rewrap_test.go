@@ -1,0 +1,190 @@
+package store
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/keys"
+	"passerelle/internal/store/storetest"
+)
+
+// notSealed are the columns of bytes that hold no sealed value, with what they
+// hold. A new column of bytes is here or in sealedColumns.
+var notSealed = map[string]string{
+	"audit.hash":                 "a hash of the entry",
+	"audit.previous":             "a hash of the entry before",
+	"client.secret_hash":         "a hash",
+	"client_logo.content":        "a picture for everybody",
+	"connection_return.nonce":    "spent when it is of use",
+	"console_session.csrf":       "of no use without the session",
+	"console_session.token_hash": "a hash",
+	"event.body":                 "what receivers get, without anything sensitive",
+	"event_part.body":            "a part of such",
+	"idempotency.key_hash":       "a hash",
+	"idempotency.request_hash":   "a hash",
+	"received.body":              "what came to the sandbox's receiver",
+	"sandbox_order.body":         "what a simulated bank keeps",
+	"sign_in_failure.subject":    "a hash",
+	"token.hash":                 "a hash",
+}
+
+// Every column, as table.column.type.
+const (
+	columnsOfSQLite   = `SELECT m.name || '.' || c.name || '.' || c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY 1`
+	columnsOfPostgres = `SELECT table_name || '.' || column_name || '.' || data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1`
+)
+
+// schema is the types of all columns, by table and column.
+func (s site) schema() map[string]map[string]string {
+	s.t.Helper()
+	query := columnsOfSQLite
+	if s.db.engine.words().name == "postgres" {
+		query = columnsOfPostgres
+	}
+	lines, err := collect(s.t.Context(), &s.db.Reader, scanString, query)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	all := map[string]map[string]string{}
+	for _, line := range lines {
+		parts := strings.SplitN(line, ".", 3)
+		if all[parts[0]] == nil {
+			all[parts[0]] = map[string]string{}
+		}
+		all[parts[0]][parts[1]] = strings.ToLower(parts[2])
+	}
+	return all
+}
+
+func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
+
+// words are what has to be in some columns for a row that has a sealed value.
+var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'"}
+
+// fill is a statement that makes a row of a table out of nothing: numbers are 7,
+// and the values given are as they are.
+func (s site) fill(table string, columns map[string]string, values map[string][]byte) string {
+	literal := func(name, kind string) string {
+		value := append([]byte{}, values[name]...)
+		switch {
+		case isBytes(kind) && s.db.engine.words().name == "sqlite":
+			return "X'" + hex.EncodeToString(value) + "'"
+		case isBytes(kind):
+			return `'\x` + hex.EncodeToString(value) + `'`
+		case words[name] != "":
+			return words[name]
+		case kind == "boolean":
+			return "FALSE"
+		case kind == "text":
+			return "'x'"
+		}
+		return "7"
+	}
+	names := slices.Sorted(maps.Keys(columns))
+	literals := make([]string, len(names))
+	for i, name := range names {
+		literals[i] = literal(name, columns[name])
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(literals, ", "))
+}
+
+// TestRewrap puts a sealed value into every column of such, rotates the master
+// key, and opens all of them with the new one alone.
+func TestRewrap(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		old, schema := s.db.keys, s.schema()
+		sealed := map[string]map[string][]byte{}
+		for _, c := range sealedColumns {
+			value, err := old.Seal(c.place(c.domainOf(), c.rowOf()), []byte(c.table+c.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sealed[c.table] == nil {
+				sealed[c.table] = map[string][]byte{}
+			}
+			sealed[c.table][c.name] = value
+		}
+		for table, values := range sealed {
+			storetest.Break(t, url, s.fill(table, schema[table], values))
+		}
+		s.db.keys = old.Rotated()
+		count := int64(len(sealedColumns))
+		for round, want := range []int64{count, 0} {
+			seen, rewrapped, err := s.db.Rewrap(t.Context(), 1, func(int64) {})
+			if err != nil || seen != count || rewrapped != want {
+				t.Fatalf("round %d: %d values seen, %d rewrapped of %d: %v", round, seen, rewrapped, want, err)
+			}
+		}
+		s.opensWith(s.db.keys.Retired())
+	})
+}
+
+func (c sealedColumn) rowOf() int64 {
+	if c.key == "only_row" {
+		return 1
+	}
+	return 7
+}
+
+func (c sealedColumn) domainOf() int64 {
+	if c.everywhere {
+		return 0
+	}
+	return 7
+}
+
+func (s site) opensWith(ring *keys.Ring) {
+	s.t.Helper()
+	for _, c := range sealedColumns {
+		value, err := one(s.t.Context(), &s.db.Reader, scanSealed, c.page(), 0, 1)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if plain, err := ring.Open(c.place(value.domain, value.row), value.value); err != nil || string(plain) != c.table+c.name {
+			s.t.Errorf("%s.%s opens to %q: %v", c.table, c.name, plain, err)
+		}
+	}
+}
+
+// A value that does not open stops the work: its row would be lost with the key.
+func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		storetest.Break(t, url, s.fill("field_key", s.schema()["field_key"], map[string][]byte{"private": []byte("not sealed")}))
+		if _, _, err := s.db.Rewrap(t.Context(), 100, func(int64) {}); !errors.Is(err, ErrSealed) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestEveryColumnOfBytesIsAccountedFor keeps a new sealed column from being left
+// behind by a rotation.
+func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		var got []string
+		for table, columns := range s.schema() {
+			for name, kind := range columns {
+				if isBytes(kind) {
+					got = append(got, table+"."+name)
+				}
+			}
+		}
+		want := slices.Collect(maps.Keys(notSealed))
+		for _, c := range sealedColumns {
+			want = append(want, c.table+"."+c.name)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("columns of bytes: %s", diff)
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Break changes rows as the schema would not have it: triggers, references and
+// checks are put out of force for it, on SQLite the triggers for good.
+func Break(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		breakSQLite(t, path, statements)
+		return
+	}
+	breakPostgres(t, url, statements)
+}
+
+func breakSQLite(t testing.TB, path string, statements []string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=foreign_keys(OFF)&_pragma=ignore_check_constraints(ON)&_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'trigger'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var drops []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		drops = append(drops, "DROP TRIGGER "+name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range append(drops, statements...) {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// dropChecks takes the checks of this schema away: nothing else puts them out of
+// force.
+const dropChecks = `DO $$ DECLARE c record; BEGIN
+	FOR c IN SELECT conrelid::regclass AS relation, conname FROM pg_constraint WHERE contype = 'c' AND connamespace = current_schema()::regnamespace LOOP
+		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.relation, c.conname);
+	END LOOP;
+END $$`
+
+func breakPostgres(t testing.TB, url string, statements []string) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, statement := range append([]string{dropChecks, `SET session_replication_role = replica`}, statements...) {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
