@@ -48,6 +48,10 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 		scripts/with-postgres go test -v -count=1 -timeout 2h -run 'NothingIsLost|RollingRestart|NoDuplicate|TakesOver|CopiesUnderLoad' ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_EVENTS=5000 scripts/with-postgres go test -v -count=1 -timeout 2h -run DeadEndpoints ./internal/servicetest
 
+.PHONY: bench
+bench: tools ## hold the speed of the service against what this machine can do, into bench/results
+	PASSERELLE_POSTGRES_DURABLE=1 scripts/with-postgres go run ./bench -results bench/results
+
 .PHONY: check
 check: tools ## format, vet, lint, module files and generated files
 	$(LINT) config verify

@@ -110,7 +110,7 @@ func Restore(ctx context.Context, file, database string) error {
 	if err != nil {
 		return fmt.Errorf("restore the database: %w", err)
 	}
-	return nil
+	return store.Analyze(ctx, database)
 }
 
 // restoreSQLite copies by SQLite as well, which reads the whole file and refuses

@@ -50,17 +50,38 @@ func checkCopy(ctx context.Context, path string) (err error) {
 	return nil
 }
 
+// Analyze has a PostgreSQL database count what it holds. One that was just filled
+// does not know, and reads whole tables again and again until it does.
+func Analyze(ctx context.Context, url string) error {
+	return once(ctx, url, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `ANALYZE`)
+		return err
+	})
+}
+
 // Filled reports whether the PostgreSQL database at an address holds any table
 // where a restore would put its own.
 func Filled(ctx context.Context, url string) (filled bool, err error) {
-	conn, err := pgx.Connect(ctx, url)
+	err = once(ctx, url, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM information_schema.tables
+			WHERE table_schema NOT IN ('pg_catalog', 'information_schema'))`).Scan(&filled)
+	})
+	return filled, err
+}
+
+// once does something on a connection of its own to a PostgreSQL database that
+// need not have our schema.
+func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return false, fmt.Errorf("connect to the database: %w", classify(errPostgresAddress))
+		return errPostgresAddress
 	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema'))`).Scan(&filled)
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return false, fmt.Errorf("look for tables: %w", classify(err))
+		return fmt.Errorf("connect to the database: %w", classify(err))
 	}
-	return filled, nil
+	if err := errors.Join(do(conn), conn.Close(ctx)); err != nil {
+		return fmt.Errorf("look at the database: %w", classify(err))
+	}
+	return nil
 }

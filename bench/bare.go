@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+
+	"passerelle/internal/store"
+)
+
+// Limit programs write into the schema of the service, of which they have one
+// domain and one application.
+const (
+	bareDomain = 1
+	bareClient = 1
+)
+
+var bareRows = []string{
+	`INSERT INTO domain (id, name, kind, host, base_url, created) VALUES (1, 'bare', 'sandbox', 'bare', 'http://bare/2.0', 0)`,
+	`INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES (1, 1, 'bare', 'hash', '[]', 0)`,
+}
+
+type statement struct {
+	text string
+	args []any
+}
+
+// bareWriter writes statements in a transaction, and returns when it is durable.
+type bareWriter interface {
+	write(ctx context.Context, statements []statement) error
+}
+
+// bareWriter makes one for an empty database.
+func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWriter, error) {
+	db, err := store.Open(ctx, database, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(db.Migrate(ctx), db.Close()); err != nil {
+		return nil, err
+	}
+	if kind == sqlite {
+		return p.groups(ctx, strings.TrimPrefix(database, "sqlite:"))
+	}
+	pool, err := p.pool(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range bareRows {
+		if _, err := pool.Exec(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	return pipelines{pool}, nil
+}
+
+// poolSize is that of the service.
+const poolSize = 16
+
+func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(database)
+	if err != nil {
+		return nil, errors.New("the address of the database cannot be read")
+	}
+	config.MaxConns = poolSize
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	p.later(func() error { pool.Close(); return nil })
+	return pool, nil
+}
+
+// pipelines has every transaction to itself, in one round trip.
+type pipelines struct{ pool *pgxpool.Pool }
+
+func (w pipelines) write(ctx context.Context, statements []statement) error {
+	batch := &pgx.Batch{}
+	for _, s := range statements {
+		batch.Queue(s.text, s.args...)
+	}
+	return w.pool.SendBatch(ctx, batch).Close() // one implicit transaction
+}
+
+// groups is one goroutine that writes what waits in one transaction.
+type groups struct {
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+	queue    chan *waiting
+	stop     chan struct{}
+}
+
+type waiting struct {
+	statements []statement
+	done       chan error
+}
+
+const groupLimit = 256
+
+func (p *place) groups(ctx context.Context, path string) (*groups, error) {
+	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(ON)&_pragma=mmap_size(268435456)&_pragma=cache_size(-8192)")
+	if err != nil {
+		return nil, err
+	}
+	p.later(pool.Close)
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &groups{conn: conn, prepared: map[string]*sql.Stmt{}, queue: make(chan *waiting), stop: make(chan struct{})}
+	for _, text := range bareRows {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.run() //nolint:contextcheck // it outlives every request
+	}()
+	p.later(func() error {
+		close(w.stop)
+		<-ended
+		return conn.Close()
+	})
+	return w, nil
+}
+
+func (w *groups) write(_ context.Context, statements []statement) error {
+	mine := &waiting{statements, make(chan error, 1)}
+	w.queue <- mine
+	return <-mine.done
+}
+
+func (w *groups) run() {
+	for {
+		select {
+		case first := <-w.queue:
+			w.answer(w.gather(first))
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+func (w *groups) answer(group []*waiting) {
+	err := w.together(group)
+	for _, one := range group {
+		one.done <- err
+	}
+}
+
+// gather adds those that wait already.
+func (w *groups) gather(first *waiting) []*waiting {
+	group := []*waiting{first}
+	for len(group) < groupLimit {
+		select {
+		case next := <-w.queue:
+			group = append(group, next)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// together has no savepoint: one that fails, fails all.
+func (w *groups) together(group []*waiting) error {
+	ctx := context.Background()
+	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for _, one := range group {
+		for _, s := range one.statements {
+			if err := w.exec(ctx, s); err != nil {
+				_, undone := w.conn.ExecContext(ctx, "ROLLBACK")
+				return errors.Join(fmt.Errorf("execute %q: %w", s.text, err), undone)
+			}
+		}
+	}
+	_, err := w.conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+func (w *groups) exec(ctx context.Context, s statement) error {
+	prepared := w.prepared[s.text]
+	if prepared == nil {
+		var err error
+		if prepared, err = w.conn.PrepareContext(ctx, s.text); err != nil {
+			return err
+		}
+		w.prepared[s.text] = prepared
+	}
+	_, err := prepared.ExecContext(ctx, s.args...)
+	return err
+}

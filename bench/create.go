@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// creations are the rows about creating payments: over HTTP, with authentication
+// and all rules, answered when they are durable.
+func creations() []row {
+	var all []row
+	for _, kind := range []string{sqlite, postgres} {
+		all = append(all, row{
+			name: "create payment, 64 clients, " + kind, goal: 0.5,
+			limit: "decode, write the same rows through the bare driver, durably, encode; no authentication, no rules",
+			open:  func(ctx context.Context, p *place) (side, side, error) { return createBesideLimit(ctx, p, kind) },
+		})
+	}
+	return all
+}
+
+const (
+	manyClients = 64
+	creationsOf = 4000
+)
+
+func createBesideLimit(ctx context.Context, p *place, kind string) (ours, limit side, err error) {
+	database, err := p.database(ctx, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := p.service(ctx, database)
+	if err != nil {
+		return nil, nil, err
+	}
+	bare, err := p.database(ctx, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	writer, err := p.bareWriter(ctx, kind, bare)
+	if err != nil {
+		return nil, nil, err
+	}
+	origin, err := p.serve(ctx, &creator{writer: writer})
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.creating(w.base, w.token), p.creating(origin, ""), nil
+}
+
+// creating is many clients that create payments.
+func (p *place) creating(base, token string) side {
+	c := newCaller(token, manyClients)
+	return func(ctx context.Context) (float64, error) {
+		return load(ctx, manyClients, p.amount(creationsOf), func(ctx context.Context, n int) error {
+			answer, err := c.call(ctx, http.MethodPost, base+"/payments", draftOf(n))
+			if err == nil && len(answer) < leastAnswer {
+				err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+			}
+			return err
+		})
+	}
+}
+
+// leastAnswer is shorter in bytes than any payment that is answered.
+const leastAnswer = 900
+
+func draftOf(n int) []byte {
+	return fmt.Appendf(nil, `{"client_redirect_uri":"https://shop.example/back","client_state":"order %d","instructions":[{"amount":12.50,"currency":"EUR",
+		"label":"Invoice %d","execution_date_type":"instant","reference_id":"reference %d",
+		"beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`, n, n, n)
+}
+
+// creator is the limit program of a creation: what remains of one when everything
+// is left out that can be.
+type creator struct {
+	writer bareWriter
+	last   atomic.Int64
+}
+
+type bareDraft struct {
+	ClientRedirectURI string            `json:"client_redirect_uri"`
+	ClientState       string            `json:"client_state"`
+	Instructions      []bareInstruction `json:"instructions"`
+}
+
+type bareInstruction struct {
+	ReferenceID       string      `json:"reference_id"`
+	Amount            json.Number `json:"amount"`
+	Currency          string      `json:"currency"`
+	Label             string      `json:"label"`
+	ExecutionDateType string      `json:"execution_date_type"`
+	Beneficiary       struct {
+		SchemeName     string `json:"scheme_name"`
+		Identification string `json:"identification"`
+		Label          string `json:"label"`
+	} `json:"beneficiary"`
+}
+
+func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var d bareDraft
+	if err := json.NewDecoder(r.Body).Decode(&d); err != nil || len(d.Instructions) != 1 {
+		http.Error(w, "not a draft", http.StatusBadRequest)
+		return
+	}
+	id, now := c.last.Add(1), time.Now()
+	if err := c.writer.write(r.Context(), insertsOf(id, now.UnixMicro(), d)); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
+}
+
+// insertsOf are the rows that the service stores of a payment.
+func insertsOf(id, now int64, d bareDraft) []statement {
+	in := d.Instructions[0]
+	return []statement{
+		{insertTransition, []any{id, 0, bareDomain, nil, nil, "created", "", "client", "", now}},
+		{insertPayment, []any{id, bareDomain, bareClient, 0, "created", now, nil, nil, d.ClientRedirectURI, d.ClientState, nil, nil, nil, nil, in.Currency, in.ExecutionDateType, 1250, 1, now}},
+		{insertInstruction, []any{
+			id, id, 0, bareDomain, in.ReferenceID, 1250, in.Label, nil, nil, nil, nil,
+			in.Beneficiary.SchemeName, in.Beneficiary.Identification, in.Beneficiary.Label, nil, now, true, true,
+		}},
+		{countPayment, []any{bareDomain, id % 16}},
+	}
+}
+
+const (
+	insertTransition = `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	insertPayment = `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
+			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+	insertInstruction = `INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
+			beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+	countPayment = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, 'payment', $2, 1) ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1`
+)
+
+// answerOf is as large as the service's answer.
+func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
+	in := d.Instructions[0]
+	return map[string]any{
+		"id": id, "state": "created", "state_detail": nil, "action": nil, "fields": map[string]any{}, "error_code": nil, "error_description": nil,
+		"client_redirect_uri": d.ClientRedirectURI, "client_state": d.ClientState, "connector_uuid": nil, "id_connector": nil, "payer": nil, "payer_identity": nil,
+		"register_date": now.Format(time.DateTime), "validate_date": nil, "validate_mechanism": nil, "validate_uri": nil,
+		"instructions": []any{map[string]any{
+			"amount": in.Amount, "label": in.Label, "reference_id": in.ReferenceID, "execution_date_type": in.ExecutionDateType, "execution_date": nil, "exec_date": nil,
+			"start_date": nil, "end_date": nil, "frequency": nil, "state": nil, "error_code": nil, "error_description": nil, "beneficiary_identity": nil,
+			"currency": map[string]any{"id": in.Currency, "name": "Euro", "symbol": "€", "precision": 2, "prefix": false, "crypto": false, "datetime": nil, "marketcap": nil},
+			"beneficiary": map[string]any{
+				"id": id, "scheme_name": in.Beneficiary.SchemeName, "identification": in.Beneficiary.Identification, "label": in.Beneficiary.Label,
+				"bic": nil, "issuer": nil, "disabled_date": nil, "id_account": nil, "merchant_identification": nil, "merchant_scheme_name": nil,
+			},
+		}},
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// load has clients do something, as often as it says in all, one after the other
+// each, and returns how many a second were done. The first error ends it.
+func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (float64, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var working sync.WaitGroup
+	started := time.Now()
+	for range clients {
+		working.Go(func() {
+			for n := next.Add(1); n <= int64(total) && ctx.Err() == nil; n = next.Add(1) {
+				if err := do(ctx, int(n)); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	return float64(total) / time.Since(started).Seconds(), nil
+}
+
+// caller sends requests over connections that stay open.
+type caller struct {
+	client *http.Client
+	token  string
+}
+
+func newCaller(token string, connections int) *caller {
+	return &caller{token: token, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
+}
+
+// call wants a 200 and returns the body.
+func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s %s: %d %s", method, url, response.StatusCode, answer)
+	}
+	return answer, nil
+}

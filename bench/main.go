@@ -1,0 +1,81 @@
+// Command bench holds what the service does against what this machine can do: each
+// row is measured in turn with a limit program, in the same process and run, that
+// does nothing but what cannot be left out.
+//
+// It owns the loads, the limit programs and the table. It does not own goals that
+// depend on a machine: a row passes by its ratio to its limit. It fails when a side
+// answers wrongly, however fast.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+)
+
+func main() {
+	var o options
+	flag.IntVar(&o.repeats, "repeats", 5, "how often each row is measured, on both sides in turn")
+	flag.Float64Var(&o.scale, "scale", 1, "how much work a measurement is, against the usual")
+	flag.StringVar(&o.only, "only", "", "measure the rows whose names match this expression")
+	flag.StringVar(&o.postgres, "postgres", os.Getenv("PASSERELLE_TEST_POSTGRES"), "server for databases of the rows on PostgreSQL, as a superuser's URL")
+	flag.StringVar(&o.folder, "folder", "", "where databases of SQLite are made, on the disk to be measured (default: the temporary folder)")
+	flag.StringVar(&o.results, "results", "", "folder that gets the table, as a file named after the day")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := o.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what a run is told.
+type options struct {
+	repeats                         int
+	scale                           float64
+	only, postgres, folder, results string
+}
+
+// errMissed ends a run in which a goal was not reached.
+var errMissed = errors.New("not every goal was reached")
+
+func (o options) run(ctx context.Context) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if o.repeats < 1 || o.scale <= 0 {
+		return errors.New("-repeats and -scale have to be more than nothing")
+	}
+	var all []outcome
+	for _, r := range rows() {
+		if !only.MatchString(r.name) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring", r.name)
+		measured, err := o.measure(ctx, r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		fmt.Fprintln(os.Stderr, measured)
+		all = append(all, measured)
+	}
+	if err := o.report(ctx, os.Stdout, all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(m outcome) bool { return !m.passed() }) {
+		return errMissed
+	}
+	return nil
+}
+
+func rows() []row {
+	return slices.Concat(creations(), reads())
+}
