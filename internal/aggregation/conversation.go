@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -28,9 +27,8 @@ var (
 )
 
 var (
-	errPanicked = errors.New("the connector panicked")
-	errDeaf     = errors.New("the connector does not heed its deadline")
-	errOver     = errors.New("the visit is over")
+	errDeaf = errors.New("the connector does not heed its deadline")
+	errOver = errors.New("the visit is over")
 )
 
 // answer is what came back from a connector.
@@ -48,9 +46,12 @@ func (v *visit) converse(ctx context.Context, reader connector.DataReader, with 
 	defer cancel(nil)
 	answers := make(chan answer, 1)
 	go func() {
-		a := answer{err: errPanicked} // and whatever else ends a goroutine
+		a := answer{err: connector.ErrPanicked} // and whatever else ends a goroutine
 		defer func() { answers <- a }()
-		a.outcome, a.err = guarded(func() (connector.Outcome, error) { return reader.Read(ctx, with, out) })
+		a.err = connector.Guard(func() (err error) {
+			a.outcome, err = reader.Read(ctx, with, out)
+			return err
+		})
 	}()
 	pulse := time.NewTicker(beat)
 	defer pulse.Stop()
@@ -99,16 +100,6 @@ func (v *visit) lost(ctx context.Context, err error) error {
 		return gone
 	}
 	return locked()
-}
-
-// guarded turns a panic of a connector into an error.
-func guarded(read func() (connector.Outcome, error)) (outcome connector.Outcome, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPanicked, cause, debug.Stack())
-		}
-	}()
-	return read()
 }
 
 // sink hands what a connector gives to the intake: one call at a time, nothing
@@ -191,7 +182,7 @@ func (v *visit) settled(outcome connector.Outcome, err error, late bool) connect
 	switch {
 	case err == nil:
 		return outcome
-	case errors.Is(err, errPanicked) || errors.Is(err, errNonsense):
+	case errors.Is(err, connector.ErrPanicked) || errors.Is(err, errNonsense):
 		v.Log.Error("a connector is at fault", "connection", v.c.ID, "connector", v.c.Connector, "error", err)
 		return connector.Outcome{State: passerelle.Bug}
 	case errors.Is(err, errStore) && !late:
@@ -214,7 +205,7 @@ const (
 func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	switch {
 	case !o.State.Known() || o.State == passerelle.Validating:
-		return o, fmt.Errorf("%w: no visit ends as %q", errNonsense, o.State)
+		return o, fmt.Errorf("%w: no visit ends in such a state", errNonsense)
 	case len(o.Memory) > maxMemory || len(o.URL) > maxMessage || len(wire.Encode(o.Fields)) > maxFields:
 		return o, fmt.Errorf("%w: a visit leaves at most %d bytes, an address of %d and fields of %d", errNonsense, maxMemory, maxMessage, maxFields)
 	case o.ConsentUntil != nil && (o.ConsentUntil.Before(now) || o.ConsentUntil.Sub(now) > maxConsent):

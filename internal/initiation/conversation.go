@@ -115,7 +115,7 @@ type heard struct {
 }
 
 func hear(put func() (payment.Report, error)) (h heard) {
-	h.err = guard(func() (err error) {
+	h.err = connector.Guard(func() (err error) {
 		h.report, err = put()
 		return err
 	})

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -87,9 +88,11 @@ func TransactionDigest(d passerelle.TransactionDetails) (int64, error) {
 	return digest, err
 }
 
+var errDigits = errors.New("an amount has too many digits")
+
 func coefficient(d decimal.Decimal) (value int64, err error) {
 	if d.Coef() > 1<<63-1 {
-		return 0, fmt.Errorf("%s has too many digits", d)
+		return 0, errDigits
 	}
 	value = int64(d.Coef()) //nolint:gosec // checked above
 	if d.IsNeg() {

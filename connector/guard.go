@@ -1,0 +1,76 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// ErrPanicked is the error of a connector that panicked.
+var ErrPanicked = errors.New("the connector panicked")
+
+// Guard asks a connector something. Its panic is ErrPanicked, and its error says
+// of what kinds it is and not its words: they may hold what is personal, and
+// errors are logged. errors.Is and errors.As see the error itself.
+func Guard(ask func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %s\n%s", ErrPanicked, causeOf(cause), debug.Stack())
+		}
+	}()
+	if err := ask(); err != nil {
+		return wordless{err}
+	}
+	return nil
+}
+
+// causeOf is what a panic may be told by: the runtime says nothing of values.
+func causeOf(cause any) string {
+	if fault, ok := cause.(runtime.Error); ok {
+		return fault.Error()
+	}
+	return fmt.Sprintf("a %T", cause)
+}
+
+// wordless is an error without its words.
+type wordless struct{ error }
+
+func (w wordless) Unwrap() error { return w.error }
+
+func (w wordless) Error() string {
+	if all := kindsOf(w.error); len(all) > 0 {
+		return "an error of the connector: " + strings.Join(all, ", ")
+	}
+	return "an error of the connector"
+}
+
+// known are errors that say nothing but what they are.
+var known = []error{ErrNotSent, ErrUnknownOrder, context.Canceled, context.DeadlineExceeded}
+
+// plain are the types that say nothing of an error.
+var plain = []string{"*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors"}
+
+// kindsOf are the kinds of an error and of those it wraps, from the outside in.
+func kindsOf(err error) (all []string) {
+	if err == nil {
+		return nil
+	}
+	if kind := fmt.Sprintf("%T", err); slices.Contains(known, err) {
+		all = append(all, err.Error())
+	} else if !slices.Contains(plain, kind) {
+		all = append(all, kind)
+	}
+	switch wraps := err.(type) { //nolint:errorlint // each one is looked at
+	case interface{ Unwrap() error }:
+		all = append(all, kindsOf(wraps.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, one := range wraps.Unwrap() {
+			all = append(all, kindsOf(one)...)
+		}
+	}
+	return all
+}
