@@ -47,12 +47,13 @@ var mayImport = map[string][]string{
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},
 	"internal/protocol":        {".", "internal/access", "internal/store"},
-	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/bankdata", "internal/delivery"},
-	"internal/bankdata":        {".", "internal/protocol", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/archive"},
+	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery"},
+	"internal/bankdata":        {".", "internal/protocol", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/archive"},
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/secrecy"},
 	"internal/statement":       {".", "cfonb"},
-	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/files", "internal/certificate", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
+	"internal/filing":          {".", "connector", "internal/store", "internal/files"},
+	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/certificate", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
 	"internal/archive":         {".", "internal/store", "internal/files", "internal/wire", "internal/aggregation"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
 	"internal/web":             {"."},
@@ -100,7 +101,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/initiation", "internal/aggregation", "internal/delivery",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

@@ -5,7 +5,8 @@
 // It owns the events about users and when those of a temporary user are sent:
 // when it becomes permanent, in the same transaction, or never. It does not own
 // the tokens of users, which package access makes in the transactions of this
-// one, nor sending events (package delivery).
+// one, nor sending events (package delivery), nor fetching the files that it finds
+// (package filing).
 //
 // It fails with *passerelle.Error where the caller is at fault; a user who is
 // not there, or whose time is over, is NotFound. A deletion is complete at once
@@ -22,15 +23,12 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/files"
 	"passerelle/internal/store"
 )
 
 // Aggregation does the use cases of users. Every field is required.
 type Aggregation struct {
 	DB *store.DB
-	// Files keeps the bytes of documents and attachments.
-	Files files.Store
 	// Connectors are those of the deployment.
 	Connectors *connector.Registry
 	// Now is real time; each domain's clock turns it into its own.
@@ -38,9 +36,10 @@ type Aggregation struct {
 	// Wake tells the sender of webhooks that there is news, Erase the loop that
 	// erases that there is something to be erased.
 	Wake, Erase func()
-	// Sync tells the loop that reads in the background that something is due,
-	// Fetch the one that fetches files.
-	Sync, Fetch func()
+	// Sync tells the loop that reads in the background that something is due, Fetch
+	// the one that fetches the files of a connector, which its UUID names.
+	Sync  func()
+	Fetch func(connector string)
 	// Background runs what nobody waits for, and is false when there is too much
 	// of it.
 	Background func(work func(context.Context)) bool
@@ -50,10 +49,7 @@ type Aggregation struct {
 	Name string
 	Log  *slog.Logger
 
-	visits  atomic.Int64
-	errands errands
-	// removing is held by the one call of RemoveFiles that is under way.
-	removing sync.Mutex
+	visits atomic.Int64
 	// passes has a channel for each domain, with room for the one call of
 	// SyncDue that is under way.
 	passes sync.Map

@@ -3,12 +3,32 @@ package aggregation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
+
+// maxAttachments is how many files an institution may keep with a transaction.
+const maxAttachments = 20
+
+// keepable are the attachments of a transaction as they can be kept.
+func keepable(given []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
+	if len(given) > maxAttachments {
+		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errNonsense, maxAttachments)
+	}
+	kept := slices.Clone(given)
+	for i := range kept {
+		a := &kept[i]
+		if !sound(a.Key) {
+			return nil, fmt.Errorf("%w: an attachment has a key of 1 to %d bytes", errNonsense, maxKeyLength)
+		}
+		a.Name, a.Description, a.MediaType = legible(a.Name), legible(a.Description), legible(a.MediaType)
+	}
+	return kept, nil
+}
 
 // attached tells of attachments that were found, with an event for each
 // transaction that has some.

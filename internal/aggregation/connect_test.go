@@ -15,7 +15,6 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/files"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -52,10 +51,8 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 		must(t, err)
 		h := &home{t: t, url: url, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
 		h.bank = bank
-		kept, err := files.New(t.TempDir())
-		must(t, err)
 		h.Aggregation = &aggregation.Aggregation{
-			DB: db, Files: kept, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Fetch: func() {}, Background: h.later, Name: "test", Log: log,
+			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Fetch: func(string) {}, Background: h.later, Name: "test", Log: log,
 		}
 		must(t, db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&h.domain, "d.example") }))
 		for _, entry := range webhook.Events() {

@@ -1,9 +1,11 @@
 package aggregation_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -67,6 +69,13 @@ func soundBooks() books {
 		subscriptions: []passerelle.SubscriptionDetails{{Key: "s", Label: "Power"}, {Key: "u", Label: "Phone"}},
 		documents:     []passerelle.DocumentDetails{{Key: "d", Type: "bill", Name: "Bill", Total: &total, Currency: "EUR"}},
 	}
+}
+
+func receipts(n int) (all []passerelle.AttachmentDetails) {
+	for i := range n {
+		all = append(all, passerelle.AttachmentDetails{Key: fmt.Sprint(i), Name: "receipt \x00\xff", MediaType: "text/\xff"})
+	}
+	return all
 }
 
 // read gives the books as a good connector does.
@@ -183,7 +192,9 @@ func spoiltTransactions() map[string]crime {
 		"another text of 10 MB": {books: spoilt(func(d *passerelle.TransactionDetails) {
 			d.Counterparty = &passerelle.Counterparty{Label: strings.Repeat("x", 10<<20)}
 		}), state: "bug", events: someFetched},
-		"a transaction twice": {books: func(b *books) { b.transactions = append(b.transactions, b.transactions...) }, events: allRead},
+		"more attachments than any":   {books: spoilt(func(d *passerelle.TransactionDetails) { d.Attachments = receipts(21) }), state: "bug", events: someFetched},
+		"an attachment without a key": {books: spoilt(func(d *passerelle.TransactionDetails) { d.Attachments = make([]passerelle.AttachmentDetails, 1) }), state: "bug", events: someFetched},
+		"a transaction twice":         {books: func(b *books) { b.transactions = append(b.transactions, b.transactions...) }, events: allRead},
 	}
 }
 
@@ -397,6 +408,72 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 		}
 		if most := h.now.Add(7 * 24 * time.Hour); c.NextTry == nil || c.NextTry.After(most) {
 			t.Errorf("tried again at %v, not before %s", c.NextTry, most)
+		}
+	})
+}
+
+// TestAttachmentsAreBounded: as many as a transaction may have are kept, and told
+// of together.
+func TestAttachmentsAreBounded(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		id := h.shared(s)
+		b, most := soundBooks(), booked("4", 0)
+		most.Attachments = receipts(20)
+		b.transactions = append(b.transactions, most)
+		s.read = b.read
+		state, err := h.resume(id)
+		events := h.events()
+		if err != nil || state != "" || names(events) != strings.Replace(allRead, "CONNECTION", "TRANSACTION_ATTACHMENTS_FOUND CONNECTION", 1) {
+			t.Fatalf("%q (%v), events %s", state, err, names(events))
+		}
+		if told := events[len(events)-2].body["attachments"].([]any); len(told) != 20 || told[0].(map[string]any)["name"] != "receipt \uFFFD\uFFFD" {
+			t.Errorf("told of %v", told)
+		}
+	})
+}
+
+// TestLogsHoldNothingPersonal: whatever a connector fails of, and however, the log
+// says of what kind it is, and not whose account it was reading.
+func TestLogsHoldNothingPersonal(t *testing.T) {
+	const person = "Zyzzyva Martin FR7630006000011234567890189"
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		var log bytes.Buffer
+		h.Log = slog.New(slog.NewTextHandler(&log, nil))
+		b := soundBooks()
+		for name, crime := range map[string]struct {
+			read reading
+			says string
+		}{
+			"an error": {func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+				return connector.Outcome{}, fmt.Errorf("no account %s: %w", person, context.DeadlineExceeded)
+			}, "an error of the connector: context deadline exceeded"},
+			"a panic": {func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+				panic(person)
+			}, "the connector panicked: a string"},
+			"a currency": {func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+				err := out.Accounts([]passerelle.AccountDetails{{Key: person, Currency: person}})
+				return connector.Outcome{}, fmt.Errorf("%s: %w", person, err)
+			}, "a currency is none of ISO 4217"},
+			"a state":  {ending(connector.Outcome{State: person}), "no visit ends in such a state"},
+			"a memory": {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a visit leaves at most"},
+			"a total": {func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+				err := errors.Join(out.Accounts(b.accounts), out.Transactions("a", []passerelle.TransactionDetails{{Key: person, Wording: person, Date: passerelle.DateOf(noon, time.UTC), Value: decimal.MustParse("-9999999999999999999")}}))
+				return connector.Outcome{}, errors.Join(errors.New(person), err)
+			}, "an amount has more digits than any"},
+		} {
+			id := h.shared(s)
+			log.Reset()
+			s.read = crime.read
+			_, err := h.resume(id)
+			must(t, err)
+			for _, word := range []string{"Zyzzyva", "Martin", "FR76"} {
+				if strings.Contains(log.String(), word) {
+					t.Errorf("%s: the log has %s: %.500s", name, word, &log)
+				}
+			}
+			if !strings.Contains(log.String(), crime.says) {
+				t.Errorf("%s: the log does not say %q: %.500s", name, crime.says, &log)
+			}
 		}
 	})
 }

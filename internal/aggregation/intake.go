@@ -29,7 +29,8 @@ var (
 	// errStore marks what is not the connector's fault: it passes through its
 	// hands on the way back.
 	errStore = errors.New("the store failed")
-	// errNonsense marks what no institution can mean.
+	// errNonsense marks what no institution can mean. It is logged: what is said
+	// with it repeats nothing that was given.
 	errNonsense = errors.New("the connector gave nonsense")
 )
 
@@ -214,9 +215,11 @@ func (a *account) booked(page []passerelle.TransactionDetails) ([]passerelle.Tra
 		if d.Date.IsZero() || len(d.Wording) > maxWording {
 			return nil, fmt.Errorf("%w: a transaction has a day and a label of at most %d bytes", errNonsense, maxWording)
 		}
-		if err := errors.Join(checkAmount(d.Value), checkCurrencies(d.OriginalCurrency, d.CommissionCurrency)); err != nil {
+		attachments, err := keepable(d.Attachments)
+		if err = errors.Join(err, checkAmount(d.Value), checkCurrencies(d.OriginalCurrency, d.CommissionCurrency)); err != nil {
 			return nil, err
 		}
+		d.Attachments = attachments
 		d.Wording = legible(d.Wording)
 		if a.first.IsZero() || d.Date.Compare(a.first) < 0 {
 			a.first = d.Date
@@ -243,7 +246,7 @@ func checkAmount(d decimal.Decimal) error {
 func checkCurrencies(codes ...passerelle.Currency) error {
 	for _, code := range codes {
 		if code != "" && !code.Known() {
-			return fmt.Errorf("%w: %q is no currency", errNonsense, code)
+			return fmt.Errorf("%w: a currency is none of ISO 4217", errNonsense)
 		}
 	}
 	return nil

@@ -169,7 +169,7 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 			reads = map[passerelle.ConnectionID]int{}
 			begun atomic.Bool
 			other = &aggregation.Aggregation{
-				DB: h.DB, Connectors: h.Connectors, Now: h.Now, Wake: h.Wake, Erase: h.Erase, Sync: h.Sync, Fetch: h.Fetch, Background: h.Background, Files: h.Files, Name: "other", Log: h.Log,
+				DB: h.DB, Connectors: h.Connectors, Now: h.Now, Wake: h.Wake, Erase: h.Erase, Sync: h.Sync, Fetch: h.Fetch, Background: h.Background, Name: "other", Log: h.Log,
 			}
 		)
 		s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -123,12 +124,14 @@ func (in *intake) Documents(key string, page []passerelle.DocumentDetails) error
 	if !in.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: documents of a subscription that was not asked for", errNonsense)
 	}
-	for _, d := range page {
-		if err := checkBill(d); err != nil {
+	bills := slices.Clone(page)
+	for i := range bills {
+		if err := checkBill(bills[i]); err != nil {
 			return err
 		}
+		bills[i].MediaType = legible(bills[i].MediaType)
 	}
-	return s.documents.take(in, page)
+	return s.documents.take(in, bills)
 }
 
 // checkBill refuses amounts that cannot be.
@@ -183,7 +186,7 @@ func (in *intake) SubscriptionRead(key string) error {
 	}
 	return in.store(func(tx *store.Tx) error {
 		tx.TouchSubscription(in.domain.ID, s.ID, now)
-		tx.AfterCommit(in.Fetch)
+		tx.AfterCommit(func() { in.Fetch(in.c.Connector) })
 		return nil
 	}, e)
 }

@@ -10,6 +10,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankdata"
 	"passerelle/internal/delivery"
+	"passerelle/internal/filing"
 	"passerelle/internal/initiation"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
@@ -24,6 +25,7 @@ type Service struct {
 	Initiation  *initiation.Initiation
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
+	Filing      *filing.Filing
 	// Wake tells the sender of webhooks that something is due.
 	Wake func()
 	// Scenarios are what the simulated banks can be made to do.
@@ -56,7 +58,7 @@ var (
 
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []protocol.Route {
-	data := &bankdata.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Now: s.Now}
+	data := &bankdata.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Filing: s.Filing, Now: s.Now}
 	return slices.Concat(s.authRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes(), s.signRoutes())
 }
 

@@ -84,7 +84,7 @@ func TestAttachments(t *testing.T) {
 		}
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))
-		must(t, s.Aggregation.RemoveFiles(t.Context()))
+		must(t, s.Filing.RemoveFiles(t.Context()))
 		if left := s.eyes.Count("SELECT count(*) FROM attachment") + s.eyes.Count("SELECT count(*) FROM stored_file"); left != 0 {
 			t.Errorf("%d rows are left", left)
 		}

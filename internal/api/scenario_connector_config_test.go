@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -86,5 +87,35 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 		validate(lowLimit, 400)
 		config("/connectors/43/sources/431", `{"disabled":null}`)
 		validate(lowLimit, 200)
+	})
+}
+
+// How often the connections of a connector are read is as it was set when they
+// were last read, on the clock of the domain.
+func TestFrequencyOfAConnector(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		c, _ := s.discovered(t, "", "one")
+		set := func(frequency string) {
+			t.Helper()
+			s.do(t, ask{method: "PUT", path: "/connectors/" + testConnector, token: "config", body: `{"sync_frequency":` + frequency + `}`}).says(t, 200, "", "")
+			s.do(t, ask{method: "PUT", path: fmt.Sprint("/connections/", c.ID), token: "user"}).says(t, 200, "", "")
+		}
+		reads := func(after string, want int64) {
+			t.Helper()
+			before := s.eyes.Count("SELECT count(*) FROM connection_log")
+			s.advance(t, after)
+			if got := s.eyes.Count("SELECT count(*) FROM connection_log") - before; got != want {
+				t.Errorf("after %s more the connection was read %d times, want %d", after, got, want)
+			}
+		}
+		set("3")
+		reads("64h", 0) // nine tenths of it are over in 64.8 hours
+		reads("8h", 1)
+		set("0.5")
+		reads("10h", 0)
+		reads("2h", 1)
+		set("null")
+		reads("21h", 0)
+		reads("3h", 1)
 	})
 }

@@ -80,7 +80,7 @@ func TestUploads(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		from, who := s.subscriber(t, ""), s.tenant("")
 		path := "/documents/" + from["document"]
-		must(t, s.Aggregation.FetchFiles(t.Context(), who.domain))
+		s.fetched(t, who.domain)
 		files := s.eyes.Count("SELECT count(*) FROM stored_file")
 		const picture = "\x89PNG\r\n\x1a\nand more"
 		form := "--b\r\nContent-Disposition: form-data; name=file; filename=\"x.html\"\r\nContent-Type: text/html\r\n\r\n" + picture + "\r\n--b--"
@@ -94,10 +94,51 @@ func TestUploads(t *testing.T) {
 			if r.status != 200 || string(r.body) != picture || r.header.Get("Content-Type") != "image/png" {
 				t.Errorf("%s: %d %v %q", name, r.status, r.header, r.body)
 			}
-			must(t, s.Aggregation.RemoveFiles(t.Context()))
+			must(t, s.Filing.RemoveFiles(t.Context()))
 			if now := s.eyes.Count("SELECT count(*) FROM stored_file"); now != files {
 				t.Errorf("%s: %d files are known, want %d", name, now, files)
 			}
 		}
+	})
+}
+
+// A file and what else is changed are stored together or not at all, also where
+// the change makes the document read-only.
+func TestUploadsWithTheRest(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from, who := s.subscriber(t, ""), s.tenant("")
+		s.fetched(t, who.domain)
+		path := "/documents/" + from["document"]
+		const first, second = "\x89PNG\r\n\x1a\nfirst", "%PDF-1.7 second"
+		body := func(rest, file string) string {
+			return `{` + rest + `,"file":"` + base64.StdEncoding.EncodeToString([]byte(file)) + `"}`
+		}
+		holds := func(when, name, file string, readonly bool) {
+			t.Helper()
+			var got struct {
+				Name     string
+				ReadOnly bool
+			}
+			s.do(t, ask{method: "GET", path: path, token: "user"}).decode(t, &got)
+			content := s.do(t, ask{method: "GET", path: path + "/file", token: "user"})
+			if got.Name != name || got.ReadOnly != readonly || string(content.body) != file {
+				t.Errorf("%s: %+v with %q", when, got, content.body)
+			}
+		}
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"name":"kept","readonly":true`, first)}).says(t, 200, "", "")
+		holds("made read-only", "kept", first, true)
+		must(t, s.Filing.RemoveFiles(t.Context()))
+		before := s.lines()
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"name":"changed"`, second)}).says(t, 409, "conflict", "read-only")
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"name":"changed","readonly":true`, second)}).says(t, 409, "conflict", "read-only")
+		after := s.lines()
+		for _, table := range []string{"document", "stored_file", "event"} {
+			if diff := cmp.Diff(before[table], after[table]); diff != "" {
+				t.Errorf("what was refused changed %s (-before +after):\n%s", table, diff)
+			}
+		}
+		holds("refused", "kept", first, true)
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"readonly":false`, second)}).says(t, 200, "", "")
+		holds("free again", "kept", second, false)
 	})
 }

@@ -2,13 +2,46 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
 )
+
+// fetched has every file come that is to be fetched.
+func (s *stage) fetched(t testing.TB, d passerelle.Domain) {
+	t.Helper()
+	for _, c := range s.Bank.Connectors() {
+		for n := 1; n > 0; {
+			var err error
+			n, err = s.Filing.FetchFiles(t.Context(), d, c.Profile().UUID)
+			must(t, err)
+		}
+	}
+}
+
+// Files come by themselves once a subscription is shared, whoever reads it.
+func TestFilesComeByThemselves(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.token(t, "", "user", 0)
+		who := s.tenant("")
+		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
+		first := s.subscribed(t, who, s.subscribe(t, who, who.user))[0].ID
+		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{first}, share))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for s.eyes.Count("SELECT count(*) FROM stored_file WHERE stored IS NOT NULL") == 0 {
+			if runtime.Gosched(); ctx.Err() != nil {
+				t.Fatal("no file came")
+			}
+		}
+	})
+}
 
 // The file of a document comes at every path of it, as a whole and in ranges,
 // whether or not it was fetched before.
@@ -101,14 +134,14 @@ func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 				second := s.subscribe(t, who, who.user)
 				must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, second)[0].ID}, share))
 				s.rest(t)
-				must(t, s.Aggregation.FetchFiles(t.Context(), who.domain))
+				s.fetched(t, who.domain)
 				all, err := s.DB.Files(t.Context(), who.domain.ID, who.user, 0, 1000)
 				if must(t, err); len(all) < 40 {
 					t.Fatalf("%d files were fetched", len(all))
 				}
 				withdraw(t, s, kept)
 				must(t, s.Aggregation.EraseWithdrawn(t.Context()))
-				must(t, s.Aggregation.RemoveFiles(t.Context()))
+				must(t, s.Filing.RemoveFiles(t.Context()))
 				left := 0
 				if name != "the user" {
 					left = len(all) / 2
@@ -118,7 +151,7 @@ func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 				}
 				there := 0
 				for _, f := range all {
-					if file, err := s.Aggregation.Files.Open(t.Context(), f.ID); err == nil {
+					if file, err := s.Filing.Files.Open(t.Context(), f.ID); err == nil {
 						there++
 						must(t, file.Close())
 					}

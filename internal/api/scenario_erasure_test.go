@@ -80,7 +80,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		for range 2 { // at once, and after what was being written at that moment
 			must(t, s.Aggregation.EraseUsers(t.Context(), s.tenant("").domain))
 			must(t, s.Aggregation.EraseWithdrawn(t.Context()))
-			must(t, s.Aggregation.RemoveFiles(t.Context()))
+			must(t, s.Filing.RemoveFiles(t.Context()))
 			s.elapsed.Add(int64(2 * time.Minute))
 		}
 		after := s.lines()
@@ -186,7 +186,7 @@ func (s *stage) plant(t *testing.T) (marks []string) {
 	call("POST", "/transactions/"+transactions["id"]+"/informations", `{"note":"`+mark+`"}`).says(t, 200, "", "")
 	s.ownCategory(t, "")
 	s.tried(t)
-	must(t, s.Aggregation.FetchFiles(t.Context(), s.tenant("").domain))
+	s.fetched(t, s.tenant("").domain)
 	if s.foldered(t) == 0 {
 		t.Error("no file was planted")
 	}

@@ -57,27 +57,18 @@ func TestExport(t *testing.T) {
 		totals, sizes, text := s.exported(t, "user", "/users/me/export")
 		for table, file := range map[string]string{
 			"consent": "consents", "connection": "connections", "bank_account": "accounts", "bank_transaction": "transactions", "subscription": "subscriptions", "document": "documents",
+			"connection_log": "connectionlogs", "investment_value": "investmentvalues", "category": "categories", "transaction_cluster": "transactionsclusters",
 		} {
 			if got, want := totals[file+".json"], int(s.eyes.Rows()[table]); got != want || want == 0 {
 				t.Errorf("%s: %d, want %d", file, got, want)
 			}
 		}
-		wealth, logs, values := 0, 0, 0
-		for name, n := range totals {
-			switch {
-			case strings.HasSuffix(name, "/logs.json"):
-				logs += n
-			case strings.HasSuffix(name, "/history.json"):
-				values += n
-			case strings.Contains("investments.json marketorders.json pockets.json loanamortizations.json", name):
-				wealth += n
-			}
-		}
+		wealth := totals["investments.json"] + totals["marketorders.json"] + totals["pockets.json"] + totals["loanamortizations.json"]
 		rows := s.eyes.Rows()
-		got := []int{wealth, logs, values, len(sizes), totals["account_ownerships.json"]}
-		want := []int{int(rows["asset"]), int(rows["connection_log"]), int(rows["investment_value"]), s.foldered(t), totals["accounts.json"]}
+		got := []int{wealth, len(sizes), totals["account_ownerships.json"], strings.Count(text, `"mime_type"`), strings.Count(text, `"note":"`+mark+`"`)}
+		want := []int{int(rows["asset"]), s.foldered(t), totals["accounts.json"], int(rows["attachment"]), 2}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("assets, visits, values, files, holders (-want +got):\n%s", diff)
+			t.Errorf("assets, files, holders, attachments, notes of the user and of a transaction (-want +got):\n%s", diff)
 		}
 		for _, mark := range marks {
 			if !strings.Contains(text, mark) {
@@ -144,7 +135,7 @@ func TestExportOfOneWhoIsDeleted(t *testing.T) {
 		u, err := s.DB.User(t.Context(), who.domain.ID, who.user)
 		must(t, err)
 		w := &deleting{func() { must(t, s.Aggregation.DeleteUser(t.Context(), who.domain, who.user)) }}
-		err = archive.Write(t.Context(), s.Aggregation, who.domain, u, s.now().Location(), w)
+		err = archive.Write(t.Context(), s.Aggregation, s.Filing.Files, who.domain, u, s.now().Location(), w)
 		if !errors.Is(err, passerelle.NotFound) {
 			t.Errorf("the archive ended: %v", err)
 		}

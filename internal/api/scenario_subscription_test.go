@@ -30,7 +30,7 @@ func (s *stage) subscriber(t testing.TB, tenant string) map[string]string {
 	must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{all[0].ID}, share))
 	_, err := s.Aggregation.RunDue(t.Context(), who.domain)
 	must(t, err)
-	must(t, s.Aggregation.FetchFiles(t.Context(), who.domain)) // none comes later, while somebody compares what is stored
+	s.fetched(t, who.domain) // none comes later, while somebody compares what is stored
 	documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user, Connection: c}, store.Window{Limit: 1})
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("%d documents: %v", len(documents), err)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 // form of the interface, and the files. No more than a page of it is in memory.
 type archive struct {
 	*aggregation.Aggregation
+	kept   files.Store
 	ctx    context.Context
 	domain passerelle.Domain
 	user   passerelle.UserID
@@ -37,17 +39,18 @@ type archive struct {
 // archivePage is how many rows are in memory at a time.
 const archivePage = 500
 
-// Write writes all that is kept of a user as a zip archive. It is made while the
+// Write writes all that is kept of a user as a zip archive, with the files of
+// kept. It is made while the
 // user goes on: what changes meanwhile is in it as it was or as it is. What they
 // gave to sign in at institutions is not in it, nor are payments, which belong to
 // the domain.
-func Write(ctx context.Context, a *aggregation.Aggregation, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
-	z := &archive{Aggregation: a, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
+func Write(ctx context.Context, a *aggregation.Aggregation, kept files.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
+	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
 		return err
 	}
 	for _, write := range []func() error{
-		z.settings, z.consents, z.connections, z.accounts, z.transactions, z.subscriptions, z.documents, z.investments,
+		z.settings, z.consents, z.connections, z.visits, z.accounts, z.transactions, z.categories, z.clusters, z.subscriptions, z.documents, z.investments, z.history,
 		func() error { return assets(z, "marketorders", store.MarketOrders, wire.NewMarketOrder) },
 		func() error { return assets(z, "pockets", store.Pockets, wire.NewPocket) },
 		func() error { return assets(z, "loanamortizations", store.Amortizations, wire.NewAmortization) },
@@ -147,13 +150,13 @@ func (z *archive) consents() error {
 		store.Consent.Place, each(func(c store.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
 }
 
-// connections writes them with their sources, and then the visits of each.
+// connections writes them with their sources.
 func (z *archive) connections() error {
 	read := func(w store.Window) ([]store.Connection, error) {
 		return z.DB.Connections(z.ctx, z.domain.ID, z.user, w)
 	}
 	place := func(c store.Connection) []any { return []any{int64(c.ID)} }
-	err := listed(z, "connections", "connections", read, place, func(page []store.Connection) ([]wire.Connection, error) {
+	return listed(z, "connections", "connections", read, place, func(page []store.Connection) ([]wire.Connection, error) {
 		ids, shown := make([]passerelle.ConnectionID, len(page)), make([]wire.Connection, len(page))
 		for i, c := range page {
 			ids[i] = c.ID
@@ -169,24 +172,26 @@ func (z *archive) connections() error {
 		}
 		return shown, err
 	})
-	if err != nil {
-		return err
-	}
-	return pages(read, place, func(page []store.Connection) error {
-		for _, c := range page {
-			if err := z.visits(c); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
-func (z *archive) visits(c store.Connection) error {
-	filter := store.ConnectionLogFilter{Domain: z.domain.ID, User: z.user, Connection: c.ID}
-	return listed(z, fmt.Sprintf("connections/%d/logs", c.ID), "connectionlogs",
-		func(w store.Window) ([]store.ConnectionLog, error) { return z.DB.ConnectionLogs(z.ctx, filter, w) },
-		store.ConnectionLog.Place, each(func(l store.ConnectionLog) wire.ConnectionLog { return z.ShowLog(c, l, z.zone) }))
+// visits writes the accounts of all visits, connection by connection.
+func (z *archive) visits() error {
+	return listed(z, "connectionlogs", "connectionlogs",
+		func(w store.Window) ([]store.ConnectionLog, error) {
+			return z.DB.ConnectionLogsOf(z.ctx, z.domain.ID, z.user, w)
+		},
+		func(l store.ConnectionLog) []any { return append([]any{int64(l.Connection)}, l.Place()...) },
+		func(page []store.ConnectionLog) ([]wire.ConnectionLog, error) {
+			ids, shown := make([]passerelle.ConnectionID, len(page)), make([]wire.ConnectionLog, len(page))
+			for i, l := range page {
+				ids[i] = l.Connection
+			}
+			of, err := z.DB.ConnectionsByID(z.ctx, z.domain.ID, z.user, ids)
+			for i, l := range page {
+				shown[i] = z.ShowLog(of[l.Connection], l, z.zone)
+			}
+			return shown, err
+		})
 }
 
 func (z *archive) accounts() error {
@@ -213,6 +218,7 @@ func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passe
 	return accounts, err
 }
 
+// transactions writes them with what is noted about them, and their attachments.
 func (z *archive) transactions() error {
 	filter := store.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
 	return listed(z, "transactions", "transactions",
@@ -224,12 +230,54 @@ func (z *archive) transactions() error {
 				ids[i] = t.Account
 			}
 			accounts, err := z.of(ids)
-			shown := make([]wire.Transaction, len(page))
+			if err != nil {
+				return nil, err
+			}
+			shown, by := make([]wire.Transaction, len(page)), map[passerelle.TransactionID]*wire.Transaction{}
 			for i, t := range page {
 				shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, z.zone)
+				shown[i].Attachments = &[]wire.Attachment{}
+				by[t.ID] = &shown[i]
 			}
-			return shown, err
+			return shown, errors.Join(z.note(by), z.attach(by))
 		})
+}
+
+// note puts what is noted about transactions into them.
+func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error {
+	noted, err := z.DB.Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
+	for _, n := range noted {
+		of[n.Transaction].Information[n.Key] = n.Value
+	}
+	return err
+}
+
+// attach puts the attachments of transactions into them.
+func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) error {
+	found, err := z.DB.Attachments(z.ctx, z.domain.ID, z.user, slices.Collect(maps.Keys(to)))
+	for _, a := range found {
+		list := to[a.Transaction].Attachments
+		*list = append(*list, wire.NewAttachment(a, z.domain.BaseURL, z.zone))
+	}
+	return err
+}
+
+// categories writes those that the user made, of which there are fewer than a
+// page has.
+func (z *archive) categories() error {
+	return listed(z, "categories", "categories",
+		func(store.Window) ([]passerelle.Category, error) {
+			return z.DB.OwnCategories(z.ctx, z.domain.ID, z.user, nil)
+		},
+		func(c passerelle.Category) []any { return []any{int64(c.ID)} }, each(wire.NewCategoryDetails))
+}
+
+func (z *archive) clusters() error {
+	filter := store.ClusterFilter{Domain: z.domain.ID, User: z.user, All: true}
+	return listed(z, "transactionsclusters", "transactionsclusters",
+		func(w store.Window) ([]store.StoredCluster, error) { return z.DB.Clusters(z.ctx, filter, w) },
+		func(c store.StoredCluster) []any { return []any{int64(c.ID)} },
+		each(func(c store.StoredCluster) wire.TransactionsCluster { return wire.NewTransactionsCluster(c.Cluster) }))
 }
 
 func (z *archive) subscriptions() error {
@@ -249,11 +297,9 @@ func (z *archive) documents() error {
 		each(func(d store.StoredDocument) wire.Document { return z.ShowDocument(z.domain, d.Document, z.zone) }))
 }
 
-// investments writes them, and then what each was worth day by day.
 func (z *archive) investments() error {
 	type position = passerelle.Asset[passerelle.InvestmentDetails]
-	read := readAssets[passerelle.InvestmentDetails](z, store.Investments)
-	err := listed(z, "investments", "investments", read, assetPlace[passerelle.InvestmentDetails],
+	return listed(z, "investments", "investments", readAssets[passerelle.InvestmentDetails](z, store.Investments), assetPlace[passerelle.InvestmentDetails],
 		func(page []position) ([]wire.Investment, error) {
 			ids := make([]passerelle.AccountID, len(page))
 			for i, p := range page {
@@ -266,25 +312,15 @@ func (z *archive) investments() error {
 			}
 			return shown, err
 		})
-	if err != nil {
-		return err
-	}
-	return pages(read, assetPlace[passerelle.InvestmentDetails], func(page []position) error {
-		for _, p := range page {
-			if err := z.history(p.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
-func (z *archive) history(id passerelle.AssetID) error {
-	return listed(z, fmt.Sprintf("investments/%d/history", id), "investmentvalues",
+// history writes what all investments were worth day by day, one after the other.
+func (z *archive) history() error {
+	return listed(z, "investmentvalues", "investmentvalues",
 		func(w store.Window) ([]passerelle.InvestmentValue, error) {
-			return z.DB.InvestmentValues(z.ctx, z.domain.ID, id, w)
+			return z.DB.InvestmentValuesOf(z.ctx, z.domain.ID, z.user, w)
 		},
-		func(v passerelle.InvestmentValue) []any { return []any{v.Date.String(), v.ID} }, each(wire.NewInvestmentValue))
+		func(v passerelle.InvestmentValue) []any { return []any{int64(v.Investment), v.Date.String(), v.ID} }, each(wire.NewInvestmentValue))
 }
 
 func readAssets[D any](z *archive, kind store.AssetKind) func(store.Window) ([]passerelle.Asset[D], error) {
@@ -324,7 +360,7 @@ func (z *archive) files() error {
 }
 
 func (z *archive) file(f store.StoredFile) error {
-	body, err := z.Files.Open(z.ctx, f.ID)
+	body, err := z.kept.Open(z.ctx, f.ID)
 	if errors.Is(err, files.ErrNotFound) {
 		return nil // withdrawn meanwhile
 	}

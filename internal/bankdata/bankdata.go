@@ -15,6 +15,7 @@ import (
 
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/filing"
 	"passerelle/internal/initiation"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
@@ -27,6 +28,7 @@ type Service struct {
 	Access      *access.Access
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
+	Filing      *filing.Filing
 	// Now is real time.
 	Now func() time.Time
 }

@@ -38,7 +38,7 @@ func (s *Service) editDocument(ctx context.Context, c *protocol.Caller, in editD
 	if err != nil {
 		return wire.Document{}, err
 	}
-	if err := s.Aggregation.EditDocument(ctx, c.Domain, before.Document, edit, in.File); err != nil {
+	if err := s.Filing.EditDocument(ctx, c.Domain, before.Document, edit, in.File); err != nil {
 		return wire.Document{}, err
 	}
 	after, err := s.document(ctx, c, in.whichDocument)

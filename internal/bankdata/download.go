@@ -20,7 +20,7 @@ func (s *Service) download(ctx context.Context, c *protocol.Caller, user passere
 	if id == 0 {
 		return protocol.Content{}, passerelle.Missing()
 	}
-	f, err := s.Aggregation.OpenFile(ctx, c.Domain, user, id)
+	f, err := s.Filing.Open(ctx, c.Domain, user, id)
 	if err != nil {
 		return protocol.Content{}, err
 	}

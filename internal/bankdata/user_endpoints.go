@@ -43,7 +43,7 @@ func (s *Service) userRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/export", Needs: oneUser, Endpoint: protocol.Handle(s.exportUser),
-			Summary: "Export all that is kept of a user", Doc: "A zip archive, made while it is sent: JSON in the form of the lists of this interface, disabled and deleted items included, and files/ by their ids. An answer that ends before its end means that the user was deleted meanwhile, or a fault. What the user gave to sign in at institutions is not in it, nor are payments, which belong to the domain.",
+			Summary: "Export all that is kept of a user", Doc: "A zip archive, made while it is sent: JSON in the form of the lists of this interface, disabled and deleted items included, transactions with what is noted about them and their attachments, and files/ by their ids. An answer that ends before its end means that the user was deleted meanwhile, or a fault. What the user gave to sign in at institutions is not in it, nor are payments, which belong to the domain.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/consents", Needs: oneUser, Endpoint: protocol.Handle(s.listConsents),
@@ -192,6 +192,8 @@ func (s *Service) exportUser(ctx context.Context, c *protocol.Caller, in oneUser
 	if err != nil {
 		return protocol.Stream{}, err
 	}
-	write := func(w io.Writer) error { return archive.Write(ctx, s.Aggregation, c.Domain, u, c.Location, w) }
+	write := func(w io.Writer) error {
+		return archive.Write(ctx, s.Aggregation, s.Filing.Files, c.Domain, u, c.Location, w)
+	}
 	return protocol.Stream{MediaType: "application/zip", Name: fmt.Sprintf("user-%d.zip", u.ID), Write: write}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/background"
 )
 
 // followPayments asks banks about what is due in a domain and lets payments
@@ -28,13 +30,45 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 // erase does away with what users withdrew and what deleted users had. What
 // fails for one kind leaves the other alone.
 func (s *Service) erase(ctx context.Context) error {
-	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Aggregation.RemoveFiles(ctx))
+	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Filing.RemoveFiles(ctx))
 }
 
 // synchronise reads the connections of a domain that are due.
 func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	_, err := s.Aggregation.RunDue(ctx, d)
 	return err
+}
+
+// fetchers are the loops that fetch files, by the UUIDs of the connectors that
+// have some: each has its own, so that one that is slow delays no other.
+func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
+	loops := map[string]*background.Loop{}
+	for _, c := range all {
+		if _, able := c.(connector.FileReader); able {
+			uuid := c.Profile().UUID
+			loops[uuid] = &background.Loop{Name: "fetch files of " + uuid, Every: time.Minute, Pass: s.fetchFrom(uuid), Log: s.config.Log}
+		}
+	}
+	return loops
+}
+
+// fetchFrom fetches the files of a connector that are due, in rounds of a batch
+// for each domain.
+func (s *Service) fetchFrom(connector string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for more := true; more; {
+			more = false
+			err := s.eachDomain(func(ctx context.Context, d passerelle.Domain) error {
+				n, err := s.Filing.FetchFiles(ctx, d, connector)
+				more = more || n > 0
+				return err
+			})(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // expiredKept is how long an expired token is remembered, for operators who

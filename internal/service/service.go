@@ -16,8 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +33,7 @@ import (
 	"passerelle/internal/background"
 	"passerelle/internal/delivery"
 	"passerelle/internal/files"
+	"passerelle/internal/filing"
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
@@ -77,6 +80,9 @@ type Config struct {
 // their persons asked.
 const maxVisits = 64
 
+// maxErrands is how many files are fetched at once because readers wait for them.
+const maxErrands = 16
+
 // Service is the assembled program. It is used once: Open, Start, Stop.
 type Service struct {
 	DB          *store.DB
@@ -85,6 +91,7 @@ type Service struct {
 	Initiation  *initiation.Initiation
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
+	Filing      *filing.Filing
 	// Bank is the simulated bank behind the test connectors.
 	Bank *sandbox.Bank
 
@@ -94,9 +101,10 @@ type Service struct {
 	ops     *httpd.Server
 	metrics *httpd.Metrics
 	loops   background.Group
-	// visits are those that no request waits for.
-	visits *background.Crew
-	sender *delivery.Sender
+	// visits are those that no request waits for, errands the files that readers
+	// wait for.
+	visits, errands *background.Crew
+	sender          *delivery.Sender
 	// draining is true once the program has been told to stop.
 	draining atomic.Bool
 }
@@ -173,18 +181,26 @@ func (s *Service) assemble() error {
 	if err != nil {
 		return fmt.Errorf("open the store of files: %w", err)
 	}
-	fetch := &background.Loop{Name: "fetch files", Every: time.Minute, Pass: func(ctx context.Context) error { return s.eachDomain(s.Aggregation.FetchFiles)(ctx) }, Log: c.Log}
+	fetchers := s.fetchers(registry.All())
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.visits = &background.Crew{Size: maxVisits, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Fetch: fetch.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
+		Fetch: func(connector string) {
+			if loop := fetchers[connector]; loop != nil {
+				loop.Wake()
+			}
+		},
 	}
+	s.errands = &background.Crew{Size: maxErrands, Log: c.Log}
+	s.Filing = &filing.Filing{DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
 	s.loops = background.Group{
-		send, erase, synchronise, fetch,
+		send, erase, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}
+	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
 	if c.Mail != nil {
 		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
 	}
@@ -245,7 +261,7 @@ func (s *Service) API() *protocol.API { return s.api }
 
 func (s *Service) newAPI(shown []wire.Scenario) *protocol.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Wake: s.Initiation.Wake, Scenarios: shown, Logins: logins(), Now: c.Now}
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Filing: s.Filing, Wake: s.Initiation.Wake, Scenarios: shown, Logins: logins(), Now: c.Now}
 	return protocol.New(protocol.Config{
 		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
 		MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,

@@ -44,7 +44,7 @@ func (s *Service) stopServing(ctx context.Context) error {
 
 // stopWork stops first what makes work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
-	stopped := within(ctx, func() error { s.loops.Stop(); s.visits.Stop(); return nil })
+	stopped := within(ctx, func() error { s.loops.Stop(); s.visits.Stop(); s.errands.Stop(); return nil })
 	if stopped != nil {
 		stopped = fmt.Errorf("stop the background loops: %w", stopped)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -249,6 +250,21 @@ func (r *Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainI
 	sql := fmt.Sprintf(`SELECT id, investment_id, date, value, original_currency, original_value FROM investment_value WHERE %s ORDER BY date %s, id %[2]s LIMIT %[3]s OFFSET %[4]s`,
 		c.String(), order, c.bind(w.Limit), c.bind(w.Offset))
 	return collect(ctx, r, scanInvestmentValue, sql, c.args...)
+}
+
+// InvestmentValuesOf lists what units of all investments of a user were worth,
+// investment by investment, the oldest first; those of disabled and deleted
+// accounts are among them. Positions are the investment, the day and the id.
+func (r *Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]passerelle.InvestmentValue, error) {
+	from := w.From
+	if len(from) == 0 {
+		from = []any{int64(0), "", int64(0)}
+	}
+	return collect(ctx, r, scanInvestmentValue, `SELECT v.id, v.investment_id, v.date, v.value, v.original_currency, v.original_value
+		FROM asset s CROSS JOIN bank_account a CROSS JOIN investment_value v
+		WHERE s.domain_id = $1 AND s.user_id = $2 AND s.kind = 'investment' AND s.id >= $3 AND a.id = s.account_id AND a.epoch = s.epoch AND v.investment_id = s.id
+			AND v.date >= CASE WHEN s.id = $3 THEN CAST($4 AS TEXT) ELSE '' END AND (s.id > $3 OR (v.date, v.id) > ($4, $5))
+		ORDER BY s.id, v.date, v.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
 }
 
 func scanInvestmentValue(row scanner) (passerelle.InvestmentValue, error) {

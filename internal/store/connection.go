@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -338,8 +339,26 @@ func (f ConnectionLogFilter) selection() selection {
 // ConnectionLogs reads a window of the visits of a connection, the newest first.
 // Positions are the instant and the id.
 func (r *Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w Window) ([]ConnectionLog, error) {
-	sql, args := f.selection().newest(`id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`, "at", "id", w)
+	sql, args := f.selection().newest(visitColumns, "at", "id", w)
 	return collect(ctx, r, scanConnectionLog, sql, args...)
+}
+
+const visitColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
+
+// ConnectionLogsOf lists the visits of all connections of a user, connection by
+// connection, the oldest first. Positions are the connection, the instant and the
+// id.
+func (r *Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]ConnectionLog, error) {
+	from := w.From
+	if len(from) == 0 {
+		from = []any{int64(0), int64(0), int64(0)}
+	}
+	// What comes first of each connection bounds the index; only of the one at
+	// which the page begins is that an instant.
+	return collect(ctx, r, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(visitColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
+		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
+			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
+		ORDER BY c.id, l.at, l.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
 }
 
 // CountConnectionLogs is the exact number of visits that a filter selects.

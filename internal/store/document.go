@@ -104,7 +104,7 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 		return fmt.Errorf("store the total of a document: %w", err)
 	}
 	if d.HasFile {
-		if d.File, err = tx.expectFile(domain, s.User, d.MediaType, d.Found); err != nil {
+		if d.File, err = tx.expectFile(domain, s.User, s.Connection, d.MediaType, d.Found); err != nil {
 			return err
 		}
 	}
@@ -150,9 +150,12 @@ func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id p
 	}
 	const which = `id = $1 AND domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
-	tx.exec(`UPDATE stored_file SET next_fetch = 0, failures = 0 WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
-	tx.exec(`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, next_fetch)
-		SELECT CAST($5 AS BIGINT), domain_id, user_id, CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0 FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, micros(at))...)
+	// Who is fetching it may have the bytes from before, and finds that the lease is
+	// not theirs any more; it still keeps the next one away until they are done.
+	tx.exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
+	tx.exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
+		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
+		FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, micros(at), int64(s.Connection))...)
 	tx.exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, file)...)
 	return nil
 }

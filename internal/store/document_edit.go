@@ -68,13 +68,16 @@ type DocumentEdit struct {
 	Date, Due           *passerelle.Date
 	Total, Untaxed, VAT *decimal.Decimal
 	Income, ReadOnly    *bool
+	// File is one that was uploaded, in place of the one it has.
+	File *StoredFile
 }
 
 // None reports whether nothing is to be changed.
 func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 
 // EditDocument stores what the person set. ErrNotFound when the document is not
-// there for them, or is read-only and stays so.
+// there for them, or is read-only and stays so; ErrConflict when the time of the
+// upload is over.
 func (tx *Tx) EditDocument(domain passerelle.DomainID, user passerelle.UserID, id passerelle.DocumentID, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
 	if e.Total != nil {
@@ -85,15 +88,20 @@ func (tx *Tx) EditDocument(domain passerelle.DomainID, user passerelle.UserID, i
 		digits := int64(e.Total.Scale())
 		total, scale = &value, &digits
 	}
+	var file *int64
+	if e.File != nil {
+		tx.replaceFile(domain, user, id, *e.File)
+		file = optionalID(e.File.ID)
+	}
 	tx.execOne(ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = COALESCE($2, custom_name),
 			category = COALESCE($3, category), custom_date = COALESCE($4, custom_date), date = COALESCE($4, date), custom_due = COALESCE($5, custom_due),
 			custom_total = COALESCE($6, custom_total), total = COALESCE($7, total), total_scale = COALESCE($8, total_scale),
 			custom_untaxed = COALESCE($9, custom_untaxed), custom_vat = COALESCE($10, custom_vat), custom_income = COALESCE($11, custom_income),
-			readonly = COALESCE($12, readonly), last_update = $13
+			readonly = COALESCE($12, readonly), last_update = $13, file_id = COALESCE($17, file_id)
 		WHERE domain_id = $14 AND user_id = $15 AND id = $16 AND NOT (readonly AND COALESCE($12, TRUE))
 			AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`,
 		e.Type, e.Name, e.Category, dayText(e.Date), dayText(e.Due), amountText(e.Total), total, scale, amountText(e.Untaxed), amountText(e.VAT), e.Income, e.ReadOnly, micros(at),
-		int64(domain), int64(user), int64(id))
+		int64(domain), int64(user), int64(id), file)
 	return nil
 }
 

@@ -70,6 +70,12 @@ var remains = []struct{ rows, erase string }{
 		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
+		// Their bytes are elsewhere, and are removed with the rows by whoever removes
+		// files; the erasure is not over before that.
+		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
+		erase: `UPDATE stored_file SET ` + forgotten + ` WHERE id IN ({rows})`,
+	},
+	{
 		rows:  `SELECT token_id FROM user_token WHERE domain_id = $1 AND user_id = $2 AND NOT ` + farewellPending,
 		erase: `DELETE FROM user_token WHERE token_id IN ({rows})`,
 	},
@@ -131,7 +137,8 @@ func (r *Reader) anyRemains(ctx context.Context, e Erasure) (bool, error) {
 }
 
 func (tx *Tx) endErasure(e Erasure, realNow, next time.Time) {
-	tx.exec(`DELETE FROM erasure WHERE domain_id = $1 AND user_id = $2 AND since <= $3 AND NOT `+farewellPending,
+	tx.exec(`DELETE FROM erasure WHERE domain_id = $1 AND user_id = $2 AND since <= $3 AND NOT `+farewellPending+`
+			AND NOT EXISTS (SELECT 1 FROM stored_file WHERE domain_id = $1 AND user_id = $2)`,
 		int64(e.Domain), int64(e.User), micros(realNow.Add(-erasureGrace)))
 	tx.exec(`UPDATE erasure SET due = $1 WHERE domain_id = $2 AND user_id = $3`, micros(next), int64(e.Domain), int64(e.User))
 }

@@ -11,51 +11,62 @@ import (
 
 // StoredFile is a file whose bytes are kept elsewhere, under its id.
 type StoredFile struct {
-	ID        passerelle.FileID
-	User      passerelle.UserID
+	ID   passerelle.FileID
+	User passerelle.UserID
+	// Connector is whose it is to be fetched from; empty for an uploaded one.
+	Connector string
 	MediaType string
 	// Size is zero until the bytes are there, which they are since Stored.
 	Size    int64
 	Created time.Time
 	Stored  *time.Time
+	// due is when an upload is over that was not given to anything.
+	due int64
 }
 
-const fileColumns = `f.id, f.user_id, f.media_type, f.size, f.created, f.stored`
+const fileColumns = `f.id, f.user_id, f.connector, f.media_type, f.size, f.created, f.stored`
 
 func scanFile(row scanner) (StoredFile, error) {
 	var (
-		f       StoredFile
-		created int64
-		stored  *int64
+		f         StoredFile
+		connector *string
+		created   int64
+		stored    *int64
 	)
-	err := row.Scan(&f.ID, &f.User, &f.MediaType, &f.Size, &created, &stored)
-	f.Created, f.Stored = instant(created), optionalInstant(stored)
+	err := row.Scan(&f.ID, &f.User, &connector, &f.MediaType, &f.Size, &created, &stored)
+	f.Connector, f.Created, f.Stored = text[string](connector), instant(created), optionalInstant(stored)
 	return f, err
 }
+
+// held holds for the files of documents and of transactions that are there: what
+// was withdrawn is erased later.
+const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
+	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
 // File loads what is known of a user's file, or ErrNotFound. One that nobody
 // has any more is not there.
 func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
-	return one(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id = $3 AND f.due IS NULL`,
+	return one(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
 // Files lists the files of a user that are there, by id and after one of them.
 func (r *Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return collect(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f
-		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.due IS NULL AND f.stored IS NOT NULL ORDER BY f.id LIMIT $4`,
+		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
 		int64(domain), int64(user), int64(after), limit)
 }
 
-// expectFile stores that there is a file to be fetched, soon, and gives it its
-// id.
-func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, mediaType string, at time.Time) (passerelle.FileID, error) {
+// expectFile stores that there is a file of a connection to be fetched, soon,
+// and gives it its id.
+func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
 	id, err := tx.newID("stored_file")
 	if err != nil {
 		return 0, err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, next_fetch) VALUES ($1, $2, $3, $4, 0, $5, 0)`,
-		id, int64(domain), int64(user), mediaType, micros(at))
+	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
+		VALUES ($1, $2, $3, (SELECT connector_uuid FROM connection WHERE id = $4), $5, 0, $6, 0)`,
+		id, int64(domain), int64(user), int64(from), mediaType, micros(at))
 	return passerelle.FileID(id), nil
 }
 
@@ -67,27 +78,26 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 		return err
 	}
 	f.ID = passerelle.FileID(id)
-	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6)`,
+	tx.query(func(row scanner) error { return row.Scan(&f.due) },
+		`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6) RETURNING due`,
 		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds())
 	return nil
 }
 
-// ReplaceFile gives an uploaded file to a document in place of the one it has.
-// ErrConflict when the time of the upload is over, or the document is not there
-// for its user.
-func (tx *Tx) ReplaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile, at time.Time) {
-	tx.execOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND due > {now}`,
-		f.Size, micros(at), int64(domain), int64(user), int64(f.ID))
+// replaceFile gives an uploaded file to a document in place of the one it has,
+// in the unit in which the document gets its id. ErrConflict when the time of
+// the upload is over: whoever removes it then has moved its end.
+func (tx *Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
+	tx.execOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
+		f.Size, optionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
 	const had = `(SELECT d.file_id FROM document d WHERE d.domain_id = $1 AND d.user_id = $2 AND d.id = $3)`
 	tx.exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
-	tx.execOne(ErrConflict, `UPDATE document SET file_id = $1, last_update = $2 WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND NOT readonly
-			AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`,
-		int64(f.ID), micros(at), int64(domain), int64(user), int64(document))
 }
 
-// forgotten says of a file that nobody has it any more. Whoever is fetching it
-// is left the time of the lease, so that nothing is written after the removal.
-const forgotten = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE {now} END`
+// forgotten says of a file that nobody has it any more: it is removed at once, or
+// when the lease of whoever is fetching it is over, so that nothing is written
+// after the removal.
+const forgotten = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
 // LeasedFile is a file that is to be fetched by whoever has its lease.
 type LeasedFile struct {
@@ -108,14 +118,15 @@ func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// ClaimFiles leases up to limit files of a domain that are to be fetched.
-func (tx *Tx) ClaimFiles(domain passerelle.DomainID, lease time.Duration, limit int, into *[]LeasedFile) {
+// ClaimFiles leases up to limit files of a domain that are to be fetched from a
+// connector.
+func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
 	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
-			SELECT id FROM stored_file WHERE domain_id = $1 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
-			ORDER BY next_fetch, id LIMIT $2 {skip locked})
-		UPDATE stored_file SET lease_until = {now} + $3
+			SELECT id FROM stored_file WHERE connector = $1 AND domain_id = $2 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
+			ORDER BY next_fetch, id LIMIT $3 {skip locked})
+		UPDATE stored_file SET lease_until = {now} + $4
 		WHERE id IN (SELECT id FROM wanted) AND lease_until < {now} AND due IS NULL
-		RETURNING id, failures, lease_until`, int64(domain), limit, lease.Microseconds())
+		RETURNING id, failures, lease_until`, connector, int64(domain), limit, lease.Microseconds())
 }
 
 // ClaimFile leases one that was never fetched, whenever that is due; none when
@@ -127,10 +138,15 @@ func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease 
 }
 
 // KeepFile ends a lease: the bytes are there. ErrConflict when the lease lapsed,
-// or nobody has the file any more, who removes it in due time.
+// the file is another since, or nobody has it any more, who removes it in due time.
 func (tx *Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.execOne(ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
+}
+
+// ReleaseFile ends a lease as if it had not been.
+func (tx *Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
+	tx.exec(`UPDATE stored_file SET lease_until = 0 WHERE domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
 // PostponeFile ends a lease without the bytes: they are fetched after a while,

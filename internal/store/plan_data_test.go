@@ -23,6 +23,7 @@ func planned(t *testing.T, url string) (*savings, *explained) {
 	s := newSite(t, url)
 	h := newSavings(t, s)
 	h.addFiles(t)
+	h.addSeries(t)
 	if isPostgres {
 		if err := s.sql(`UPDATE pg_class SET reltuples = 1000000, relpages = 1 WHERE relkind = 'r' AND relnamespace = CAST(current_schema() AS regnamespace)`); err != nil {
 			t.Fatal(err)
@@ -49,6 +50,18 @@ func (h *savings) addFiles(t *testing.T) {
 			Key: "t", Date: day(1), RDate: day(1), Attachments: []passerelle.AttachmentDetails{{Key: "x", Name: "receipt"}},
 		}}
 		return errors.Join(tx.CreateSubscription(h.domain, &s), tx.CreateDocument(h.domain, s, &bill, 1), tx.CreateTransaction(h.domain, h.accounts[0], &shopping, 1))
+	})
+}
+
+// addSeries adds a series of transactions, and what is noted about one of them.
+func (h *savings) addSeries(t *testing.T) {
+	t.Helper()
+	noted := h.add(0, 1)[0]
+	h.write(func(tx *Tx) error {
+		return errors.Join(
+			tx.CreateCluster(h.domain, h.accounts[0], &passerelle.Cluster{Wording: "rent"}, 5, ErrConflict),
+			tx.SetInformation(h.domain, 7, Information{Transaction: noted.ID, Key: "k", Value: "v"}),
+		)
 	})
 }
 
@@ -102,7 +115,7 @@ func unlessMissing(err error) error {
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		h, engine := planned(t, url)
-		for _, queries := range []map[string]query{h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.withdrawalQueries(), h.providerQueries()} {
+		for _, queries := range []map[string]query{h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.aroundQueries(), h.exportQueries(), h.withdrawalQueries(), h.providerQueries()} {
 			for name, q := range queries {
 				engine.plans = nil
 				if err := q.run(); err != nil {
@@ -268,12 +281,88 @@ func (h *savings) documentQueries() map[string]query {
 		"the origin of a file":        {run: reading(func() (FileOrigin, error) { return db.FileOrigin(ctx, h.domain, 1) }), index: "document_of_file (file_id=?)"},
 		"files to fetch": {run: h.writing(func(tx *Tx) {
 			var claimed []LeasedFile
-			tx.ClaimFiles(h.domain, time.Minute, 5, &claimed)
-		}), index: "stored_file_to_fetch (domain_id=? AND next_fetch<?)"},
+			tx.ClaimFiles(h.domain, "c1", time.Minute, 5, &claimed)
+		}), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch<?)"},
 		"files to remove": {run: h.writing(func(tx *Tx) {
 			var claimed []int64
 			tx.ClaimForgotten(time.Minute, 5, &claimed)
 		}), index: "stored_file_due (due<?)"},
+	}
+}
+
+// aroundQueries are about what there is around transactions.
+func (h *savings) aroundQueries() map[string]query {
+	ctx, db, a, full := context.Background(), h.db, h.accounts[0], errors.New("full")
+	clusters := func(with func(*ClusterFilter)) func() error {
+		f := ClusterFilter{Domain: h.domain, User: 7}
+		with(&f)
+		return func() error {
+			_, err := db.Clusters(ctx, f, Window{Limit: 5, From: []any{int64(1)}})
+			if err == nil {
+				_, err = db.CountClusters(ctx, f)
+			}
+			return err
+		}
+	}
+	saving := func(fn func(*Tx) error) func() error {
+		return func() error {
+			if err := h.try(fn); !errors.Is(err, full) {
+				return unlessMissing(err)
+			}
+			return nil
+		}
+	}
+	return map[string]query{
+		"clusters of a user":       {run: clusters(func(*ClusterFilter) {}), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"clusters of a connection": {run: clusters(func(f *ClusterFilter) { f.Connection = h.connection.ID }), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"clusters of an account":   {run: clusters(func(f *ClusterFilter) { f.Account = a.ID }), index: "cluster_of_", sorts: "the clusters of an account, which are bounded"},
+		"a cluster":                {run: clusters(func(f *ClusterFilter) { f.ID = 1 }), index: "s USING INTEGER PRIMARY KEY (rowid=?)"},
+		"clusters to compare":      {run: reading(func() ([]StoredCluster, error) { return db.ClustersOf(ctx, a, 5) }), index: "cluster_of_account (account_id=? AND epoch=?)"},
+		"making a cluster": {run: saving(func(tx *Tx) error {
+			return tx.CreateCluster(h.domain, a, &passerelle.Cluster{Wording: "w"}, 1, full)
+		}), index: "cluster_of_account (account_id=? AND epoch=?)"},
+		"changing a cluster": {run: h.writing(func(tx *Tx) { tx.UpdateCluster(h.domain, 7, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
+		"deleting a cluster": {run: h.writing(func(tx *Tx) { tx.DeleteCluster(h.domain, 7, 1, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"what was in it":     {run: h.writing(func(tx *Tx) { tx.exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, 1) }), index: "transaction_of_cluster (cluster_id=?)"},
+		"filling a cluster":  {run: h.writing(func(tx *Tx) { tx.Cluster(a, 1, []passerelle.TransactionID{1, 2}) }), index: "PRIMARY KEY (rowid=?)"},
+		"what is noted": {run: reading(func() ([]Information, error) {
+			return db.Informations(ctx, h.domain, []passerelle.TransactionID{1, 2})
+		}), index: "transaction_information_1 (transaction_id=?)", sorts: "what is noted about a page of transactions"},
+		"noting": {run: saving(func(tx *Tx) error {
+			return tx.SetInformation(h.domain, 7, Information{Transaction: 1, Key: "k", Value: "v"})
+		}), index: "t USING INTEGER PRIMARY KEY (rowid=?)"},
+		"noting too much": {run: saving(func(tx *Tx) error { tx.LimitInformations(h.domain, 1, now, 0, full); return nil }), index: "transaction_information_1 (transaction_id=?)"},
+		"forgetting":      {run: h.writing(func(tx *Tx) { tx.DeleteInformations(h.domain, 7, 1, 0) }), index: "transaction_information_1 (transaction_id=?)"},
+		"forgetting one":  {run: h.writing(func(tx *Tx) { tx.DeleteInformations(h.domain, 7, 1, 9) }), index: "PRIMARY KEY (rowid=?)"},
+		"own categories":  {run: reading(func() ([]passerelle.Category, error) { return db.OwnCategories(ctx, h.domain, 7, nil) }), index: "category_of_user (user_id=?)"},
+		"one of them": {run: reading(func() ([]passerelle.Category, error) {
+			return db.OwnCategories(ctx, h.domain, 7, []passerelle.CategoryID{1, 2})
+		}), index: "category", sorts: "the categories that are asked for"},
+		"making a category": {run: saving(func(tx *Tx) error {
+			return tx.CreateCategory(h.domain, &passerelle.Category{User: 7, Name: "n"}, 0, full)
+		}), index: "category_of_user (user_id=?)"},
+		"changing a category": {run: h.writing(func(tx *Tx) { tx.UpdateCategory(h.domain, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
+		"deleting a category": {run: h.writing(func(tx *Tx) { tx.DeleteCategory(h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
+	}
+}
+
+// exportQueries are of the lists that only an export has.
+func (h *savings) exportQueries() map[string]query {
+	ctx, db, most := context.Background(), h.db, Window{Limit: 5}
+	from := func(place ...any) Window { return Window{Limit: 5, From: place} }
+	logs := func(w Window) func() error {
+		return reading(func() ([]ConnectionLog, error) { return db.ConnectionLogsOf(ctx, h.domain, 7, w) })
+	}
+	values := func(w Window) func() error {
+		return reading(func() ([]passerelle.InvestmentValue, error) { return db.InvestmentValuesOf(ctx, h.domain, 7, w) })
+	}
+	const ofOne = "those of one connection or investment after the other"
+	return map[string]query{
+		"visits of a user":      {run: logs(most), index: "connection_log_by_time (connection_id=? AND at>?)", sorts: ofOne},
+		"more visits":           {run: logs(from(int64(1), int64(5), int64(2))), index: "connection_log_by_time (connection_id=? AND at>?)", sorts: ofOne},
+		"worth of a user":       {run: values(most), index: "investment_value_1 (investment_id=? AND date>?)", sorts: ofOne},
+		"more worth":            {run: values(from(int64(1), "2026-01-01", int64(2))), index: "investment_value_1 (investment_id=? AND date>?)", sorts: ofOne},
+		"investments of a user": {run: values(most), index: "asset_of_user (domain_id=? AND user_id=? AND kind=? AND id>?)", sorts: ofOne},
 	}
 }
 

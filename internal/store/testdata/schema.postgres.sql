@@ -863,12 +863,13 @@ column stored_file.next_fetch bigint
 column stored_file.failures bigint NOT NULL DEFAULT 0
 column stored_file.lease_until bigint NOT NULL DEFAULT 0
 column stored_file.due bigint
+column stored_file.connector text
 constraint stored_file.stored_file_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint stored_file.stored_file_pkey PRIMARY KEY (id)
 CREATE INDEX stored_file_due ON stored_file USING btree (due) WHERE (due IS NOT NULL)
 CREATE INDEX stored_file_of_user ON stored_file USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX stored_file_pkey ON stored_file USING btree (id)
-CREATE INDEX stored_file_to_fetch ON stored_file USING btree (domain_id, next_fetch) WHERE (next_fetch IS NOT NULL)
+CREATE INDEX stored_file_to_fetch ON stored_file USING btree (connector, domain_id, next_fetch) WHERE (next_fetch IS NOT NULL)
 column subscription.id bigint NOT NULL IDENTITY
 column subscription.domain_id bigint NOT NULL
 column subscription.user_id bigint NOT NULL

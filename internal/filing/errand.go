@@ -1,0 +1,115 @@
+package filing
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// errands are the files that this process is fetching, so that who wants one of
+// them can wait for it.
+type errands struct {
+	mu    sync.Mutex
+	under map[passerelle.FileID]*errand
+	// asked counts by connector what is fetched because a reader waits for it.
+	asked map[string]int
+}
+
+type errand struct {
+	connector string
+	done      chan struct{}
+}
+
+// begin leases files of a connector, and has them under way before anybody can
+// miss them.
+func (e *errands) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]store.LeasedFile)) (leased []store.LeasedFile, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err = db.Write(ctx, func(tx *store.Tx) error {
+		claim(tx, &leased)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lease files: %w", err)
+	}
+	if e.under == nil {
+		e.under = map[passerelle.FileID]*errand{}
+	}
+	for _, l := range leased {
+		if e.under[l.ID] == nil { // otherwise its lease lapsed while this process was at it
+			e.under[l.ID] = &errand{connector, make(chan struct{})}
+		}
+	}
+	return leased, nil
+}
+
+func (e *errands) end(id passerelle.FileID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if under := e.under[id]; under != nil {
+		close(under.done)
+		delete(e.under, id)
+	}
+}
+
+// of is the errand for a file that is under way, or nil.
+func (e *errands) of(id passerelle.FileID) *errand {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.under[id]
+}
+
+// rest waits for all that is under way of a connector.
+func (e *errands) rest(ctx context.Context, connector string) error {
+	e.mu.Lock()
+	var all []*errand
+	for _, one := range e.under {
+		if one.connector == connector {
+			all = append(all, one)
+		}
+	}
+	e.mu.Unlock()
+	for _, one := range all {
+		if err := one.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits until this process is not fetching the file any more; nil is one
+// that it does not fetch.
+func (o *errand) wait(ctx context.Context) error {
+	if o == nil {
+		return nil
+	}
+	select {
+	case <-o.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// enter takes one of the places of a connector, if there is one left.
+func (e *errands) enter(connector string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked == nil {
+		e.asked = map[string]int{}
+	}
+	if e.asked[connector] == maxAsked {
+		return false
+	}
+	e.asked[connector]++
+	return true
+}
+
+func (e *errands) leave(connector string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked[connector]--
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+)
+
+// filed is a user with a shared subscription and a shared account, each with one
+// file.
+func filed(t *testing.T, s site) (*savings, StoredSubscription, StoredDocument) {
+	t.Helper()
+	h := newSavings(t, s)
+	h.addFiles(t)
+	all, err := h.db.Subscriptions(t.Context(), SubscriptionFilter{Domain: h.domain, User: 7, All: true}, Window{Limit: 1})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d subscriptions (%v)", len(all), err)
+	}
+	h.write(func(tx *Tx) error { tx.EnableSubscription(h.domain, 7, all[0].ID); return nil })
+	return h, all[0], h.bill(t)
+}
+
+func (h *savings) bill(t *testing.T) StoredDocument {
+	t.Helper()
+	documents, err := h.db.Documents(t.Context(), DocumentFilter{Domain: h.domain, User: 7}, Window{Limit: 2})
+	if err != nil || len(documents) != 1 {
+		t.Fatalf("%d documents (%v)", len(documents), err)
+	}
+	return documents[0]
+}
+
+// fetched claims the files that are due and keeps them.
+func (h *savings) fetched() (ids []passerelle.FileID) {
+	h.t.Helper()
+	var leased []LeasedFile
+	h.write(func(tx *Tx) error { tx.ClaimFiles(h.domain, "c1", time.Minute, 5, &leased); return nil })
+	for _, l := range leased {
+		h.write(func(tx *Tx) error { tx.KeepFile(h.domain, l, "text/plain", 3, now); return nil })
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
+
+func (h *savings) forget() (ids []int64) {
+	h.t.Helper()
+	h.write(func(tx *Tx) error { tx.ClaimForgotten(time.Hour, 5, &ids); return nil })
+	return ids
+}
+
+// TestFilesOfWhatIsWithdrawn: they are out of sight at once, before anything is
+// erased.
+func TestFilesOfWhatIsWithdrawn(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h, subscription, _ := filed(t, s)
+		ids := h.fetched()
+		wantFiles := func(when string, want ...passerelle.FileID) {
+			t.Helper()
+			var got []passerelle.FileID
+			files, err := h.db.Files(t.Context(), h.domain, 7, 0, 5)
+			for _, f := range files {
+				got = append(got, f.ID)
+			}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s (%v) (-want +got):\n%s", when, err, diff)
+			}
+		}
+		wantFiles("shared", ids...)
+		h.write(func(tx *Tx) error { tx.DisableSubscription(h.domain, 7, subscription, now); return nil })
+		wantFiles("without the subscription", ids[1])
+		if _, err := h.db.File(t.Context(), h.domain, 7, ids[0]); !errors.Is(err, ErrNotFound) {
+			t.Errorf("the file of the document is there: %v", err)
+		}
+		h.write(func(tx *Tx) error { tx.DisableAccount(h.domain, 7, h.accounts[0], now); return nil })
+		wantFiles("without the account")
+		if n := len(h.forget()); n != 0 {
+			t.Errorf("%d files were given up already", n)
+		}
+	})
+}
+
+// TestUploadsThatAreOver: a file that is being removed, since its upload took too
+// long, is not given to a document, and nothing else of the change is stored.
+func TestUploadsThatAreOver(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h, _, before := filed(t, s)
+		upload := func(allowed time.Duration) StoredFile {
+			f := StoredFile{User: 7, MediaType: "text/plain", Created: now, Stored: &now, Size: 3}
+			h.write(func(tx *Tx) error { return tx.BeginUpload(h.domain, &f, allowed) })
+			return f
+		}
+		give := func(f StoredFile) error {
+			return h.db.Write(context.Background(), func(tx *Tx) error {
+				return tx.EditDocument(h.domain, 7, before.ID, DocumentEdit{Name: new("mine"), File: &f}, now)
+			})
+		}
+		late := upload(-time.Minute)
+		if err := give(late); !errors.Is(err, ErrConflict) {
+			t.Errorf("too late: %v", err)
+		}
+		if diff := cmp.Diff([]int64{int64(late.ID)}, h.forget()); diff != "" {
+			t.Errorf("given up (-want +got):\n%s", diff)
+		}
+		if err := give(late); !errors.Is(err, ErrConflict) {
+			t.Errorf("while it is being removed: %v", err)
+		}
+		if diff := cmp.Diff(before, h.bill(t), dates); diff != "" {
+			t.Errorf("the document (-before +after):\n%s", diff)
+		}
+		inTime := upload(time.Minute)
+		if err := give(inTime); err != nil || h.bill(t).File != inTime.ID || h.bill(t).Name != "mine" {
+			t.Errorf("in time: %+v (%v)", h.bill(t), err)
+		}
+		if diff := cmp.Diff([]int64{int64(before.File)}, h.forget()); diff != "" {
+			t.Errorf("given up instead (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestErasureWaitsForFiles: the erasure of a user gives up the files that nothing
+// leads to, and is not over before their bytes are removed.
+func TestErasureWaitsForFiles(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h, _, _ := filed(t, s)
+		h.fetched()
+		if err := h.sql(`DELETE FROM document`); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.sql(`DELETE FROM attachment`); err != nil {
+			t.Fatal(err)
+		}
+		since := now.Add(-time.Hour)
+		h.write(func(tx *Tx) error {
+			tx.exec(`INSERT INTO erasure (domain_id, user_id, since, due) VALUES ($1, 7, $2, $2)`, int64(h.domain), micros(since))
+			return nil
+		})
+		pending := func() int {
+			due, err := h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range due {
+				if err := h.db.Erase(t.Context(), e, 1, now, now, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			due, err = h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(due)
+		}
+		if n := pending(); n != 1 {
+			t.Errorf("%d erasures are pending while files are there", n)
+		}
+		over := h.forget()
+		if len(over) != 2 || pending() != 1 {
+			t.Errorf("files %v are given up", over)
+		}
+		h.write(func(tx *Tx) error { tx.ForgetFiles(over); return nil })
+		if n := pending(); n != 0 {
+			t.Errorf("%d erasures are pending", n)
+		}
+	})
+}
