@@ -17,5 +17,6 @@ var userFacts = tell("2",
 	row{fact: "DELETE /users/{id}", by: "FORM", call: "DELETE /2.0/users/{new user}", as: "users", status: 204},
 	row{fact: "POST /users/{u}/config", by: "SW", call: "POST /2.0/users/me/config", as: "user", kind: asForm, body: `name=Anna&city=Paris`, status: 200, shapes: "Config", says: []string{`"name":"Anna"`}},
 	row{fact: "GET /users/{u}/config", by: "SW", call: "GET /2.0/users/me/config", as: "user", status: 200, shapes: "Config", says: []string{`"city":"Paris"`}},
+	row{fact: "GET /users/{u}/export", by: "ours", call: "GET /2.0/users/me/export", as: "user", status: 200, gives: "application/zip"},
 	row{fact: "DELETE /users/{u}/config", by: "SW", call: "DELETE /2.0/users/me/config?keys=city", as: "user", status: 204},
 )

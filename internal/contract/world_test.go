@@ -119,6 +119,11 @@ func (w *world) make(t testing.TB, name string) string {
 	case "wealth token", "wealth connection", "wealth account", "investment":
 		w.invest(t)
 		return w.things[name]
+	case "receipt token", "receipted", "receipt":
+		w.receive(t)
+		return w.things[name]
+	case "cluster":
+		return w.first(t, "/users/me/transactionsclusters", "transactionsclusters")
 	case "service token":
 		return w.Token("payments:admin")
 	case "validating token":
@@ -194,6 +199,28 @@ func (w *world) invest(t testing.TB) {
 	}
 	w.JSON(w.OK(w.Call("GET", "/users/me/investments?limit=1", token, nil)), &out)
 	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
+}
+
+// receive makes a user whose bank keeps receipts with transactions.
+func (w *world) receive(t testing.TB) {
+	t.Helper()
+	_, token := w.user(t)
+	w.connect(t, token, "receipts")
+	w.shareAll(t, token, "accounts")
+	var out struct {
+		Transactions []struct {
+			ID          json.Number
+			Attachments []struct{ ID json.Number }
+		}
+	}
+	w.JSON(w.OK(w.Call("GET", "/users/me/transactions?limit=100&expand=attachments", token, nil)), &out)
+	for _, one := range out.Transactions {
+		if len(one.Attachments) > 0 {
+			w.things["receipt token"], w.things["receipted"], w.things["receipt"] = token, one.ID.String(), one.Attachments[0].ID.String()
+			return
+		}
+	}
+	t.Fatal("no transaction has an attachment")
 }
 
 // signer makes an application with keys.
