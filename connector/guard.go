@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // ErrPanicked is the error of a connector that panicked.
@@ -48,7 +49,8 @@ func (w wordless) Error() string {
 	return "an error of the connector"
 }
 
-// known are errors that say nothing but what they are.
+// known are errors that say nothing but what they are, as those of the operating
+// system do.
 var known = []error{ErrNotSent, ErrUnknownOrder, context.Canceled, context.DeadlineExceeded}
 
 // plain are the types that say nothing of an error.
@@ -59,7 +61,8 @@ func kindsOf(err error) (all []string) {
 	if err == nil {
 		return nil
 	}
-	if kind := fmt.Sprintf("%T", err); slices.Contains(known, err) {
+	_, fixed := err.(syscall.Errno) //nolint:errorlint // each one is looked at
+	if kind := fmt.Sprintf("%T", err); fixed || slices.Contains(known, err) {
 		all = append(all, err.Error())
 	} else if !slices.Contains(plain, kind) {
 		all = append(all, kind)

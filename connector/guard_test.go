@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 
 	"passerelle/connector"
@@ -25,6 +26,7 @@ func TestGuard(t *testing.T) {
 	}{
 		{"words", func() error { return errors.New(person) }, nil, "an error of the connector"},
 		{"a request", func() error { return fmt.Errorf("ask for %s: %w", person, inner) }, context.DeadlineExceeded, "an error of the connector: *url.Error, context deadline exceeded"},
+		{"a line that was cut", func() error { return fmt.Errorf("%s: %w", person, syscall.ECONNRESET) }, syscall.ECONNRESET, "an error of the connector: connection reset by peer"},
 		{"several", func() error { return errors.Join(errors.New(person), connector.ErrNotSent, inner) }, connector.ErrNotSent, "an error of the connector: nothing was sent to the bank, *url.Error, context deadline exceeded"},
 		{"a panic", func() error { panic(person) }, connector.ErrPanicked, "the connector panicked: a string\n"},
 		{"another", func() error { panic(inner) }, connector.ErrPanicked, "the connector panicked: a *url.Error\n"},

@@ -2,10 +2,10 @@ package initiation_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"runtime"
 	"sync"
+	"syscall"
 
 	"passerelle/connector"
 	"passerelle/payment"
@@ -125,7 +125,7 @@ func (l *line) through(ctx context.Context, o connector.Order, chosen func() fau
 	return broken(ctx, o, next)
 }
 
-var errCut = errors.New("connection reset by peer")
+var errCut error = syscall.ECONNRESET
 
 // before lets something happen instead of the exchange.
 func before(do func(context.Context) error) fault {

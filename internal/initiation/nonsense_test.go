@@ -54,7 +54,7 @@ func TestNonsense(t *testing.T) {
 		{"unknown order", before(fails(connector.ErrUnknownOrder)), "knows no such order"},
 		{"cut", before(fails(errCut)), "reset by peer"},
 		{"not sent", before(fails(connector.ErrNotSent)), "nothing was sent"},
-		{"panic", before(panics), "the connector is broken"},
+		{"panic", before(panics), "the connector panicked"},
 		{"silence", before(hangs), "deadline exceeded"},
 		{"deafness", before(deaf), "does not heed its deadline"},
 	} {
