@@ -72,7 +72,7 @@ fuzz: ## every fuzz target for FUZZTIME each (make fuzz FUZZTIME=10m)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: tools
-tools: ## install PostgreSQL and Chromium where they are missing
+tools: ## install PostgreSQL, Chromium and the accessibility engine where they are missing
 	scripts/install-tools
 
 .PHONY: clean

@@ -36,7 +36,7 @@ var (
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",
 	"Cache-Control": "no-store",
-	"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash() + "'; " +
+	"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash() + "'; img-src data:; " +
 		"form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'",
 	"Referrer-Policy":        "no-referrer",
 	"X-Content-Type-Options": "nosniff",

@@ -88,7 +88,7 @@ func TestHeaders(t *testing.T) {
 	_, style, _ := strings.Cut(shown.Body.String(), "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
 	sum := sha256.Sum256([]byte(style))
-	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; " +
 		"form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'"
 	for name, w := range map[string]*httptest.ResponseRecorder{
 		"open": shown, "unknown": get(t, bank, page+"A"), "undecided": press(t.Context(), bank, page, "perhaps"),

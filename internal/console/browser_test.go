@@ -6,7 +6,6 @@ import (
 	"crypto/sha1"
 	"encoding/base32"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -26,40 +25,14 @@ const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script
 // person works in the console with a real browser.
 type person struct {
 	*desk
-	ctx context.Context
-	// said is what the browser has to say about the pages.
-	said chan string
+	ctx  context.Context
+	says servicetest.Console
 }
 
 func newPerson(t *testing.T, s *servicetest.Instance, width, height int64) *person {
 	t.Helper()
-	p := &person{desk: newDesk(t, s), ctx: servicetest.Browser(t, width, height), said: make(chan string, 1000)}
-	must(t, chromedp.Listen(p.ctx, func(event any) {
-		for _, kind := range []string{"log.EventEntryAdded", "runtime.EventExceptionThrown", "runtime.EventConsoleAPICalled"} {
-			if strings.Contains(fmt.Sprintf("%T", event), kind) {
-				text, _ := json.Marshal(event)
-				p.said <- kind + " " + string(text)
-			}
-		}
-	}))
-	return p
-}
-
-// silent wants the browser to have had nothing to say, and to be able to.
-func (p *person) silent(pages []string) {
-	p.t.Helper()
-	const end = "the end"
-	p.value(`console.error("` + end + `")`)
-	for said := ""; !strings.Contains(said, end); {
-		select {
-		case said = <-p.said:
-		case <-p.ctx.Done():
-			p.t.Fatal("the browser does not say anything at all")
-		}
-		if !strings.Contains(said, end) {
-			p.t.Errorf("on one of %v the browser said: %s", pages, said)
-		}
-	}
+	ctx := servicetest.Browser(t, width, height)
+	return &person{desk: newDesk(t, s), ctx: ctx, says: servicetest.Listen(ctx, t)}
 }
 
 func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -88,34 +61,10 @@ func (p *person) typeAndGo(button string, fields ...string) {
 	p.do(chromedp.Click(button))
 }
 
-// shown takes pictures of the page by day and by night.
-func (p *person) shown(name string) {
-	p.t.Helper()
-	servicetest.Picture(p.ctx, p.t, "console-"+name+"-light")
-	p.value(`document.documentElement.style.colorScheme = "dark"`)
-	servicetest.Picture(p.ctx, p.t, "console-"+name+"-dark")
-	p.value(`document.documentElement.removeAttribute("style")`)
-}
-
-// wrongs finds what no page may be: wider than the window, heavy, made of things
-// from elsewhere, or changed by a hostile text.
-const wrongs = `Object.entries({
-	"wider than the window": document.documentElement.scrollWidth > innerWidth,
-	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.decodedBodySize || 0), 0) > 100000,
-	"made of things from afar": performance.getEntriesByType("resource").some((e) => !e.name.startsWith(location.origin)),
-	"changed by a hostile text": document.querySelector("#planted") !== null || document.title === "planted",
-	"without one heading": document.querySelectorAll("h1").length !== 1,
-	"with a field without label": [...document.querySelectorAll("input:not([type=hidden], [hidden]), select")].some((f) => f.labels.length === 0),
-	"with styles or scripts of its own": document.querySelector("style, script, [style], [onclick]") !== null,
-}).filter(([, wrong]) => wrong).map(([name]) => name).join(", ")`
-
 // checked looks at what every page has to be, and takes pictures of it.
 func (p *person) checked(name string) {
 	p.t.Helper()
-	if wrong := p.value(wrongs); wrong != "" {
-		p.t.Errorf("page %s is %s", name, wrong)
-	}
-	p.shown(name)
+	servicetest.Inspect(p.ctx, p.t, "console-"+name)
 }
 
 // phoneCode is what an app shows for a key at an instant.
@@ -228,7 +177,7 @@ func TestABrowserHasNothingToSay(t *testing.T) {
 		p.open(path)
 		p.do(chromedp.WaitVisible(`h1`))
 	}
-	p.silent(seen)
+	p.says.Silent(t)
 }
 
 // Without a mouse: the keyboard reaches the form and sends it.

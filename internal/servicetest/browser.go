@@ -11,7 +11,7 @@ import (
 )
 
 // browserPatience bounds everything a test does in a browser.
-const browserPatience = 30 * time.Second
+const browserPatience = 3 * time.Minute
 
 // Browser starts a headless Chromium for a test, in a window of the given size
 // in CSS pixels. It fails the test where there is no Chromium.

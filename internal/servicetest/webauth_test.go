@@ -322,7 +322,7 @@ func TestWebauthInABrowser(t *testing.T) {
 				p := newPerson(t, s)
 				ctx := servicetest.Browser(t, window.width, window.height)
 				p.browse(ctx, chromedp.Navigate(p.address("redirect_uri", site.URL+"/back")), chromedp.WaitVisible(`#login`))
-				servicetest.Picture(ctx, t, "access-"+window.name)
+				servicetest.Inspect(ctx, t, "access-"+window.name)
 				p.browse(ctx, chromedp.SetValue(`#login`, "one"), chromedp.Click(`button.approve`), chromedp.WaitVisible(`#landed`))
 				q := <-landed
 				if p.state(q.Get("id_connection")) != "" || q.Get("state") != "a b&c=ü" || q.Has("error") || q.Has("token") || q.Has("code") {

@@ -1,0 +1,107 @@
+package servicetest
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// engineSum names the accessibility engine and its SHA-256, as sha256sum writes
+// them. scripts/install-tools fetches what it names.
+//
+//go:embed axe-core.sha256
+var engineSum string
+
+// schemes are the colour schemes in which every page is looked at.
+var schemes = []string{"light", "dark"}
+
+// judge has the engine look at the whole page: for what the levels A and AA of
+// WCAG 2.0 to 2.2 ask, and for what its makers call best practice.
+const judge = `axe.run(document, {
+	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+	rules: {"target-size": {enabled: true}}, resultTypes: ["violations"], iframes: false,
+}).then(({violations}) => violations.flatMap((rule) => rule.nodes.map((node) =>
+	rule.id + " at " + node.target.join(" ") + ": " + node.failureSummary.replace(/\s+/g, " ") + " " + node.html.slice(0, 200))))`
+
+// Violations runs an accessibility engine on the page that the browser shows, by
+// day and by night, and lists what it finds wrong with it. The page does not
+// notice: its content security policy stays as it is, and its scripts do not see
+// the engine. It fails the test where the engine was not installed.
+func Violations(ctx context.Context, t testing.TB) []string {
+	t.Helper()
+	world := engineWorld(ctx, t)
+	var all []string
+	for _, scheme := range schemes {
+		Scheme(ctx, t, scheme)
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](judge, chromedp.EvalAwaitPromise, within(world)))
+		if err != nil {
+			t.Fatalf("run the accessibility engine: %v", err)
+		}
+		for _, violation := range found {
+			all = append(all, scheme+": "+violation)
+		}
+	}
+	Scheme(ctx, t, "")
+	return all
+}
+
+// Scheme has the browser prefer a colour scheme; none when empty.
+func Scheme(ctx context.Context, t testing.TB, scheme string) {
+	t.Helper()
+	preferred := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, preferred); err != nil {
+		t.Fatalf("prefer the colour scheme %q: %v", scheme, err)
+	}
+}
+
+// engineWorld is a world beside that of the page's own scripts, with the engine
+// in it.
+func engineWorld(ctx context.Context, t testing.TB) runtime.ExecutionContextID {
+	t.Helper()
+	tree, err := chromedp.Call(ctx, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		t.Fatalf("ask for the frames of the page: %v", err)
+	}
+	world, err := chromedp.Call(ctx, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: tree.FrameTree.Frame.ID, WorldName: "accessibility"})
+	if err != nil {
+		t.Fatalf("make a world for the accessibility engine: %v", err)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void](engine(t)+";0", within(world.ExecutionContextID))); err != nil {
+		t.Fatalf("load the accessibility engine: %v", err)
+	}
+	return world.ExecutionContextID
+}
+
+func within(world runtime.ExecutionContextID) chromedp.EvaluateOption {
+	return func(p *runtime.EvaluateParams) { p.ContextID = world }
+}
+
+// engine is the script of the accessibility engine, which is fetched once per
+// machine and never part of this repository.
+func engine(t testing.TB) string {
+	t.Helper()
+	sum, name, _ := strings.Cut(strings.TrimSpace(engineSum), "  ")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatalf("find the folder of caches: %v", err)
+	}
+	script, err := os.ReadFile(filepath.Join(cache, "passerelle", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatalf("read the accessibility engine (scripts/install-tools axe fetches it): %v", err)
+	}
+	if found := sha256.Sum256(script); hex.EncodeToString(found[:]) != sum {
+		t.Fatalf("the accessibility engine %s is not the one that was checked (scripts/install-tools axe fetches it)", name)
+	}
+	return string(script)
+}

@@ -1,0 +1,57 @@
+package servicetest_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/servicetest"
+)
+
+// The engine sees what is wrong, by night too, on pages that let no script in;
+// and it leaves pages alone with which nothing is wrong.
+func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
+	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'")
+		switch r.URL.Path {
+		case "/s.css":
+			w.Header().Set("Content-Type", "text/css")
+			io.WriteString(w, `:root { color-scheme: light dark } .faint { color: light-dark(#333, #333); background: light-dark(#fff, #222) }`)
+		case "/bad":
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, frame+`<p class="faint">Seen by day</p><input><p>No landmark</p></main><p>Outside</p></body></html>`)
+		case "/good":
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, frame+`<p>Fine</p><label>Name <input></label></main></body></html>`)
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	t.Cleanup(server.Close)
+	browser := servicetest.Browser(t, 390, 844)
+	said := servicetest.Listen(browser, t)
+	look := func(path string) string {
+		if err := chromedp.Do(browser, chromedp.Navigate(server.URL+path), chromedp.WaitVisible(`h1`)); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(servicetest.Violations(browser, t), "\n")
+	}
+	if found := look("/good"); found != "" {
+		t.Errorf("nothing is wrong with the page: %s", found)
+	}
+	found := look("/bad")
+	for _, want := range []string{"light: label at input", "dark: label at input", "dark: color-contrast at .faint", "light: region at body > p"} {
+		if !strings.Contains(found, want) {
+			t.Errorf("%s was not found: %s", want, found)
+		}
+	}
+	if strings.Contains(found, "light: color-contrast") {
+		t.Errorf("by day there is enough contrast: %s", found)
+	}
+	said.Silent(t)
+}

@@ -1,0 +1,96 @@
+package servicetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// wrongs finds what no page may be: wider than the window, heavy, made of things
+// from elsewhere, or changed by a text that should only be shown. Texts that try
+// to do so are to leave an element or a title of the name "planted".
+const wrongs = `Object.entries({
+	"wider than the window": document.documentElement.scrollWidth > innerWidth,
+	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.decodedBodySize || 0), 0) > 100000,
+	"made of things from afar": performance.getEntriesByType("resource").some((e) => !e.name.startsWith(location.origin)),
+	"changed by a hostile text": document.querySelector("#planted") !== null || document.title === "planted",
+	"without one heading": document.querySelectorAll("h1").length !== 1,
+	"with a field without label": [...document.querySelectorAll("input:not([type=hidden], [hidden]), select")].some((f) => f.labels.length === 0),
+	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
+}).filter(([, wrong]) => wrong).map(([name]) => name)`
+
+// Inspect holds the page that the browser shows against everything that all
+// pages have to be, accessible to everybody first, and takes pictures of it
+// under the name, by day and by night.
+func Inspect(ctx context.Context, t testing.TB, name string) {
+	t.Helper()
+	wrong, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](wrongs))
+	if err != nil {
+		t.Fatalf("look at page %s: %v", name, err)
+	}
+	if len(wrong) > 0 {
+		t.Errorf("page %s is %s", name, strings.Join(wrong, ", "))
+	}
+	for _, violation := range Violations(ctx, t) {
+		t.Errorf("page %s keeps people out: %s", name, violation)
+	}
+	for _, scheme := range schemes {
+		Scheme(ctx, t, scheme)
+		Picture(ctx, t, name+"-"+scheme)
+	}
+	Scheme(ctx, t, "")
+}
+
+// Console is what a browser has to say about the pages it shows: of what it may
+// not load, of a mistake in a script.
+type Console struct {
+	ctx  context.Context
+	said chan string
+}
+
+// Listen hears what a browser says from now on.
+func Listen(ctx context.Context, t testing.TB) Console {
+	t.Helper()
+	c := Console{ctx, make(chan string, 1000)}
+	err := chromedp.Listen(ctx, func(event any) {
+		for _, kind := range []string{"log.EventEntryAdded", "runtime.EventExceptionThrown", "runtime.EventConsoleAPICalled"} {
+			if strings.Contains(fmt.Sprintf("%T", event), kind) {
+				text, _ := json.Marshal(event)
+				c.said <- kind + " " + string(text)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatalf("listen to the browser: %v", err)
+	}
+	return c
+}
+
+// Silent wants the browser to have had nothing to say, and to be able to. What
+// contains one of the texts given was meant to be said, such as the status of a page
+// about a mistake.
+func (c Console) Silent(t testing.TB, but ...string) {
+	t.Helper()
+	const end = "the end"
+	if err := chromedp.Do(c.ctx, chromedp.Evaluate[chromedp.Void](`console.error("`+end+`")`)); err != nil {
+		t.Fatalf("have the browser say something: %v", err)
+	}
+	for {
+		select {
+		case said := <-c.said:
+			if strings.Contains(said, end) {
+				return
+			}
+			if !slices.ContainsFunc(but, func(meant string) bool { return strings.Contains(said, meant) }) {
+				t.Errorf("the browser said: %s", said)
+			}
+		case <-c.ctx.Done():
+			t.Fatal("the browser does not say anything at all")
+		}
+	}
+}
