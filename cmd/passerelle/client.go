@@ -24,12 +24,19 @@ type clientView struct {
 	Name         string              `json:"name"`
 	Secret       string              `json:"secret,omitempty"`
 	RedirectURIs []string            `json:"redirect_uris"`
-	Created      string              `json:"created"`
+	// The look of the pages that people of the application see.
+	PrimaryColor   string `json:"primary_color,omitempty"`
+	SecondaryColor string `json:"secondary_color,omitempty"`
+	IDLogo         int64  `json:"id_logo,omitempty"`
+	Created        string `json:"created"`
 }
 
 func (d desk) viewClient(c store.Client) clientView {
 	uris := append([]string{}, c.RedirectURIs...)
-	return clientView{ID: c.ID, Name: c.Name, RedirectURIs: uris, Created: d.moment(&c.Created)}
+	return clientView{
+		ID: c.ID, Name: c.Name, RedirectURIs: uris, PrimaryColor: c.PrimaryColor, SecondaryColor: c.SecondaryColor, IDLogo: c.Logo,
+		Created: d.moment(&c.Created),
+	}
 }
 
 type clientCreate struct {
@@ -83,16 +90,25 @@ type clientUpdate struct {
 	Name         *string             `placeholder:"TEXT" help:"Its new name."`
 	RedirectURIs []string            `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Where payers may be sent back to from now on, instead of those before; repeat for more."`
 	ResetSecret  bool                `help:"Make a new secret, printed once; the old one is refused from now on."`
+	// Pages are shown to everybody, so colours are held against WCAG 2.2.
+	PrimaryColor   *string `placeholder:"#RRGGBB" help:"Colour of buttons and links on the pages of its people; dark enough to be read on white. Empty for that of the product."`
+	SecondaryColor *string `placeholder:"#RRGGBB" help:"Colour of what is chosen or has the focus there; dark enough to be seen on white. Empty for that of the product."`
+	Logo           []byte  `type:"filecontent" placeholder:"FILE" help:"Picture above these pages, in PNG or JPEG, in place of an earlier one."`
 }
 
 // Run changes an application.
 func (u *clientUpdate) Run(c *console, g *clientCommand) error {
-	if u.Name == nil && u.RedirectURIs == nil && !u.ResetSecret {
-		return passerelle.MissingField("--name, --redirect-uri, --reset-secret", "give at least one of them")
+	if u.Name == nil && u.RedirectURIs == nil && !u.ResetSecret && u.PrimaryColor == nil && u.SecondaryColor == nil && u.Logo == nil {
+		return passerelle.MissingField("--name, --redirect-uri, --reset-secret, --primary-color, --secondary-color, --logo", "give at least one of them")
 	}
 	return g.at(c, func(d desk) (any, error) {
+		if u.Logo != nil {
+			if _, err := d.access().SetLogo(c.ctx, d.domain.ID, u.ID, u.Logo); err != nil {
+				return nil, known(err, "id", u.ID)
+			}
+		}
 		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, access.Change{
-			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret,
+			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret, PrimaryColor: u.PrimaryColor, SecondaryColor: u.SecondaryColor,
 		})
 		if err != nil {
 			return nil, known(err, "id", u.ID)

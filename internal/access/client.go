@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,23 +216,23 @@ func checkRedirects(client store.Client) error {
 	return nil
 }
 
-var color = regexp.MustCompile(`^#?[0-9A-Fa-f]{6}$`)
-
 func checkLook(client store.Client) error {
 	return cmp.Or(
-		checkColor("primary_color", client.PrimaryColor),
-		checkColor("secondary_color", client.SecondaryColor),
+		checkColor("primary_color", client.PrimaryColor, passerelle.TextContrast),
+		checkColor("secondary_color", client.SecondaryColor, passerelle.GraphicContrast),
 		passerelle.CheckText("description", client.Description, maxDescription),
 		passerelle.CheckText("description_banks", client.DescriptionBanks, maxDescription),
 		passerelle.CheckText("description_providers", client.DescriptionProviders, maxDescription),
 	)
 }
 
-func checkColor(field, value string) error {
-	if value != "" && !color.MatchString(value) {
-		return passerelle.InvalidField(field, "must be six hexadecimal digits, as #1a2b3c")
+// checkColor refuses a colour in which people could not see what a page shows.
+func checkColor(field, value string, contrast float64) error {
+	if value == "" {
+		return nil
 	}
-	return nil
+	color, err := passerelle.ParseColor(field, value)
+	return cmp.Or(err, color.CheckSeen(field, contrast))
 }
 
 func checkConfig(client store.Client) error {

@@ -5,39 +5,97 @@ import (
 	"context"
 	"fmt"
 	"image"
-	_ "image/jpeg" // the two forms a logo may have
-	_ "image/png"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/draw"
 
 	"passerelle"
 	"passerelle/internal/store"
 )
 
-// The bounds of a logo: bytes, and pixels in each direction.
+// The bounds of a logo as it comes: bytes, and pixels in each direction.
 const (
 	MaxLogo     = 256 << 10
-	maxLogoSide = 4096
+	maxLogoSide = 2048
 )
 
+// The bounds of a logo as it is kept: twice the size at which pages show it, for
+// sharp screens, or that size when it would make pages heavy.
+var logoSizes = []image.Point{{320, 80}, {160, 40}}
+
+// maxKeptLogo is how many bytes of a page, of 100 kB in all, a logo may be.
+const maxKeptLogo = 32 << 10
+
+// pictures are the forms a logo may have, and how each is written.
+var pictures = map[string]func(io.Writer, image.Image) error{
+	"png": png.Encode,
+	"jpeg": func(w io.Writer, picture image.Image) error {
+		return jpeg.Encode(w, picture, &jpeg.Options{Quality: 85})
+	},
+}
+
 // SetLogo gives an application a picture, PNG or JPEG, in place of an earlier
-// one, and returns it with its id. What a picture is said to be does not count,
-// only what its first bytes say. A client that is not there is store.ErrNotFound.
+// one, and returns it with its id. It is drawn anew at the size of pages, so that
+// nothing is kept of it but what is seen. What a picture is said to be does not
+// count, only what its first bytes say. A client that is not there is
+// store.ErrNotFound.
 func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte) (store.Logo, error) {
-	if len(content) > MaxLogo {
-		return store.Logo{}, passerelle.InvalidField("logo", "must have at most %d bytes", MaxLogo)
+	logo, err := drawn(content)
+	if err != nil {
+		return store.Logo{}, err
 	}
-	size, form, err := image.DecodeConfig(bytes.NewReader(content))
-	if err != nil || (form != "png" && form != "jpeg") {
-		return store.Logo{}, passerelle.InvalidField("logo", "must be a picture in PNG or JPEG")
-	}
-	if size.Width < 1 || size.Height < 1 || size.Width > maxLogoSide || size.Height > maxLogoSide {
-		return store.Logo{}, passerelle.InvalidField("logo", "must have from 1 to %d pixels in each direction", maxLogoSide)
-	}
-	logo := store.Logo{MediaType: "image/" + form, Content: content}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error { return tx.SetLogo(domain, id, &logo, a.Now()) })
 	if err != nil {
 		return store.Logo{}, fmt.Errorf("store the logo of client %d: %w", id, err)
 	}
 	return logo, nil
+}
+
+// drawn is a logo as it is kept.
+func drawn(content []byte) (store.Logo, error) {
+	if len(content) > MaxLogo {
+		return store.Logo{}, passerelle.InvalidField("logo", "must have at most %d bytes", MaxLogo)
+	}
+	size, form, err := image.DecodeConfig(bytes.NewReader(content))
+	write, known := pictures[form]
+	if err != nil || !known {
+		return store.Logo{}, passerelle.InvalidField("logo", "must be a picture in PNG or JPEG")
+	}
+	if size.Width < 1 || size.Height < 1 || size.Width > maxLogoSide || size.Height > maxLogoSide {
+		return store.Logo{}, passerelle.InvalidField("logo", "must have from 1 to %d pixels in each direction", maxLogoSide)
+	}
+	picture, _, err := image.Decode(bytes.NewReader(content))
+	if err != nil {
+		return store.Logo{}, passerelle.InvalidField("logo", "must be a whole picture: it ends too early or is damaged")
+	}
+	var kept bytes.Buffer
+	for _, bounds := range logoSizes {
+		kept.Reset()
+		if err := write(&kept, scaled(picture, bounds)); err != nil {
+			return store.Logo{}, fmt.Errorf("draw a logo: %w", err)
+		}
+		if kept.Len() <= maxKeptLogo {
+			break
+		}
+	}
+	return store.Logo{MediaType: "image/" + form, Content: kept.Bytes()}, nil
+}
+
+// scaled is a picture made small enough for the bounds, with its proportions.
+func scaled(picture image.Image, bounds image.Point) image.Image {
+	size := picture.Bounds().Size()
+	width, height := size.X, size.Y
+	if width > bounds.X {
+		width, height = bounds.X, max(height*bounds.X/width, 1)
+	}
+	if height > bounds.Y {
+		width, height = max(width*bounds.Y/height, 1), bounds.Y
+	}
+	small := image.NewNRGBA(image.Rect(0, 0, width, height))
+	draw.CatmullRom.Scale(small, small.Bounds(), picture, picture.Bounds(), draw.Src, nil)
+	return small
 }
 
 // DeleteLogo removes the picture of an application; none is store.ErrNotFound.

@@ -38,7 +38,7 @@ func (s *Service) clientRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: protocol.Handle(s.setLogo),
-			Summary: "Give an application a logo", Doc: "A picture in PNG or JPEG, of at most 256 KiB and 4096 pixels in each direction, in place of an earlier one.",
+			Summary: "Give an application a logo", Doc: "A picture in PNG or JPEG, of at most 256 KiB and 2048 pixels in each direction, in place of an earlier one. It is kept at the size at which pages show it.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: protocol.Handle(s.deleteLogo),

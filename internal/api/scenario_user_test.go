@@ -586,10 +586,12 @@ func TestApplicationScenarios(t *testing.T) {
 	anApplication, aLogo := map[string]int64{"client": 1}, map[string]int64{"client_logo": 1}
 	play(t, "clients", []scenario{
 		{name: "create", status: 200, rows: anApplication, ask: by("config", "POST", "/clients", `{"name":"shop"}`)},
-		{name: "create with everything", status: 200, rows: anApplication, ask: by("config", "POST", "/clients", `{"name":"shop","redirect_uris":["https://a.example/x"],"generate_keys":true,"primary_color":"#0a0B0c","secondary_color":"ffffff","description":"d","description_banks":"b","description_providers":"p","pro":true,"config":{"a":"b"}}`)},
+		{name: "create with everything", status: 200, rows: anApplication, ask: by("config", "POST", "/clients", `{"name":"shop","redirect_uris":["https://a.example/x"],"generate_keys":true,"primary_color":"#0a0B0c","secondary_color":"777777","description":"d","description_banks":"b","description_providers":"p","pro":true,"config":{"a":"b"}}`)},
 		{name: "create without a name", status: 400, ask: by("config", "POST", "/clients", `{}`)},
 		{name: "create with an empty name", status: 400, ask: by("config", "POST", "/clients", `{"name":" "}`)},
 		{name: "create with a bad redirect URI", status: 400, ask: by("config", "POST", "/clients", `{"name":"x","redirect_uris":["javascript:alert(1)"]}`)},
+		{name: "create with a colour nobody can read", status: 400, ask: by("config", "POST", "/clients", `{"name":"x","primary_color":"#ff8800"}`)},
+		{name: "create with a colour nobody can see", status: 400, ask: by("config", "POST", "/clients", `{"name":"x","secondary_color":"ffffff"}`)},
 		{name: "create with a bad colour", status: 400, ask: by("config", "POST", "/clients", `{"name":"x","primary_color":"red;}"}`)},
 		{name: "create with nested configuration", status: 400, ask: by("config", "POST", "/clients", `{"name":"x","config":{"a":{}}}`)},
 		{name: "read", status: 200, ask: by("config", "GET", "/clients/{client}", "")},

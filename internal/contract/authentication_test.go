@@ -82,7 +82,7 @@ var authenticationFacts = tell("1.3",
 
 // Section 1.4: applications.
 var clientFacts = tell("1.4",
-	row{fact: "POST /clients", by: "SW", call: "POST /2.0/clients", as: "config", kind: asForm, body: `name=one&redirect_uris=https%3A%2F%2Fshop.example%2Fback&generate_keys=true&pro=0&primary_color=ff8800&description=Shop`, status: 200, shapes: "Client Created"},
+	row{fact: "POST /clients", by: "SW", call: "POST /2.0/clients", as: "config", kind: asForm, body: `name=one&redirect_uris=https%3A%2F%2Fshop.example%2Fback&generate_keys=true&pro=0&primary_color=885500&description=Shop`, status: 200, shapes: "Client Created"},
 	row{fact: "POST /clients, JSON", by: "CASH", call: "POST /2.0/clients", as: "config", kind: asJSON, body: `{"name":"two","redirect_uris":["https://shop.example/back"],"config":{"a":"b"}}`, status: 200, shapes: "Client Created"},
 	row{fact: "GET /clients", by: "SW", call: "GET /2.0/clients", as: "config", status: 200, shapes: "Clients"},
 	row{fact: "GET /clients/{id}", by: "SW", call: "GET /2.0/clients/{client}", as: "config", status: 200, shapes: "Client"},

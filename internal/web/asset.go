@@ -63,7 +63,8 @@ func Asset(name string) (string, error) {
 	return "", fmt.Errorf("there is no asset %q", name)
 }
 
-// Assets serves the embedded files at AssetPath. An address stands for one
+// Assets serves the embedded files, and the style sheets of brands, at AssetPath.
+// An address stands for one
 // content, so browsers may keep it for a year; every other address is a 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,13 +74,23 @@ func Assets() http.Handler {
 				return
 			}
 		}
+		if serveBrand(w, r) {
+			return
+		}
 		secure(w.Header())
 		http.Error(w, "There is no such file.", http.StatusNotFound)
 	})
 }
 
+// Picture answers with a picture of which the address stands for this content
+// alone. Even what passes for a picture and is none can do nothing.
+func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
+	asset{kind: mediaType, content: content}.serve(w, r)
+}
+
 func (a asset) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	header.Set("Content-Type", a.kind)
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")

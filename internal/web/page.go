@@ -28,6 +28,8 @@ type Page struct {
 	Title string
 	// Body is the content that the template shows.
 	Body any
+	// Brand is that of the application on whose behalf the page is shown.
+	Brand Brand
 	// Simulated marks pages on which nothing is real.
 	Simulated bool
 	// Sheet is a style sheet besides the common one, a file of this package; none

@@ -1,0 +1,42 @@
+package webview
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// logoPath is where the pictures of applications are: below it, the numbers of
+// the application and of its picture, which changes with it.
+const logoPath = web.AssetPath + "logos/"
+
+// brandOf is how an application presents itself on pages.
+func brandOf(c store.Client) web.Brand {
+	brand := web.Brand{Name: c.Name, Primary: c.PrimaryColor, Secondary: c.SecondaryColor}
+	if c.Logo != 0 {
+		brand.Logo = fmt.Sprintf("%s%d-%d", logoPath, c.ID, c.Logo)
+	}
+	return brand
+}
+
+// logo serves the picture of an application, which is for everybody to see. What
+// is no such picture any more is answered like any other asset that is not there.
+func (w *Webview) logo(writer http.ResponseWriter, request *http.Request) {
+	first, second, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, logoPath), "-")
+	client, _ := strconv.ParseInt(first, 10, 64)
+	number, _ := strconv.ParseInt(second, 10, 64) // 0, which nothing has, where it is no number
+	domain, err := w.Domain(request.Context(), request.Host)
+	if err == nil && client > 0 && number > 0 {
+		logo, err := w.DB.Logo(request.Context(), domain.ID, passerelle.ClientID(client))
+		if err == nil && logo.ID == number {
+			web.Picture(writer, request, logo.MediaType, logo.Content)
+			return
+		}
+	}
+	w.assets.ServeHTTP(writer, request)
+}
