@@ -23,7 +23,7 @@ type onePaymentInput struct {
 type readPaymentInput struct {
 	onePaymentInput
 	protocol.Sensitive
-	protocol.Expand `names:"transitions"`
+	protocol.Expand `names:"transitions,evidence"`
 }
 
 func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPaymentInput) (wire.Payment, error) {
@@ -32,7 +32,27 @@ func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPay
 		return wire.Payment{}, err
 	}
 	shown := []wire.Payment{wire.NewPayment(p, s.view(c, in.Sensitive))}
-	return shown[0], s.expand(ctx, c, shown, in.Expansion())
+	if in.Expansion().Has("evidence") {
+		if shown[0].Evidence, err = s.evidence(ctx, c, p.ID); err != nil {
+			return wire.Payment{}, err
+		}
+	}
+	err = s.expand(ctx, c, shown, in.Expansion())
+	return shown[0], err
+}
+
+// evidence is what the payer of a payment saw. It can be as long as the payment,
+// several times over, so that lists do not have it.
+func (s *Service) evidence(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID) (*[]wire.Evidence, error) {
+	kept, err := s.DB.Evidence(ctx, c.Domain.ID, id)
+	if err != nil {
+		return nil, fmt.Errorf("load the evidence of payment %d: %w", id, err)
+	}
+	all := make([]wire.Evidence, len(kept))
+	for i, e := range kept {
+		all[i] = wire.NewEvidence(e, c.Location)
+	}
+	return &all, nil
 }
 
 // expand embeds what was asked for in payments, with one query for each kind

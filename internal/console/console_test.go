@@ -54,7 +54,7 @@ func TestCookiesStayHere(t *testing.T) {
 				t.Errorf("the cookie lacks %s: %s", want, cookie)
 			}
 		}
-		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin"} {
+		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
 			if got := a.header.Get(name); got != want {
 				t.Errorf("%s is %q", name, got)
 			}

@@ -27,6 +27,7 @@ type paymentData struct {
 	Facts        []fact
 	Instructions []instructionRow
 	Timeline     []timelineRow
+	Evidence     []evidenceRow
 	Acts         []actButton
 	// Revealable is set when there is something hidden that the operator may see,
 	// and Revealed when it is shown.
@@ -40,6 +41,12 @@ type instructionRow struct {
 
 type timelineRow struct {
 	At, What, Who, Bank, Text string
+}
+
+// evidenceRow is what the payer saw when they acted on a page.
+type evidenceRow struct {
+	At, Act, Language, Shown string
+	Lines                    []string
 }
 
 // actButton is something that can be done with the payment now.
@@ -130,7 +137,34 @@ func (c *Console) show(v *visit, revealed bool) error {
 	for _, row := range timelines[p.ID] {
 		data.Timeline = append(data.Timeline, v.timelineRow(row))
 	}
+	if data.Evidence, err = c.evidence(v, p.ID, revealed); err != nil {
+		return err
+	}
 	return c.send(v, "payment", fmt.Sprintf("Payment %d", p.ID), data)
+}
+
+// evidence is what the payer saw, oldest first. Whom they paid is for those who
+// asked to see it.
+func (c *Console) evidence(v *visit, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
+	kept, err := c.DB.Evidence(v, v.domain.ID, id)
+	if err != nil {
+		return nil, fmt.Errorf("load the evidence of payment %d: %w", id, err)
+	}
+	rows := make([]evidenceRow, len(kept))
+	for i, e := range kept {
+		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, e.Shown.From}
+		rows[i] = evidenceRow{
+			At: passerelle.FormatDateTime(e.At, v.zone), Act: string(e.Act), Language: e.Language,
+			Shown: strings.Join(slices.DeleteFunc(shown, func(s string) bool { return s == "" }), " · "),
+		}
+		if !revealed && v.domain.Kind != passerelle.Sandbox {
+			continue
+		}
+		for _, line := range e.Shown.Lines {
+			rows[i].Lines = append(rows[i].Lines, strings.Join([]string{line.Name, line.Account, line.Label, line.Amount}, " · "))
+		}
+	}
+	return rows, nil
 }
 
 // facts are what there is to say about a payment as a whole.

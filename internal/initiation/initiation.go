@@ -57,7 +57,8 @@ type Initiation struct {
 	// 30 seconds.
 	AnswerTime, Lease time.Duration
 
-	audit *store.Audit
+	audit    *store.Audit
+	evidence *payment.Evidence
 }
 
 // Audited is the same use cases for one act that is to be on record: it is, in
@@ -69,12 +70,27 @@ func (i *Initiation) Audited(entry store.Audit) *Initiation {
 	return &twin
 }
 
+// Witnessed is the same use cases for one act of a payer of which evidence is
+// kept: in the unit in which the act is decided, as for Audited. When it was is
+// filled in here.
+func (i *Initiation) Witnessed(d passerelle.Domain, e payment.Evidence) *Initiation {
+	twin := *i
+	e.Domain, e.At = d.ID, i.now(d)
+	twin.evidence = &e
+	return &twin
+}
+
 // record adds the record of the act, if there is to be one, to its unit.
 func (i *Initiation) record(tx *store.Tx) error {
-	if i.audit == nil {
-		return nil
+	if i.audit != nil {
+		if err := tx.Audit(*i.audit); err != nil {
+			return err
+		}
 	}
-	return tx.Audit(*i.audit)
+	if i.evidence != nil {
+		return tx.Witness(*i.evidence)
+	}
+	return nil
 }
 
 // nothingElse is what has to be true besides when nothing has.

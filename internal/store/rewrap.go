@@ -34,6 +34,7 @@ var sealedColumns = []sealedColumn{
 	{table: "connection", name: "memory", key: "id"},
 	{table: "payment_identity", name: "sensitive", key: "id"},
 	{table: "payment_given", name: "fields", key: "payment_id"},
+	{table: "payment_evidence", name: "shown", key: "id"},
 	{table: "attempt", name: "fields", key: "id"},
 	{table: "idempotency", name: "answer", key: "id"},
 }

@@ -66,7 +66,7 @@ func (s site) schema() map[string]map[string]string {
 func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 
 // words are what has to be in some columns for a row that has a sealed value.
-var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'"}
+var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
 // fill is a statement that makes a row of a table out of nothing: numbers are 7,
 // and the values given are as they are.

@@ -718,6 +718,22 @@ column payment_edge.from_state text NOT NULL
 column payment_edge.to_state text NOT NULL
 constraint payment_edge.payment_edge_pkey PRIMARY KEY (from_state, to_state)
 CREATE UNIQUE INDEX payment_edge_pkey ON payment_edge USING btree (from_state, to_state)
+column payment_evidence.id bigint NOT NULL IDENTITY
+column payment_evidence.payment_id bigint NOT NULL
+column payment_evidence.domain_id bigint NOT NULL
+column payment_evidence.attempt bigint NOT NULL
+column payment_evidence.act text NOT NULL
+column payment_evidence.language text NOT NULL
+column payment_evidence.shown bytea NOT NULL
+column payment_evidence.at bigint NOT NULL
+constraint payment_evidence.payment_evidence_act_check CHECK ((act = ANY (ARRAY['order'::text, 'fields'::text, 'agree'::text, 'refuse'::text, 'cancel'::text])))
+constraint payment_evidence.payment_evidence_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_evidence.payment_evidence_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
+constraint payment_evidence.payment_evidence_payment_id_attempt_key UNIQUE (payment_id, attempt)
+constraint payment_evidence.payment_evidence_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX payment_evidence_payment_id_attempt_key ON payment_evidence USING btree (payment_id, attempt)
+CREATE UNIQUE INDEX payment_evidence_pkey ON payment_evidence USING btree (id)
+CREATE TRIGGER payment_evidence_stays BEFORE UPDATE OF id, payment_id, domain_id, attempt, act, language, at ON payment_evidence FOR EACH ROW EXECUTE FUNCTION payment_evidence_stays()
 column payment_given.payment_id bigint NOT NULL
 column payment_given.domain_id bigint NOT NULL
 column payment_given.fields bytea NOT NULL
@@ -1062,6 +1078,14 @@ CREATE OR REPLACE FUNCTION audit_stays()
 AS $function$
 BEGIN
   RAISE EXCEPTION 'the audit log is never rewritten' USING ERRCODE = 'check_violation';
+END $function$
+
+CREATE OR REPLACE FUNCTION payment_evidence_stays()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'evidence is never rewritten' USING ERRCODE = 'check_violation';
 END $function$
 
 CREATE OR REPLACE FUNCTION payment_moves_forward()

@@ -634,6 +634,22 @@ CREATE TABLE payment_edge (
   to_state   TEXT NOT NULL,
   PRIMARY KEY (from_state, to_state)
 );
+CREATE TRIGGER payment_evidence_stays BEFORE UPDATE OF id, payment_id, domain_id, attempt, act, language, at ON payment_evidence
+BEGIN
+  SELECT RAISE(ABORT, 'evidence is never rewritten');
+END;
+CREATE TABLE payment_evidence (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  payment_id BIGINT NOT NULL,
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  attempt    BIGINT NOT NULL,
+  act        TEXT NOT NULL CHECK (act IN ('order', 'fields', 'agree', 'refuse', 'cancel')),
+  language   TEXT NOT NULL,
+  shown      BLOB NOT NULL,
+  at         BIGINT NOT NULL,
+  UNIQUE (payment_id, attempt),
+  FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
+);
 CREATE TABLE payment_given (
   payment_id BIGINT NOT NULL PRIMARY KEY,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),

@@ -1,0 +1,39 @@
+package console_test
+
+import (
+	"html"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/admission"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// What the payer saw is on the page of the payment, as text and nothing else.
+func TestWhatThePayerSawIsShown(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		if page := d.get(d.paymentPath(id)); strings.Contains(page.body, "What the payer saw") {
+			t.Errorf("the payer has seen nothing yet: %s", page.body)
+		}
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			return tx.Witness(payment.Evidence{
+				Payment: passerelle.PaymentID(id), Domain: d.Domain.ID, Act: payment.ActOrder, Language: "fr",
+				Shown: payment.Shown{Application: "Boutique", Amount: "12,50 €", Lines: []payment.ShownLine{{Name: hostile, Account: "FR76 3000", Amount: "12,50 €"}}},
+			})
+		}))
+		page := d.get(d.paymentPath(id))
+		for _, want := range []string{"What the payer saw", "Boutique · 12,50 €", hostile + " · FR76 3000"} {
+			if !strings.Contains(html.UnescapeString(page.body), want) {
+				t.Errorf("the page lacks %s: %s", want, page.body)
+			}
+		}
+		if strings.Contains(page.body, hostile) {
+			t.Errorf("what a client wrote became part of the page: %s", page.body)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/payment"
+)
+
+// Witness keeps what a payer saw when they acted, sealed, with the attempt that
+// was opened last; its own number is not read. There is one for each attempt: a
+// second one is ErrDuplicate.
+func (tx *Tx) Witness(e payment.Evidence) error {
+	id, err := tx.newID("payment_evidence")
+	if err != nil {
+		return err
+	}
+	plain, err := json.Marshal(e.Shown)
+	if err != nil {
+		return fmt.Errorf("encode what a payer saw: %w", err)
+	}
+	sealed, err := tx.keys.Seal(evidencePlace(e.Domain, id), plain)
+	if err != nil {
+		return fmt.Errorf("seal what a payer saw: %w", err)
+	}
+	tx.execOne(ErrConflict, `INSERT INTO payment_evidence (id, payment_id, domain_id, attempt, act, language, shown, at)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), COALESCE((SELECT MAX(number) FROM attempt WHERE payment_id = $2), 0),
+			CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS {bytes}), CAST($7 AS BIGINT)`,
+		id, int64(e.Payment), int64(e.Domain), string(e.Act), e.Language, sealed, micros(e.At))
+	return nil
+}
+
+func evidencePlace(domain passerelle.DomainID, id int64) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "payment_evidence", Column: "shown", Row: id}
+}
+
+// Evidence is what the payer of a payment saw whenever they acted on a page of
+// ours, oldest first.
+func (r *Reader) Evidence(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Evidence, error) {
+	return collect(ctx, r, r.scanEvidence, `SELECT id, payment_id, domain_id, attempt, act, language, shown, at FROM payment_evidence
+		WHERE domain_id = $1 AND payment_id = $2 ORDER BY attempt, id`, int64(domain), int64(id))
+}
+
+func (r *Reader) scanEvidence(row scanner) (payment.Evidence, error) {
+	var (
+		e      payment.Evidence
+		id, at int64
+		sealed []byte
+	)
+	if err := row.Scan(&id, &e.Payment, &e.Domain, &e.Attempt, &e.Act, &e.Language, &sealed, &at); err != nil {
+		return e, err
+	}
+	e.At = instant(at)
+	plain, err := r.keys.Open(evidencePlace(e.Domain, id), sealed)
+	if err != nil {
+		return e, fmt.Errorf("%w: evidence %d: %w", ErrSealed, id, err)
+	}
+	return e, json.Unmarshal(plain, &e.Shown)
+}

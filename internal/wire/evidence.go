@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// Evidence is what a payer saw on a page of the service when they acted there.
+type Evidence struct {
+	Act           payment.Act    `json:"act" doc:"order: the payment was ordered; fields: the bank's questions were answered; agree, refuse: the bank asked for the payer's word; cancel"`
+	Date          string         `json:"date" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
+	Language      string         `json:"language" doc:"of the page, and so of the texts below"`
+	Application   string         `json:"application" doc:"who was said to ask for the payment"`
+	Bank          string         `json:"bank"`
+	Amount        string         `json:"amount"`
+	Execution     string         `json:"execution" doc:"when it was said to be executed"`
+	Payer         *string        `json:"payer" doc:"the payer's account as it was shown, mostly hidden"`
+	TermsVersion  *string        `json:"terms_version" doc:"the terms of service that were on the page"`
+	Beneficiaries []EvidenceLine `json:"beneficiaries"`
+}
+
+// EvidenceLine is one beneficiary as it was shown.
+type EvidenceLine struct {
+	Name    string `json:"name"`
+	Account string `json:"account"`
+	Label   string `json:"label"`
+	Amount  string `json:"amount"`
+}
+
+// NewEvidence renders what a payer saw.
+func NewEvidence(e payment.Evidence, zone *time.Location) Evidence {
+	out := Evidence{
+		Act: e.Act, Date: passerelle.FormatDateTime(e.At, zone), Language: e.Language, Application: e.Shown.Application, Bank: e.Shown.Bank,
+		Amount: e.Shown.Amount, Execution: e.Shown.When, Payer: optional(e.Shown.From), TermsVersion: optional(e.Shown.Terms),
+		Beneficiaries: make([]EvidenceLine, len(e.Shown.Lines)),
+	}
+	for i, line := range e.Shown.Lines {
+		out.Beneficiaries[i] = EvidenceLine{Name: line.Name, Account: line.Account, Label: line.Label, Amount: line.Amount}
+	}
+	return out
+}
