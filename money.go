@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	cldr "github.com/bojanz/currency"
 )
 
 // MaxInstruction is the largest amount of one payment instruction, in major
@@ -130,32 +132,17 @@ func (m Money) Decimal() string {
 	return string(m.AppendDecimal(digits[:0]))
 }
 
-// noBreak is the space that keeps two parts of an amount on one line.
-const noBreak = "\u00a0"
-
-// Written is the amount for people: exact, with the symbol where the currency has
-// it, group between every three digits of the whole units and point before the
-// others, as the reader's language does.
-func (m Money) Written(group, point string) string {
-	whole, fraction, fractional := strings.Cut(m.Decimal(), ".")
-	number, negative := strings.CutPrefix(whole, "-")
-	for at := len(number) - 3; at > 0; at -= 3 {
-		number = number[:at] + group + number[at:]
+// Written is the amount for people: exact, in the form that CLDR has for readers
+// of a language, which is a BCP 47 tag such as "en" or "pt-PT". A currency that
+// CLDR does not know is written with its code.
+func (m Money) Written(language string) string {
+	amount, err := cldr.NewAmount(m.Decimal(), string(m.Currency))
+	if err != nil {
+		return m.Decimal() + "\u00a0" + string(m.Currency)
 	}
-	if negative {
-		number = "-" + number
-	}
-	if fractional {
-		number += point + fraction
-	}
-	details := m.Currency.Details()
-	switch {
-	case !details.Prefix:
-		return number + noBreak + details.Symbol
-	case strings.ContainsAny(details.Symbol[len(details.Symbol)-1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
-		return details.Symbol + noBreak + number
-	}
-	return details.Symbol + number
+	formatter := cldr.NewFormatter(cldr.NewLocale(language))
+	formatter.MinDigits = uint8(m.Currency.Digits()) // never stripped of its zeros, never above 4
+	return formatter.Format(amount)
 }
 
 // AppendDecimal appends what Decimal returns, without allocating when b has

@@ -178,22 +178,31 @@ func FuzzParseMoney(f *testing.F) {
 
 func TestMoneyForPeople(t *testing.T) {
 	for _, test := range []struct {
-		minor        int64
-		currency     passerelle.Currency
-		group, point string
-		want         string
+		minor    int64
+		currency passerelle.Currency
+		language string
+		want     string
 	}{
-		{1_234_568_150, "EUR", ",", ".", "12,345,681.50\u00a0€"},
-		{1_234_568_150, "EUR", "\u202f", ",", "12\u202f345\u202f681,50\u00a0€"},
-		{1250, "GBP", ",", ".", "£12.50"},
-		{99_999, "EUR", ",", ".", "999.99\u00a0€"},
-		{100_000, "EUR", ",", ".", "1,000.00\u00a0€"},
-		{-12_345_600, "EUR", ",", ".", "-123,456.00\u00a0€"},
-		{0, "EUR", ",", ".", "0.00\u00a0€"},
-		{math.MinInt64, "EUR", ",", ".", "-92,233,720,368,547,758.08\u00a0€"},
+		{1_234_568_150, "EUR", "en", "€12,345,681.50"},
+		{1_234_568_150, "EUR", "fr", "12\u202f345\u202f681,50\u00a0€"},
+		{1_234_568_150, "EUR", "de", "12.345.681,50\u00a0€"},
+		{1_234_568_150, "EUR", "it", "12.345.681,50\u00a0€"},
+		{1_234_568_150, "EUR", "nl", "€\u00a012.345.681,50"},
+		{1_234_568_150, "EUR", "pt-PT", "12\u00a0345\u00a0681,50\u00a0€"},
+		{123_456, "EUR", "es", "1234,56\u00a0€"},
+		{1_234_567, "EUR", "es", "12.345,67\u00a0€"},
+		{1250, "GBP", "en", "£12.50"},
+		{1250, "GBP", "fr", "12,50\u00a0£GB"},
+		{1250, "DKK", "en", "DKK\u00a012.50"},
+		{1250, "JPY", "en", "¥1,250"},
+		{1250, "XTS", "en", "1250\u00a0XTS"},
+		{12_500, "UYW", "en", "UYW\u00a01.2500"},
+		{-12_345_600, "EUR", "en", "-€123,456.00"},
+		{0, "EUR", "en", "€0.00"},
+		{math.MinInt64, "EUR", "en", "-€92,233,720,368,547,758.08"},
 	} {
-		if got := (passerelle.Money{Minor: test.minor, Currency: test.currency}).Written(test.group, test.point); got != test.want {
-			t.Errorf("%d %s is written %q, want %q", test.minor, test.currency, got, test.want)
+		if got := (passerelle.Money{Minor: test.minor, Currency: test.currency}).Written(test.language); got != test.want {
+			t.Errorf("%d %s is written %q in %s, want %q", test.minor, test.currency, got, test.language, test.want)
 		}
 	}
 }

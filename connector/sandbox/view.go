@@ -76,7 +76,7 @@ func (v *orderView) from(o order) {
 }
 
 func amount(minor int64, currency passerelle.Currency) string {
-	return passerelle.Money{Minor: minor, Currency: currency}.Written(",", ".")
+	return passerelle.Money{Minor: minor, Currency: currency}.Written("en")
 }
 
 // when says in words on which day the bank is to pay.

@@ -17,11 +17,11 @@ import (
 func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	landed := make(chan url.Values, 4)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
 		if r.URL.Path != "/back" {
-			http.NotFound(w, r)
+			w.WriteHeader(http.StatusNoContent) // browsers look for an icon
 			return
 		}
+		w.Header().Set("Content-Type", "text/html")
 		landed <- r.URL.Query()
 		fmt.Fprint(w, `<!doctype html><title>Shop</title><h1 id="landed">Back in the shop</h1>`)
 	}))
@@ -31,21 +31,27 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 
 // The whole journey as a payer sees it, in a real browser: the webview lists
 // the banks, the payer picks the test bank, approves on the bank's page and
-// lands in the shop; the receiver has every change.
+// lands in the shop; the receiver has every change, and the operator can read
+// what the payer saw. Every page on the way is for everybody, and the browser has
+// nothing to say about any of them.
 func TestPayerInABrowser(t *testing.T) {
 	for _, window := range []struct {
-		name          string
-		width, height int64
-	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+		name, lang, amount string
+		width, height      int64
+	}{{"desktop", "en", "€12.50", 1280, 900}, {"phone", "fr", "12,50\u00a0€", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
 			servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
-				payInBrowser(servicetest.Browser(t, window.width, window.height), t, s, window.name)
+				ctx := servicetest.Browser(t, window.width, window.height)
+				said := servicetest.Listen(ctx, t)
+				id := payInBrowser(ctx, t, s, window.name, window.lang)
+				said.Silent(t)
+				checkEvidence(t, s, id, window.lang, window.amount)
 			})
 		})
 	}
 }
 
-func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, name string) {
+func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, name, lang string) int64 {
 	site, landed := shop(t)
 	secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
 	token := s.Token("payments:admin")
@@ -53,24 +59,31 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 	draft["client_redirect_uri"] = site.URL + "/back"
 	id := s.Create(token, draft)
 
-	steps := []struct {
+	for n, step := range []struct {
 		name string
 		do   chromedp.Action[chromedp.Void]
+		// inspect is set where a page of ours has come up.
+		inspect bool
 	}{
-		{"open the webview", chromedp.Navigate(webviewURL(t, s, token, id, site.URL+"/back"))},
-		{"see the banks", chromedp.WaitVisible(`#banks`)},
-		{"pick the test bank", chromedp.Click(`label:has(input[value="` + testConnector + `"])`)},
-		{"continue", chromedp.Click(`main form button`)},
-		{"see the bank", chromedp.WaitVisible(`button.approve`)},
-		{"approve", chromedp.Click(`button.approve`)},
-		{"be back in the shop", chromedp.WaitVisible(`#landed`)},
-	}
-	for n, step := range steps {
+		{"open the webview", chromedp.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},
+		{"see the banks", chromedp.WaitVisible(`#banks`), true},
+		{"pick the test bank", chromedp.Click(`label:has(input[value="` + testConnector + `"])`), false},
+		{"continue", chromedp.Click(`main form[method=post] button`), false},
+		{"see the bank", chromedp.WaitVisible(`button.approve`), true},
+		{"go back", chromedp.NavigateBack(), false},
+		{"see where the payment stands", chromedp.WaitVisible(`main a.button`), true},
+		{"go on to the bank", chromedp.Click(`main a.button`), false},
+		{"see the bank again", chromedp.WaitVisible(`button.approve`), false},
+		{"approve", chromedp.Click(`button.approve`), false},
+		{"be back in the shop", chromedp.WaitVisible(`#landed`), false},
+	} {
 		if err := chromedp.Do(ctx, step.do); err != nil {
 			servicetest.Picture(ctx, t, fmt.Sprintf("%s-failed", name))
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		servicetest.Picture(ctx, t, fmt.Sprintf("%s-%d", name, n))
+		if step.inspect {
+			servicetest.Inspect(ctx, t, fmt.Sprintf("journey-%s-%d", name, n))
+		}
 	}
 	query := <-landed
 	want := url.Values{"id_payment": {fmt.Sprint(id)}, "payment_state": {"done"}, "state": {"order 42"}}
@@ -78,14 +91,34 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 		t.Errorf("the payer landed with %v, want %v", query, want)
 	}
 	checkReceived(t, s.Received("first"), secret, "validating", "pending", "done")
+	return id
+}
+
+// checkEvidence reads what the payer saw as the interface tells it.
+func checkEvidence(t *testing.T, s *servicetest.Instance, id int64, lang, amount string) {
+	t.Helper()
+	var p struct {
+		Evidence []struct {
+			Act, Language, Bank, Amount string
+			Beneficiaries               []struct{ Name, Amount string }
+		}
+	}
+	s.JSON(s.OK(s.Call("GET", fmt.Sprintf("/payments/%d?expand=evidence", id), s.Token("payments:read-only"), nil)), &p)
+	if len(p.Evidence) != 1 {
+		t.Fatalf("there are %d pieces of evidence", len(p.Evidence))
+	}
+	e := p.Evidence[0]
+	if e.Act != "order" || e.Language != lang || e.Amount != amount || e.Bank == "" || len(e.Beneficiaries) != 1 || e.Beneficiaries[0].Amount != amount {
+		t.Errorf("the payer is said to have seen %+v", e)
+	}
 }
 
 // webviewURL is the link a client sends its payer to.
-func webviewURL(t *testing.T, s *servicetest.Instance, token string, id int64, back string) string {
+func webviewURL(t *testing.T, s *servicetest.Instance, token string, id int64, lang, back string) string {
 	t.Helper()
 	var code struct{ Token string }
 	s.JSON(s.OK(s.Call("POST", fmt.Sprintf("/payments/%d/scopedtoken", id), token, map[string]any{"scope": "payments:validate"})), &code)
-	return s.Origin + "/webview/en/payment?" + url.Values{
+	return s.Origin + "/webview/" + lang + "/payment?" + url.Values{
 		"client_id": {s.ClientID}, "code": {code.Token}, "payment_id": {fmt.Sprint(id)}, "redirect_uri": {back}, "state": {"unused"},
 	}.Encode()
 }

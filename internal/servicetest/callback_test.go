@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -36,6 +37,8 @@ type payerStory struct {
 	id   int64
 	// landed is the state with which the payer came to the client's callback.
 	landed string
+	// token is what the forms of the page that was opened last bear.
+	token string
 }
 
 // told compares what the receiver has got by now with what it should have: the
@@ -110,12 +113,24 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	answer.Body.Close()
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if found := formToken.FindSubmatch(body); found != nil {
+		p.token = string(found[1])
+	}
 	return answer.Request.URL.String()
 }
 
+// formToken is what every form of the webview bears.
+var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// sends sends a form as the page that was opened last has it.
 func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	p.t.Helper()
+	form.Set("csrf", p.token)
 	request, err := http.NewRequest("POST", address, strings.NewReader(form.Encode()))
 	if err != nil {
 		p.t.Fatal(err)
@@ -136,7 +151,7 @@ func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 // page of the payment.
 func (p *payerStory) chooses(b *http.Client) (page string) {
 	p.t.Helper()
-	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "https://shop.example/back"))
+	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "en", "https://shop.example/back"))
 	p.sends(b, page, url.Values{"terms": {"1"}, "bank": {testConnector}, "complete": {"1"}})
 	return page
 }

@@ -7,14 +7,12 @@ import (
 )
 
 // secure sets the headers of everything that is shown to one person only.
-// Within our own origin the referrer stays: without it browsers hide the
-// origin of forms, which Forged looks at.
 func secure(header http.Header) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
 		"Cross-Origin-Resource-Policy": "same-origin",
 		"Permissions-Policy":           "camera=(), geolocation=(), microphone=(), payment=()",
-		"Referrer-Policy":              "same-origin",
+		"Referrer-Policy":              "no-referrer",
 		"X-Content-Type-Options":       "nosniff",
 		"X-Frame-Options":              "DENY",
 	} {
@@ -64,8 +62,14 @@ func leave(w http.ResponseWriter, status int, address string) {
 	w.WriteHeader(status)
 }
 
-// Forged reports whether a request that changes something was sent by a page of
-// another site. Requests that only read are never forged.
+// Forged reports whether a request that changes something was certainly sent by a
+// page of another site. Requests that only read are never forged. Our pages send
+// no referrer, for which browsers hide the origin of their forms, too; those that
+// do not say either whether the form was one of the same site leave it to the
+// token that the form has to bear, which each page has to check.
 func Forged(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
+		return false
+	}
 	return http.NewCrossOriginProtection().Check(r) != nil
 }

@@ -164,7 +164,7 @@ func TestForgedRequests(t *testing.T) {
 		{http.MethodPost, "Sec-Fetch-Site", "cross-site", true},
 		{http.MethodPost, "Origin", "http://example.com", false},
 		{http.MethodPost, "Origin", "http://evil.example", true},
-		{http.MethodPost, "Origin", "null", true},
+		{http.MethodPost, "Origin", "null", false},
 		{http.MethodGet, "Sec-Fetch-Site", "cross-site", false},
 	} {
 		request := httptest.NewRequest(c.method, "http://example.com/", nil)

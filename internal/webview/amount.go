@@ -12,7 +12,7 @@ import (
 
 // amountText writes an amount as the language does.
 func amountText(w web.Words, m passerelle.Money) string {
-	return m.Written(w.Say("number.group"), w.Say("number.point"))
+	return m.Written(w.Say("locale"))
 }
 
 func chunks(s string, size int) []string {
@@ -35,9 +35,15 @@ func accountText(a passerelle.Account) string {
 	return strings.Join(chunks(a.Identification, 4), " ")
 }
 
+// dateText writes a date as the language does, some of which count the first day
+// of a month unlike the others.
 func dateText(w web.Words, d passerelle.Date) string {
 	day := d.In(time.UTC)
-	return w.Say("date", day.Day(), w.Say(fmt.Sprintf("month.%d", day.Month())), day.Year())
+	month := w.Say(fmt.Sprintf("month.%d", day.Month()))
+	if day.Day() == 1 {
+		return w.Say("date.first", month, day.Year())
+	}
+	return w.Say("date", day.Day(), month, day.Year())
 }
 
 // whenText says in words when an instruction is to be executed.

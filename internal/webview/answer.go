@@ -41,6 +41,9 @@ func (w *Webview) submit(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if !s.owns(form.Get("csrf")) {
+		return errForeign
+	}
 	reply, known := replies[form.Get("step")]
 	if !known {
 		return errForm
@@ -79,7 +82,7 @@ func fieldValues(form url.Values) map[string]string {
 func (w *Webview) fill(v *visit, s *visitor, form url.Values) error {
 	v.given = fieldValues(form)
 	before := s.payment
-	after, err := w.answer(v, s, initiation.Answer{Action: payment.FillFields, Fields: v.given})
+	after, err := w.answer(v, s, payment.ActFields, initiation.Answer{Action: payment.FillFields, Fields: v.given})
 	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
 		return w.proceed(v, s, err, stepOnward)
 	}
@@ -94,7 +97,7 @@ func sameFields(a, b []payment.Field) bool {
 // approved asks the bank whether it has seen the payer's approval. The page
 // sends the form by itself, too; then it does not say what is still missing.
 func (w *Webview) approved(v *visit, s *visitor, form url.Values) error {
-	p, err := w.answer(v, s, initiation.Answer{Action: payment.Decoupled, Yes: true})
+	p, err := w.Initiation.Answer(v.context(), v.domain, s.payment.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
 	if err == nil && p.Action == payment.Decoupled && form.Has("approved") {
 		next = stepAgain
@@ -108,12 +111,16 @@ func (w *Webview) decide(v *visit, s *visitor, form url.Values) error {
 	if word != "yes" && word != "no" {
 		return errForm
 	}
-	_, err := w.answer(v, s, initiation.Answer{Action: payment.PSUValidation, Yes: word == "yes"})
+	act := payment.ActRefuse
+	if word == "yes" {
+		act = payment.ActAgree
+	}
+	_, err := w.answer(v, s, act, initiation.Answer{Action: payment.PSUValidation, Yes: word == "yes"})
 	return w.proceed(v, s, err, stepOnward)
 }
 
-func (w *Webview) answer(v *visit, s *visitor, a initiation.Answer) (*payment.Payment, error) {
-	return w.Initiation.Answer(v.context(), v.domain, s.payment.ID, payment.ByPayer, a)
+func (w *Webview) answer(v *visit, s *visitor, act payment.Act, a initiation.Answer) (*payment.Payment, error) {
+	return w.witnessed(v, s, act, w.bankName(s.payment), "").Answer(v.context(), v.domain, s.payment.ID, payment.ByPayer, a)
 }
 
 // proceed sends the browser to where the payment stands after a form. When the

@@ -6,6 +6,8 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +88,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 		{"other account", "account_choice", "", []move{account("snd")}, "/sorry", url.Values{
 			"payment_state": {"rejected"}, "error_code": {"invalidEmitter"}, "bank_message": {"Please select the main account."},
 		}},
-		{"yes", "", "actn(psu)/done", []move{{"Yes, pay 1,234.56", yes}}, "/back", done},
+		{"yes", "", "actn(psu)/done", []move{{"Yes, pay €1,234.56", yes}}, "/back", done},
 		{"no", "", "actn(psu)/done", []move{{"No, do not pay", no}}, "/sorry", url.Values{
 			"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"}, "bank_message": {"The payer cancelled the payment."},
 		}},
@@ -185,13 +187,37 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 		if pressed := s.post(t, page, "same-origin", resume); !strings.Contains(s.get(t, pressed.location).body, unseen) {
 			t.Error("the page does not say that the approval is missing")
 		}
+		if left := secondsLeft(first.body); left < 10*60 || left > 15*60 {
+			t.Errorf("at first %d seconds are left", left)
+		}
 		s.advance(t, 16*time.Minute)
+		if late := s.get(t, page).body; secondsLeft(late) != -1 || !strings.Contains(late, "has stopped asking your bank") {
+			t.Errorf("the page does not say that it has stopped: %s", late)
+		}
 		if late := s.get(t, page); strings.Contains(late.body, "<script") || !strings.Contains(late.body, "Leave this page") || !strings.Contains(late.body, "I have approved") {
 			t.Errorf("after a quarter of an hour the page still asks by itself, or offers no way out: %s", late.body)
 		} else {
 			checkBack(t, s.leave(t, page, late), "/sorry", p.ID, url.Values{"payment_state": {"validating"}})
 		}
 	})
+}
+
+var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
+
+// secondsLeft is the time that a page says is left, as its script and its readers
+// take it; -1 when it says none, or not the same to both.
+func secondsLeft(page string) int {
+	found := timeLeft.FindStringSubmatch(page)
+	if found == nil {
+		return -1
+	}
+	left, _ := strconv.Atoi(found[1])
+	minutes, _ := strconv.Atoi(found[2])
+	seconds, _ := strconv.Atoi(found[3])
+	if left != 60*minutes+seconds {
+		return -1
+	}
+	return left
 }
 
 // broken is a bank that fails when it is answered.

@@ -14,8 +14,14 @@ type bank struct {
 	UUID, Name string
 	// Initial stands in for a logo.
 	Initial string
-	// Place is the country, for banks that have only one.
-	Place string
+	// Countries are where it is, and Place is the name of the country for banks
+	// that are in only one.
+	Countries []string
+	Place     string
+	// Recent marks banks that were paid with before in this browser, Hidden those
+	// that were not looked for, and Proposed the one that is chosen until the payer
+	// chooses.
+	Recent, Hidden, Proposed bool
 	// Fields are what the payer has to fill in before the order can be sent.
 	Fields []payment.Field
 	// Account is set when the payer has to say which account to pay from, and
@@ -44,9 +50,12 @@ func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string
 		if _, listed := find(all, profile.UUID); listed {
 			continue
 		}
-		b := bank{UUID: profile.UUID, Name: profile.Name, Initial: initial(profile.Name), Account: accountAsked(p, profile.Payments)}
+		b := bank{
+			UUID: profile.UUID, Name: profile.Name, Initial: initial(profile.Name), Countries: profile.Countries,
+			Account: accountAsked(p, profile.Payments),
+		}
 		if len(profile.Countries) == 1 {
-			b.Place = profile.Countries[0]
+			b.Place = v.countryName(profile.Countries[0])
 		}
 		b.Fields = required(profile.PaymentFields)
 		all = append(all, b)

@@ -1,14 +1,18 @@
 package webview_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/initiation"
 	"passerelle/internal/servicetest"
@@ -78,7 +82,7 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 		}
 	}
 	search := func(text string) string {
-		return `document.querySelector("#search").value = "` + text + `"; document.querySelector("#search").dispatchEvent(new Event("input"))`
+		return `document.querySelector("#search").value = "` + text + `"; document.querySelector("#search").dispatchEvent(new Event("input", {bubbles: true}))`
 	}
 	count, err := chromedp.Run(browser, chromedp.Evaluate[int](`document.querySelectorAll("#banks li").length`))
 	must(t, err)
@@ -95,4 +99,144 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 	servicetest.Picture(browser, t, "cancel")
 	must(t, chromedp.Do(browser, chromedp.Navigate(s.origin+"/webview"), chromedp.WaitVisible(`h1`)))
 	servicetest.Picture(browser, t, "about")
+}
+
+// A long list is also narrowed by country, and the way of browsers without scripts
+// is not in the way of others.
+func TestASearchForACountry(t *testing.T) {
+	s := start(t, storetest.SQLite(t), european)
+	p := s.create(t, nil)
+	browser := servicetest.Browser(t, 390, 844)
+	must(t, chromedp.Do(browser,
+		chromedp.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		chromedp.WaitVisible(`#search`),
+	))
+	for country, want := range map[string]string{"FR": "Crédit du Sud, Banque des Deux Pays", "AT": "Österreichische Bank", "": ""} {
+		got, err := chromedp.Run(browser, chromedp.Evaluate[string](`(() => {
+			const country = document.querySelector("#country");
+			country.value = "`+country+`";
+			country.dispatchEvent(new Event("input", {bubbles: true}));
+			const seen = [...document.querySelectorAll("#banks li")].filter(i => !i.hidden).map(i => i.querySelector(".name").textContent);
+			return seen.length === 9 ? "" : seen.join(", ");
+		})()`))
+		must(t, err)
+		if got != want {
+			t.Errorf("in %q are %s, want %s", country, got, want)
+		}
+	}
+	must(t, chromedp.Do(browser, chromedp.WaitNotVisible(`[data-filter-button] button`)))
+}
+
+// looking is a browser in a window of some size, in which pages of payments are
+// held against all that pages have to be.
+type looking struct {
+	*stack
+	t       *testing.T
+	browser context.Context
+	window  string
+	lang    string
+}
+
+// at opens the page of a payment, or with a step one of its pages.
+func (l looking) at(name string, p *payment.Payment, more, visible string) {
+	l.t.Helper()
+	must(l.t, chromedp.Do(l.browser,
+		chromedp.Navigate(l.origin+"/webview/"+l.lang+"/payment?code="+l.code(l.t, p.ID, "payments:validate")),
+		chromedp.WaitVisible(`main h1`),
+	))
+	if more != "" {
+		must(l.t, chromedp.Do(l.browser, chromedp.Navigate(l.origin+"/webview/"+l.lang+"/payment?payment_id="+number(p.ID)+more)))
+	}
+	l.inspect(name, visible)
+}
+
+func (l looking) inspect(name, visible string) {
+	l.t.Helper()
+	must(l.t, chromedp.Do(l.browser, chromedp.WaitVisible(visible)))
+	servicetest.Inspect(l.browser, l.t, "webview-"+l.window+"-"+name)
+}
+
+// Every page of a payment, in a wide window and on a phone, in two languages: for
+// everybody, light, and without a word from the browser.
+func TestEveryPaymentPageIsForEverybody(t *testing.T) {
+	for _, window := range []struct {
+		name, lang    string
+		width, height int64
+	}{{"desktop", "en", 1280, 900}, {"phone", "de", 390, 844}} {
+		t.Run(window.name, func(t *testing.T) {
+			s := start(t, storetest.SQLite(t), several(2))
+			s.brand(t, "#7a1f5c", "#0f62ac")
+			l := looking{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
+			said := servicetest.Listen(l.browser, t)
+			// Pages that go on by themselves would do so while they are looked at.
+			_, err := chromedp.Call(l.browser, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.setTimeout = () => 0`})
+			must(t, err)
+			l.orders()
+			l.steps()
+			l.ends()
+			said.Silent(t, "status of 401", "status of 422")
+		})
+	}
+}
+
+// orders are the pages on which payments are ordered.
+func (l looking) orders() {
+	p := l.create(l.t, nil)
+	l.at("few-banks", p, "", `#banks`)
+	l.at("one-bank", p, "&bank=bank-0", `#number`)
+	must(l.t, chromedp.Do(l.browser,
+		chromedp.SendKeys(`#holder`, "Anne"), chromedp.SendKeys(`#number`, "FR7630006000011234567890188"), chromedp.SendKeys(`[id="field.login"]`, "1"),
+		chromedp.Click(`[type=radio]`), chromedp.Click(`main form .actions button`),
+	))
+	l.inspect("one-bank-wrong", `.problem`)
+	l.at("cancel", p, "&step=cancel", `button.quiet`)
+	many := l.create(l.t, func(d *payment.Draft) {
+		d.Instructions[0].DateType = payment.FirstOpenDay
+		for range 4 {
+			d.Instructions = append(d.Instructions, d.Instructions[0])
+		}
+	})
+	offered := l.Connectors.Initiators()
+	l.offer(l.t, l.simulated.Connectors()...)
+	l.at("many-banks", many, "", `#search`)
+	l.at("no-such-bank", many, "&bank=any&search=zzz", `[data-filter-none]`)
+	l.offer(l.t)
+	l.at("no-bank", many, "", `a.button`)
+	var again []connector.Connector
+	for _, one := range offered {
+		again = append(again, one)
+	}
+	l.offer(l.t, again...)
+}
+
+// steps are the pages on which payers approve and answer.
+func (l looking) steps() {
+	for name, report := range map[string]payment.Report{
+		"onward":  {Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.example/approve"},
+		"approve": {Status: payment.Awaiting, Action: payment.Decoupled, Description: "Open the app and choose “Payments”."},
+		"psu":     {Status: payment.Awaiting, Action: payment.PSUValidation},
+		"fields": {Status: payment.Awaiting, Action: payment.FillFields, Fields: []payment.Field{
+			{Name: "code", Type: "text", Label: "Code from the text message", Regex: `^\d{6}$`, Required: true},
+			{Name: "device", Type: "list", Label: "Device", Values: []payment.FieldValue{{Label: "Phone", Value: "a"}, {Label: "Tablet", Value: "b"}}},
+		}},
+	} {
+		p := l.create(l.t, nil)
+		l.report(l.t, p, report)
+		l.at(name, p, "", `main form, main a.button`)
+	}
+}
+
+// ends are the pages on which there is nothing to do.
+func (l looking) ends() {
+	able := l.Connectors.Initiators()[1]
+	l.offer(l.t, silent{bank{able, able.Profile()}})
+	p := l.create(l.t, nil)
+	l.Now = func() time.Time { return time.Now().Add(-time.Hour) } // who has waited long is looked after less often
+	_, err := l.Validate(l.t.Context(), l.domain, p.ID, initiation.Choice{Connector: able.Profile().UUID, Validated: true, WebviewURL: l.origin + "/before"})
+	must(l.t, err)
+	l.at("wait", p, "", `.progress`)
+	for name, path := range map[string]string{"fault": "/webview/" + l.lang + "/payment?code=x", "about": "/webview"} {
+		must(l.t, chromedp.Do(l.browser, chromedp.Navigate(l.origin+path)))
+		l.inspect(name, `main h1`)
+	}
 }

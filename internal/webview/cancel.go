@@ -29,10 +29,7 @@ func (w *Webview) confirmCancellation(v *visit, s *visitor) error {
 	if s.payment.State == payment.Created {
 		key = "cancel.created"
 	}
-	body, err := w.step(v, s, key)
-	if err != nil {
-		return err
-	}
+	body := w.step(v, s, key)
 	body.Title, body.Message = v.words.Say("cancel.title"), ""
 	return w.send(v, s, "cancel", body)
 }
@@ -40,7 +37,7 @@ func (w *Webview) confirmCancellation(v *visit, s *visitor) error {
 // cancel ends a payment that no bank has, or asks the bank to. It may have the
 // payer approve that; then the payment's page leads there.
 func (w *Webview) cancel(v *visit, s *visitor, _ url.Values) error {
-	p, err := w.Initiation.Cancel(v.context(), v.domain, s.payment.ID, initiation.Cancellation{By: payment.ByPayer})
+	p, err := w.witnessed(v, s, payment.ActCancel, w.bankName(s.payment), "").Cancel(v.context(), v.domain, s.payment.ID, initiation.Cancellation{By: payment.ByPayer})
 	refused := err == nil && !p.State.Final() && p.Detail != payment.Cancelling
 	if !refused && !errors.Is(err, passerelle.Invalid) {
 		return w.proceed(v, s, err, stepOnward)

@@ -10,9 +10,6 @@ import (
 	"passerelle/payment"
 )
 
-// manyBanks is from how many banks on a list is easier to search than to read.
-const manyBanks = 9
-
 // draft is what a payer has filled in so far.
 type draft struct {
 	Bank   string
@@ -40,8 +37,8 @@ type chooseBody struct {
 	InForce initiation.Terms
 	// Others leads to the list again, when there is more on it.
 	Others string
-	// Search is set when the list is too long to be read.
-	Search bool
+	// Finder narrows the list when it is too long to be read.
+	Finder *finder
 	// Leave is the way back to the site that asked, and Cancel the way to say
 	// that the payment is not to be made at all.
 	Leave, Cancel string
@@ -49,10 +46,6 @@ type chooseBody struct {
 
 // choose shows what is to be paid, and the banks it can be paid with.
 func (w *Webview) choose(v *visit, s *visitor, d draft) error {
-	f, err := w.frame(v, s)
-	if err != nil {
-		return err
-	}
 	terms, err := w.Initiation.Terms(v.context(), v.domain, v.words.Lang)
 	if err != nil {
 		return err
@@ -61,9 +54,12 @@ func (w *Webview) choose(v *visit, s *visitor, d draft) error {
 	if err != nil {
 		return err
 	}
+	w.recall(v, all)
+	list := newFinder(v, all)
+	propose(v, all)
 	body := chooseBody{
-		frame: f, summary: newSummary(v, s.payment), draft: d, Title: v.words.Say("choose.title"), InForce: terms,
-		Action: v.address(s.payment.ID), Banks: all, Search: len(all) >= manyBanks,
+		frame: v.frame(s), summary: v.summary(s), draft: d, Title: v.words.Say("choose.title"), InForce: terms,
+		Action: v.address(s.payment.ID), Banks: all, Finder: list,
 		Leave: v.awayAddress(s.payment), Cancel: w.cancelAddress(v, s.payment),
 	}
 	body.narrow(chosen)
@@ -86,18 +82,18 @@ func (b *chooseBody) narrow(chosen string) {
 	if !found {
 		return
 	}
-	b.Only, b.Search, b.Questions = &only, false, questions(only.Fields, b.Fields, b.Wrong)
+	b.Only, b.Finder, b.Questions = &only, nil, questions(only.Fields, b.Fields, b.Wrong)
 	if len(b.Banks) > 1 {
 		b.Others = b.Action + "&bank=" + listed
 	}
 }
 
 func (w *Webview) sendChoice(v *visit, s *visitor, body chooseBody) error {
-	page := w.page(v, s, "choose", body.Title, body, body.Problem)
+	page := v.page(s, "choose", body.Title, body, body.Problem)
 	if len(body.Banks) == 0 {
 		page.Name, page.Title = "nobank", v.words.Say("nobank.title")
 	}
-	if body.Search {
+	if body.Finder != nil {
 		page.Module = "filter.mjs"
 	}
 	return pages.Send(v.writer, page)
@@ -119,7 +115,7 @@ func (w *Webview) pay(v *visit, s *visitor, form url.Values) error {
 		web.Redirect(v.writer, v.address(s.payment.ID)+"&bank="+url.QueryEscape(chosen.UUID))
 		return nil
 	}
-	return w.order(v, s, d.choice(chosen, v.returnURL(s.payment.ID)), d)
+	return w.order(v, s, chosen, d)
 }
 
 // retry shows the form again, unless there is nothing left to choose.
@@ -152,14 +148,18 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 
 // order sends the order, for which the payer has accepted the terms, and then
 // the browser to where the payment stands.
-func (w *Webview) order(v *visit, s *visitor, choice initiation.Choice, d draft) error {
-	_, err := w.Initiation.AcceptTerms(v.context(), v.domain, s.payment.ID, d.Terms)
+func (w *Webview) order(v *visit, s *visitor, chosen bank, d draft) error {
+	p, err := w.Initiation.AcceptTerms(v.context(), v.domain, s.payment.ID, d.Terms)
 	if err == nil {
-		_, err = w.Initiation.Validate(v.context(), v.domain, s.payment.ID, choice)
+		choice := d.choice(chosen, v.returnURL(s.payment.ID))
+		_, err = w.witnessed(v, s, payment.ActOrder, chosen.Name, p.TermsVersion).Validate(v.context(), v.domain, s.payment.ID, choice)
 	}
 	if told := problemOf(err); told.key != "" {
 		d.Problem, d.Wrong = told.key, told.field
 		return w.retry(v, s, d)
+	}
+	if err == nil {
+		w.remember(v, chosen.UUID)
 	}
 	return w.proceed(v, s, err, stepOnward)
 }

@@ -1,13 +1,12 @@
 package webview
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"passerelle"
-	"passerelle/internal/store"
+	"passerelle/internal/initiation"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
@@ -18,6 +17,8 @@ type frame struct {
 	Seller    string
 	Payment   passerelle.PaymentID
 	Languages []translation
+	// Form is what every form has to bear.
+	Form string
 }
 
 // translation leads to the same page in another language.
@@ -25,54 +26,65 @@ type translation struct {
 	Lang, Name, Address string
 }
 
-func (w *Webview) frame(v *visit, s *visitor) (frame, error) {
-	f := frame{Payment: s.payment.ID}
+func (v *visit) frame(s *visitor) frame {
+	f := frame{Seller: s.client.Name, Payment: s.payment.ID, Form: s.Form}
 	for _, other := range words.Languages() {
 		if other.Lang != v.words.Lang {
-			f.Languages = append(f.Languages, translation{other.Lang, other.Say("language"), v.inLanguage(other.Lang, f.Payment)})
+			f.Languages = append(f.Languages, translation{other.Lang, other.Say("language"), v.inLanguage(other.Lang, f.Payment) + v.whereabouts()})
 		}
 	}
-	client, err := w.DB.Client(v.context(), v.domain.ID, s.payment.Client)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return f, fmt.Errorf("load client %d: %w", s.payment.Client, err)
+	return f
+}
+
+// whereabouts is what of the address a page in another language needs to be the
+// same page.
+func (v *visit) whereabouts() string {
+	query, kept := v.request.URL.Query(), ""
+	if bank := query.Get("bank"); bank != "" {
+		kept = "&bank=" + url.QueryEscape(bank)
 	}
-	f.Seller = client.Name
-	return f, nil
+	if v.step() == stepCancel {
+		kept += "&step=" + stepCancel
+	}
+	return kept
 }
 
 // summary is a payment in words.
 type summary struct {
-	Amount, When string
+	payment.Shown
 	// Repeated is set when the amount is paid again and again.
 	Repeated bool
-	// From is the payer's account, mostly hidden, when it is known.
-	From  string
-	Lines []line
 }
 
-// line is one beneficiary of a payment.
-type line struct {
-	Amount, Name, Account, Label string
-}
-
-func newSummary(v *visit, p *payment.Payment) summary {
-	total := passerelle.Money{Minor: p.Total(), Currency: p.Currency()}
-	s := summary{
-		Amount: amountText(v.words, total), When: whenText(v.words, p.Instructions[0]), Repeated: p.DateType() == payment.Periodic,
+func (v *visit) summary(s *visitor) summary {
+	p := s.payment
+	shown := payment.Shown{
+		Application: s.client.Name, When: whenText(v.words, p.Instructions[0]),
+		Amount: amountText(v.words, passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
 	}
 	if p.Payer != nil {
-		s.From = p.Payer.Masked()
+		shown.From = p.Payer.Masked()
 	}
 	for _, in := range p.Instructions {
-		s.Lines = append(s.Lines, line{amountText(v.words, in.Amount), in.Beneficiary.Label, accountText(in.Beneficiary), in.Label})
+		shown.Lines = append(shown.Lines, payment.ShownLine{
+			Amount: amountText(v.words, in.Amount), Name: in.Beneficiary.Label, Account: accountText(in.Beneficiary), Label: in.Label,
+		})
 	}
-	return s
+	return summary{Shown: shown, Repeated: p.DateType() == payment.Periodic}
+}
+
+// witnessed is the use cases for one act of the payer, with evidence of what was
+// on the page on which they acted.
+func (w *Webview) witnessed(v *visit, s *visitor, act payment.Act, bank, terms string) *initiation.Initiation {
+	shown := v.summary(s).Shown
+	shown.Bank, shown.Terms = bank, terms
+	return w.Initiation.Witnessed(v.domain, payment.Evidence{Payment: s.payment.ID, Act: act, Language: v.words.Lang, Shown: shown})
 }
 
 // page is a page about a payment, shown again when a problem is named.
-func (w *Webview) page(v *visit, s *visitor, name, title string, body any, problem string) web.Page {
+func (v *visit) page(s *visitor, name, title string, body any, problem string) web.Page {
 	page := web.Page{
-		Name: name, Words: v.words, Title: title, Body: body,
+		Name: name, Words: v.words, Title: title, Body: body, Brand: brandOf(s.client),
 		Simulated: v.domain.Kind == passerelle.Sandbox, FormTargets: formTargets(v, s),
 	}
 	if problem != "" {

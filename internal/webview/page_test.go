@@ -3,6 +3,7 @@ package webview_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -22,12 +23,16 @@ func TestThePageSaysWhatIsPaid(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
 		for lang, want := range map[string][]string{
-			"en": {`<html lang="en">`, "1,234.56\u00a0€", "Maison Dupont SARL", "FR76 3000 6000 0112 3456 7890 189", "Order 1234", "At once", "Requested by Maison Dupont", "no money moves"},
-			"fr": {`<html lang="fr">`, "1\u202f234,56\u00a0€", "Tout de suite", "Demandé par Maison Dupont"},
-			"de": {`<html lang="en">`, "1,234.56\u00a0€"},
+			"en": {"€1,234.56", "Maison Dupont SARL", "FR76 3000 6000 0112 3456 7890 189", "Order 1234", "At once", "Requested by Maison Dupont", "no money moves"},
+			"fr": {"1\u202f234,56\u00a0€", "Tout de suite", "Demandé par Maison Dupont"},
+			"de": {"1.234,56\u00a0€", "Sofort", "Angefordert von Maison Dupont"},
+			"es": {"1234,56\u00a0€", "Ahora mismo", "Solicitado por Maison Dupont"},
+			"it": {"1234,56\u00a0€", "Subito", "Richiesto da Maison Dupont"},
+			"nl": {"€\u00a01.234,56", "Meteen", "Gevraagd door Maison Dupont"},
+			"pt": {"1234,56\u00a0€", "De imediato", "Pedido por Maison Dupont"},
 		} {
 			got := s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1))
-			for _, text := range want {
+			for _, text := range append(want, `<html lang="`+lang+`">`) {
 				if !strings.Contains(got.body, text) {
 					t.Errorf("%s: the page lacks %q: %s", lang, text, got.body)
 				}
@@ -58,7 +63,7 @@ func TestAmountsAndDaysInWords(t *testing.T) {
 		{"payer known", func(d *payment.Draft) {
 			d.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Anne"}
 		}, []string{"FR76 **** 0189"}},
-		{"bulk", func(d *payment.Draft) { d.Instructions = append(d.Instructions, d.Instructions[0]) }, []string{"2,469.12\u00a0€", "2 beneficiaries"}},
+		{"bulk", func(d *payment.Draft) { d.Instructions = append(d.Instructions, d.Instructions[0]) }, []string{"€2,469.12", "2 beneficiaries"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body := html.UnescapeString(s.get(t, s.open(t, s.create(t, c.change).ID, nil)).body)
@@ -68,6 +73,36 @@ func TestAmountsAndDaysInWords(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Days are written as each language does, the first of a month unlike the others.
+func TestDaysInEveryLanguage(t *testing.T) {
+	s := start(t, storetest.SQLite(t), generous)
+	year := time.Now().Year() + 1
+	march := passerelle.DateOf(time.Date(year, time.March, 1, 0, 0, 0, 0, time.UTC), time.UTC)
+	for _, c := range []struct {
+		day   passerelle.Date
+		words map[string]string
+	}{
+		{march, map[string]string{
+			"en": "On 1 March %d", "fr": "Le 1er mars %d", "de": "Am 1. März %d", "es": "El 1 de marzo de %d", "it": "In data 1º marzo %d",
+			"nl": "Op 1 maart %d", "pt": "Em 1 de março de %d",
+		}},
+		{march.AddDays(20), map[string]string{
+			"en": "On 21 March %d", "fr": "Le 21 mars %d", "de": "Am 21. März %d", "es": "El 21 de marzo de %d", "it": "In data 21 marzo %d",
+			"nl": "Op 21 maart %d", "pt": "Em 21 de março de %d",
+		}},
+	} {
+		page := s.open(t, s.create(t, func(d *payment.Draft) {
+			d.Instructions[0].DateType, d.Instructions[0].ExecutionDate = payment.Deferred, c.day
+		}).ID, nil)
+		for lang, text := range c.words {
+			got := html.UnescapeString(s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1)).body)
+			if want := fmt.Sprintf(text, year); !strings.Contains(got, want) {
+				t.Errorf("%s: the page lacks %q: %s", lang, want, got)
+			}
+		}
 	}
 }
 
@@ -115,7 +150,7 @@ func TestHeadersOfPages(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		got := s.get(t, s.open(t, s.create(t, nil).ID, nil))
 		for name, want := range map[string]string{
-			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"X-Frame-Options": "DENY", "Content-Type": "text/html; charset=utf-8",
 			"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; " +
 				"form-action 'self' https://shop.example; frame-ancestors 'none'; base-uri 'none'",
@@ -281,8 +316,40 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 				t.Errorf("a form of a %s page was answered with %d", site, got.status)
 			}
 		}
+		other := s.create(t, nil)
+		otherPage := s.open(t, other.ID, nil)
+		for _, token := range []string{"", "x", s.token(t, otherPage), s.token(t, page) + "x"} {
+			form.Set("csrf", token)
+			if got := s.post(t, page, "same-origin", form); got.status != http.StatusForbidden {
+				t.Errorf("a form that bears %q was answered with %d", token, got.status)
+			}
+		}
 		if got := s.get(t, page); !strings.Contains(got.body, "Pay by bank transfer") {
 			t.Error("a form of another site ordered the payment")
+		}
+	})
+}
+
+// Browsers that hide where a form came from, as our pages ask them to, and say
+// nothing else about it either: what the form bears decides.
+func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		page := s.open(t, s.create(t, nil).ID, nil)
+		form := s.form(t, page)
+		send := func(token string) answer {
+			form.Set("csrf", token)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.absolute(page), strings.NewReader(form.Encode()))
+			must(t, err)
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			request.Header.Set("Origin", "null")
+			return s.do(t, request)
+		}
+		token := s.token(t, page)
+		if got := send(token[1:]); got.status != http.StatusForbidden {
+			t.Errorf("a form that bears something else was answered with %d", got.status)
+		}
+		if got := send(token); got.location != page+"&step=onward" {
+			t.Errorf("the form of the page was answered with %d to %q", got.status, got.location)
 		}
 	})
 }

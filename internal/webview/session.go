@@ -2,6 +2,8 @@ package webview
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/url"
@@ -30,12 +32,21 @@ type session struct {
 	// is one that the client may use, or empty.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
+	// Form is in every form that was made for this session, and nowhere else.
+	Form string `json:"form"`
+}
+
+// owns reports whether a form was made for the session.
+func (s session) owns(token string) bool {
+	return s.Form != "" && subtle.ConstantTimeCompare([]byte(s.Form), []byte(token)) == 1
 }
 
 // visitor is a person with the right to see a payment.
 type visitor struct {
 	session
 	payment *payment.Payment
+	// client is the application that asks to be paid.
+	client store.Client
 }
 
 // enter exchanges the code in the address for a cookie, and sends the browser
@@ -55,7 +66,7 @@ func (w *Webview) enter(v *visit) error {
 		return err
 	}
 	err = w.sealer.Set(v.writer, web.Cookie{
-		Name: cookieName(s.Payment), Path: v.root, Secure: home.Scheme == "https", Life: sessionLife,
+		Name: cookieName(s.Payment), Path: v.root, Secure: v.secure(), Life: sessionLife,
 	}, s)
 	if errors.Is(err, web.ErrLongCookie) {
 		return errTooLong
@@ -69,7 +80,7 @@ func (w *Webview) enter(v *visit) error {
 
 // exchange checks the code and takes over what else came in the address.
 func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
-	s := session{Code: query.Get("code"), State: query.Get("state")}
+	s := session{Code: query.Get("code"), State: query.Get("state"), Form: rand.Text()}
 	principal, err := w.principal(v, s.Code)
 	if err != nil {
 		return session{}, err
@@ -134,8 +145,15 @@ func (w *Webview) resume(v *visit) (*visitor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load payment %d: %w", principal.Payment, err)
 	}
+	s.client, err = w.DB.Client(v.context(), v.domain.ID, s.payment.Client)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("load client %d: %w", s.payment.Client, err)
+	}
 	return s, nil
 }
+
+// secure reports whether people reach the domain over https.
+func (v *visit) secure() bool { return strings.HasPrefix(v.domain.BaseURL, "https:") }
 
 // cookieName differs between payments, so that two of them can be made in two
 // tabs of one browser.

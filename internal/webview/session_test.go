@@ -20,10 +20,13 @@ func TestTheCodeLeavesTheAddress(t *testing.T) {
 		code := s.code(t, p.ID, passerelle.ScopePaymentsValidate)
 		for _, c := range []struct{ name, path, root, accept, want string }{
 			{"language in the address", "/webview/fr/payment", "/webview", "en", "/webview/fr/payment"},
-			{"language of the browser", "/webview/payment", "/webview", "de, fr;q=0.8, en;q=0.5", "/webview/fr/payment"},
+			{"language of the browser", "/webview/payment", "/webview", "pl, fr;q=0.8, en;q=0.5", "/webview/fr/payment"},
 			{"no language at all", "/webview/payment", "/webview", "", "/webview/en/payment"},
 			{"old address", "/2.0/auth/webview/de/payment", "/2.0/auth/webview", "", "/2.0/auth/webview/de/payment"},
 			{"old address, no language", "/2.0/auth/webview/payment", "/2.0/auth/webview", "fr-CA", "/2.0/auth/webview/fr/payment"},
+			{"language of Brazil", "/webview/payment", "/webview", "pt-BR", "/webview/pt/payment"},
+			{"language of Switzerland", "/webview/payment", "/webview", "gsw, de-CH;q=0.9, it;q=0.8", "/webview/de/payment"},
+			{"language that is none", "/webview/payment", "/webview", "!", "/webview/en/payment"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				request := s.request(t, http.MethodGet, c.path+"?domain=other&client_id=7&payment_id="+number(p.ID)+"&code="+code)

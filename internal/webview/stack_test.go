@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +51,8 @@ type stack struct {
 	browser *http.Client
 	// simulated is the bank behind all connectors.
 	simulated *sandbox.Bank
+	// tokens are what the forms of each payment bear, by the payment's number.
+	tokens map[string]string
 }
 
 // each runs a subtest on each kind of database, with a stack of its own.
@@ -67,7 +71,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	must(t, db.Migrate(t.Context()))
 
 	server := httptest.NewUnstartedServer(nil)
-	s := &stack{origin: "http://" + server.Listener.Addr().String(), access: &access.Access{DB: db, Now: time.Now}}
+	s := &stack{tokens: map[string]string{}, origin: "http://" + server.Listener.Addr().String(), access: &access.Access{DB: db, Now: time.Now}}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	s.simulated = &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: db}, Base: func(passerelle.DomainID) string { return s.origin },
@@ -212,15 +216,40 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form as a browser does from a page of the given site.
+// post sends a form as a browser does from a page of the given site, with what
+// such forms bear on the page itself.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
+	if token := s.token(t, address); token != "" && !form.Has("csrf") {
+		form = maps.Clone(form)
+		form.Set("csrf", token)
+	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.absolute(address), strings.NewReader(form.Encode()))
 	must(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Sec-Fetch-Site", site)
 	return s.do(t, request)
 }
+
+// token is what the forms of the payment of an address bear. It is read from
+// the page, where it was not before.
+func (s *stack) token(t *testing.T, address string) string {
+	t.Helper()
+	page, query, _ := strings.Cut(address, "?")
+	values, _ := url.ParseQuery(query)
+	id := values.Get("payment_id")
+	if id == "" || s.tokens[id] != "" {
+		return s.tokens[id]
+	}
+	for _, step := range []string{"", "&step=cancel"} {
+		if s.tokens[id] == "" {
+			s.get(t, page+"?payment_id="+id+step)
+		}
+	}
+	return s.tokens[id]
+}
+
+var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 func (s *stack) absolute(address string) string {
 	if strings.HasPrefix(address, "/") {
@@ -243,6 +272,13 @@ func (s *stack) do(t *testing.T, request *http.Request) answer {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	must(t, err)
+	id := request.URL.Query().Get("payment_id")
+	if began, ok := strings.CutPrefix(response.Header.Get("Set-Cookie"), "payment_"); ok {
+		number, _, _ := strings.Cut(began, "=")
+		delete(s.tokens, number)
+	} else if found := formToken.FindSubmatch(body); found != nil && id != "" {
+		s.tokens[id] = string(found[1])
+	}
 	return answer{response.StatusCode, response.Header.Get("Location"), string(body), response.Header}
 }
 

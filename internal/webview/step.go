@@ -113,28 +113,33 @@ type stepBody struct {
 	Address string
 	// Questions are what the bank asks.
 	Questions []question
-	// After is in how many seconds the bank is asked again, 0 for never.
-	After int
+	// After is in how many seconds the bank is asked again, 0 for never, and Left
+	// for how many more seconds that goes on.
+	After, Left int
 	// Leave is the way out when the wait has been long enough to offer one.
 	Leave string
 	// Cancel leads to where the payment can be cancelled, while it can.
 	Cancel string
 }
 
+// LeftText is Left as clocks show it.
+func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
+
+// Late is set when the bank is not asked by the page itself any more.
+func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
+
 // step is the body of a page whose texts are under a key.
-func (w *Webview) step(v *visit, s *visitor, key string) (stepBody, error) {
-	f, err := w.frame(v, s)
-	body := stepBody{
-		frame: f, summary: newSummary(v, s.payment), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"),
+func (w *Webview) step(v *visit, s *visitor, key string) stepBody {
+	return stepBody{
+		frame: v.frame(s), summary: v.summary(s), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"),
 		Bank: cmp.Or(w.bankName(s.payment), v.words.Say("bank")), Message: s.payment.ErrorDescription,
 		Problem: v.problem.key, Notice: v.notice, Action: v.address(s.payment.ID), Cancel: w.cancelAddress(v, s.payment),
 	}
-	return body, err
 }
 
 // send answers with the page of a step.
 func (w *Webview) send(v *visit, s *visitor, name string, body stepBody) error {
-	return pages.Send(v.writer, w.page(v, s, name, body.Title, body, body.Problem))
+	return pages.Send(v.writer, v.page(s, name, body.Title, body, body.Problem))
 }
 
 // The pages that wait look again after a quarter of the wait so far, so that
@@ -147,15 +152,12 @@ const (
 
 // wait shows that the bank is at work since an instant of the domain.
 func (w *Webview) wait(v *visit, s *visitor, since time.Time) error {
-	body, err := w.step(v, s, "wait")
-	if err != nil {
-		return err
-	}
+	body := w.step(v, s, "wait")
 	waited := v.domain.Clock.Now(w.Now()).Sub(since)
 	if waited > longWait {
 		body.Leave = v.awayAddress(s.payment)
 	}
-	page := w.page(v, s, "wait", body.Title, body, "")
+	page := v.page(s, "wait", body.Title, body, "")
 	page.Refresh = min(max(waited/4, shortestLook), longestLook)
 	return pages.Send(v.writer, page)
 }
@@ -166,12 +168,9 @@ func (w *Webview) onward(v *visit, s *visitor) error {
 		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)
 	}
 	key := during(s.payment, "onward")
-	body, err := w.step(v, s, key)
-	if err != nil {
-		return err
-	}
+	body := w.step(v, s, key)
 	body.Title, body.Address = v.words.Say(key+".title", body.Bank), s.payment.ValidateURI
-	page := w.page(v, s, "onward", body.Title, body, "")
+	page := v.page(s, "onward", body.Title, body, "")
 	if v.step() == stepOnward {
 		page.RefreshTo = s.payment.ValidateURI
 	}
@@ -197,10 +196,7 @@ const (
 
 // approve asks the payer to approve in the bank's app.
 func (w *Webview) approve(v *visit, s *visitor) error {
-	body, err := w.step(v, s, during(s.payment, "approve"))
-	if err != nil {
-		return err
-	}
+	body := w.step(v, s, during(s.payment, "approve"))
 	waited := v.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
 	if waited > longWait {
 		body.Leave = v.awayAddress(s.payment)
@@ -208,10 +204,10 @@ func (w *Webview) approve(v *visit, s *visitor) error {
 	if v.step() == stepAgain {
 		body.Notice = "notice.unseen"
 	}
-	page := w.page(v, s, "approve", body.Title, nil, "")
+	page := v.page(s, "approve", body.Title, nil, "")
 	if waited < payerPatience && v.notice == "" {
 		page.Module, page.Fallback = "resume.mjs", readAgain
-		body.After = int(askAgain.Seconds())
+		body.After, body.Left = int(askAgain.Seconds()), int((payerPatience - waited).Seconds())
 	}
 	page.Body = body
 	return pages.Send(v.writer, page)
@@ -219,19 +215,13 @@ func (w *Webview) approve(v *visit, s *visitor) error {
 
 // ask asks the payer what the bank wants to know.
 func (w *Webview) ask(v *visit, s *visitor) error {
-	body, err := w.step(v, s, "fields")
-	if err != nil {
-		return err
-	}
+	body := w.step(v, s, "fields")
 	body.Questions = questions(s.payment.Fields, v.given, v.problem.field)
 	return w.send(v, s, "fields", body)
 }
 
 // consent asks the payer for a yes or a no.
 func (w *Webview) consent(v *visit, s *visitor) error {
-	body, err := w.step(v, s, "psu")
-	if err != nil {
-		return err
-	}
+	body := w.step(v, s, "psu")
 	return w.send(v, s, "psu", body)
 }

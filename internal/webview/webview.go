@@ -41,8 +41,7 @@ const CallbackPath = "/2.0/webauth/callback"
 // is where older programs of this API family look for them.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
-// languages are those an address may name. Readers of one that has no texts
-// get English.
+// languages are those an address may name, each of which has texts.
 var languages = []string{"en", "fr", "de", "nl", "pt", "it", "es"}
 
 //go:embed all:pages words
@@ -98,7 +97,11 @@ func New(config Config) *Webview {
 // ServeHTTP answers one request, whatever happens, and turns every error into a
 // page.
 func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
-	if strings.HasPrefix(request.URL.Path, web.AssetPath) {
+	switch {
+	case strings.HasPrefix(request.URL.Path, logoPath):
+		w.logo(writer, request)
+		return
+	case strings.HasPrefix(request.URL.Path, web.AssetPath):
 		w.assets.ServeHTTP(writer, request)
 		return
 	}

@@ -14,3 +14,13 @@ document.addEventListener("visibilitychange", send);
 form.addEventListener("submit", () => { sent = true; });
 // A page that the browser kept and shows again has to begin anew.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+// The time that is left runs, measured and not counted: browsers slow down the
+// clocks of pages that nobody looks at.
+const clock = document.querySelector("[data-left]");
+const end = Date.now() + 1000 * clock?.dataset.left;
+const show = () => {
+  const left = Math.max(0, Math.round((end - Date.now()) / 1000));
+  clock.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+};
+if (clock) setInterval(show, 1000);

@@ -1,0 +1,131 @@
+package webview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+	"golang.org/x/text/unicode/norm"
+
+	"passerelle/internal/web"
+)
+
+// manyBanks is from how many banks on a list is easier to search than to read.
+const manyBanks = 9
+
+// finder narrows a long list of banks to those that a payer looks for. All of them
+// stay on the page, most of them hidden, so that a script can do it, too.
+type finder struct {
+	// Path is the address of the page, without its query.
+	Path            string
+	Search, Country string
+	Countries       []country
+	// None is set when nothing is left.
+	None bool
+}
+
+// country is one that banks of a list are in.
+type country struct{ Code, Name string }
+
+// newFinder narrows the list as the address says. A short list has none.
+func newFinder(v *visit, all []bank) *finder {
+	if len(all) < manyBanks {
+		return nil
+	}
+	query := v.request.URL.Query()
+	f := &finder{Path: v.request.URL.Path, Search: query.Get("search"), Country: query.Get("country"), Countries: countriesOf(v, all), None: true}
+	wanted := folded(f.Search)
+	for i := range all {
+		b := &all[i]
+		b.Hidden = !strings.Contains(folded(b.Name+" "+b.Place), wanted) || f.Country != "" && !slices.Contains(b.Countries, f.Country)
+		f.None = f.None && b.Hidden
+	}
+	return f
+}
+
+// countriesOf are those of the banks, by the names that the reader has for them.
+func countriesOf(v *visit, all []bank) []country {
+	names := map[string]string{}
+	for _, b := range all {
+		for _, code := range b.Countries {
+			names[code] = v.countryName(code)
+		}
+	}
+	list := make([]country, 0, len(names))
+	for _, code := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, country{code, names[code]})
+	}
+	slices.SortStableFunc(list, func(a, b country) int { return cmp.Compare(folded(a.Name), folded(b.Name)) })
+	return list
+}
+
+// countryName is what the reader's language calls a country of ISO 3166-1, or its
+// code when it has no name for it.
+func (v *visit) countryName(code string) string {
+	region, err := language.ParseRegion(code)
+	if err != nil {
+		return code
+	}
+	return cmp.Or(display.Regions(language.Make(v.words.Say("locale"))).Name(region), code)
+}
+
+// folded is a text for comparing, accents and case apart.
+func folded(text string) string {
+	return strings.ToLower(strings.Map(func(letter rune) rune {
+		if unicode.Is(unicode.Mn, letter) {
+			return -1
+		}
+		return letter
+	}, norm.NFD.String(strings.TrimSpace(text))))
+}
+
+// The banks with which somebody paid before are remembered in their browser alone.
+const (
+	recentCookie = "recent_banks"
+	recentLife   = 180 * 24 * time.Hour
+	maxRecent    = 3
+)
+
+func (w *Webview) recent(v *visit) (uuids []string) {
+	_ = w.sealer.Read(v.request, recentCookie, &uuids) // without one nothing is remembered
+	return uuids
+}
+
+// remember puts a bank before all others that this browser remembers. The cookie is
+// never too long; and if it were, a payment that was ordered would matter more.
+func (w *Webview) remember(v *visit, uuid string) {
+	others := slices.DeleteFunc(w.recent(v), func(other string) bool { return other == uuid })
+	uuids := append([]string{uuid}, others...)
+	_ = w.sealer.Set(v.writer, web.Cookie{
+		Name: recentCookie, Path: v.root, Secure: v.secure(), Life: recentLife,
+	}, uuids[:min(len(uuids), maxRecent)])
+}
+
+// recall puts the banks that the browser remembers before all others.
+func (w *Webview) recall(v *visit, all []bank) {
+	recent := w.recent(v)
+	place := func(b bank) int {
+		if i := slices.Index(recent, b.UUID); i >= 0 {
+			return i
+		}
+		return len(recent)
+	}
+	slices.SortStableFunc(all, func(a, b bank) int { return cmp.Compare(place(a), place(b)) })
+	for i := range all {
+		all[i].Recent = place(all[i]) < len(recent)
+	}
+}
+
+// propose chooses the first bank that is seen, for payers who paid with it before,
+// and in a sandbox for everybody.
+func propose(v *visit, all []bank) {
+	i := slices.IndexFunc(all, func(b bank) bool { return !b.Hidden })
+	if i >= 0 {
+		all[i].Proposed = all[i].Recent || v.simulated()
+	}
+}
