@@ -53,12 +53,7 @@ type visitor struct {
 // to an address without it. Where banks send people back is on the configured
 // host, so the cookie has to be set there.
 func (w *Webview) enter(v *visit) error {
-	home, err := url.Parse(v.domain.BaseURL)
-	if err != nil {
-		return fmt.Errorf("read the base URL of domain %d: %w", v.domain.ID, err)
-	}
-	if !strings.EqualFold(home.Host, v.request.Host) {
-		web.Redirect(v.writer, web.Origin(v.domain.BaseURL)+v.request.URL.RequestURI())
+	if w.goHome(v) {
 		return nil
 	}
 	s, err := w.exchange(v, v.request.URL.Query())
@@ -77,6 +72,19 @@ func (w *Webview) enter(v *visit) error {
 	web.Redirect(v.writer, v.address(s.Payment))
 	return nil
 }
+
+// goHome sends a browser to the configured host, and reports whether it had to.
+func (w *Webview) goHome(v *visit) bool {
+	home := web.Origin(v.domain.BaseURL)
+	if _, host, _ := strings.Cut(home, "://"); strings.EqualFold(host, v.request.Host) {
+		return false
+	}
+	web.Redirect(v.writer, home+v.request.URL.RequestURI())
+	return true
+}
+
+// secure reports whether people reach the domain over https.
+func (v *visit) secure() bool { return strings.HasPrefix(v.domain.BaseURL, "https://") }
 
 // exchange checks the code and takes over what else came in the address.
 func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
@@ -151,9 +159,6 @@ func (w *Webview) resume(v *visit) (*visitor, error) {
 	}
 	return s, nil
 }
-
-// secure reports whether people reach the domain over https.
-func (v *visit) secure() bool { return strings.HasPrefix(v.domain.BaseURL, "https:") }
 
 // cookieName differs between payments, so that two of them can be made in two
 // tabs of one browser.
