@@ -120,9 +120,9 @@ func (p *place) groups(ctx context.Context, path string) (*groups, error) {
 		}
 	}
 	ended := make(chan struct{})
-	go func() {
+	go func() { //nolint:contextcheck // it outlives every request
 		defer close(ended)
-		w.run() //nolint:contextcheck // it outlives every request
+		w.run()
 	}()
 	p.later(func() error {
 		close(w.stop)
