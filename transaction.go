@@ -90,6 +90,8 @@ type Transaction struct {
 	// Categories are codes, the most specific first.
 	Categories []string
 	Cluster    int64
+	// Documents is how many documents the person attached.
+	Documents  int
 	Scraped    time.Time
 	LastUpdate time.Time
 	Deleted    *time.Time

@@ -148,7 +148,7 @@ var document = compact(`
 {"id":6001,"id_user":$user,"id_subscription":501,"id_type":4,"id_category":null,"id_file":8001,"id_thumbnail":null,
 	"name":"Facture novembre 2026","number":"F-2026-11","issuer":"Électricité du Parc","date":"2026-11-15","timestamp":"2026-11-15 00:00:00","duedate":"2026-12-05",
 	"total_amount":84.60,"untaxed_amount":70.50,"vat":14.10,"currency":"EUR","income":false,"readonly":true,"has_file_on_website":true,
-	"url":"https://api.example/2.0/users/$user/documents/6001/file","thumb_url":null,"last_update":"2026-11-20 09:15:03"}`)
+	"url":"https://api.example/2.0/users/$user/documents/6001/file","thumb_url":"https://api.example/2.0/users/$user/documents/6001/thumbnail","last_update":"2026-11-20 09:15:03"}`)
 
 var paid = compact(`
 {"id":1200,"state":"done","state_detail":null,"action":null,"error_code":null,"error_description":null,"fields":{},"validate_uri":null,

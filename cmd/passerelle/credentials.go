@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -104,34 +105,61 @@ func (k credentials) write(file string) error {
 	return nil
 }
 
-// work reports whether the credentials are those of this database.
-func (k credentials) work(ctx context.Context, s *service.Service, d passerelle.Domain) bool {
-	for _, token := range []string{k.ConfigToken, k.UsersToken} {
-		if _, err := s.Access.Authenticate(ctx, d.ID, token); err != nil {
-			return false
+// renew makes what is missing and what does not work any more, and says so of what
+// was there before.
+func (k *credentials) renew(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
+	first := k.ClientID == ""
+	if err := k.application(ctx, s, d, log); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		kind access.TokenKind
+		text *string
+	}{{access.ConfigToken, &k.ConfigToken}, {access.UsersToken, &k.UsersToken}} {
+		if _, err := s.Access.Authenticate(ctx, d.ID, *of.text); err == nil {
+			continue
+		}
+		grant, err := s.Access.IssueOperator(ctx, d.ID, of.kind)
+		if err != nil {
+			return err
+		}
+		*of.text = grant.Text
+		if !first {
+			log.Warn("the token of the last start is not valid any more, and there is a new one", "kind", of.kind)
 		}
 	}
-	_, err := s.Access.Application(ctx, d.ID, access.Credentials{ClientID: k.ClientID, Secret: k.ClientSecret})
-	return err == nil
+	return nil
 }
 
-func newCredentials(ctx context.Context, s *service.Service, d passerelle.Domain) (credentials, error) {
+// application makes sure that there is a first application, the same as before as
+// long as it is there. A secret that was reset since is known to whoever reset it:
+// it is left alone, and not known here.
+func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
+	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise it is none
+	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))
+	if errors.Is(err, store.ErrNotFound) {
+		if k.ClientID != "" {
+			log.Warn("the application of the last start is not there any more, and there is a new one", "client_id", k.ClientID)
+		}
+		return k.register(ctx, s, d)
+	}
+	if err != nil || k.ClientSecret == "" {
+		return err
+	}
+	if _, err := s.Access.Application(ctx, d.ID, access.Credentials{ClientID: k.ClientID, Secret: k.ClientSecret}); err != nil {
+		log.Warn("the secret of the application was reset, and the new one is not known here", "client_id", k.ClientID)
+		k.ClientSecret = ""
+	}
+	return nil
+}
+
+func (k *credentials) register(ctx context.Context, s *service.Service, d passerelle.Domain) error {
 	client, secret, err := s.Access.Register(ctx, d.ID, "first application", nil)
 	if err != nil {
-		return credentials{}, err
+		return err
 	}
-	config, err := s.Access.IssueOperator(ctx, d.ID, access.ConfigToken)
-	if err != nil {
-		return credentials{}, err
-	}
-	users, err := s.Access.IssueOperator(ctx, d.ID, access.UsersToken)
-	if err != nil {
-		return credentials{}, err
-	}
-	err = settings.Set(ctx, s.DB, d.ID, map[string]string{settings.PeriodicEnabled: "1", settings.SignedAnswers: "1"}, time.Now())
-	return credentials{
-		ClientID: strconv.FormatInt(int64(client.ID), 10), ClientSecret: secret, ConfigToken: config.Text, UsersToken: users.Text,
-	}, err
+	k.ClientID, k.ClientSecret = strconv.FormatInt(int64(client.ID), 10), secret
+	return settings.Set(ctx, s.DB, d.ID, map[string]string{settings.PeriodicEnabled: "1", settings.SignedAnswers: "1", settings.QueryToken: "1"}, time.Now())
 }
 
 // firstOperator is the name of the operator that dev makes.
@@ -167,7 +195,7 @@ func (k credentials) print(c *console) error {
 		return c.show(k)
 	}
 	_, err := fmt.Fprint(c.out, strings.NewReplacer(
-		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", k.ClientSecret, "{config}", k.ConfigToken, "{users}", k.UsersToken,
+		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", cmp.Or(k.ClientSecret, "the one it was reset to"), "{given}", cmp.Or(k.ClientSecret, "$CLIENT_SECRET"), "{config}", k.ConfigToken, "{users}", k.UsersToken,
 		"{webview}", k.WebviewURL, "{console}", k.ConsoleURL, "{user}", k.ConsoleUser, "{password}", cmp.Or(k.ConsolePassword, "the one it was changed to"), "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
 	).Replace(welcome))
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -59,7 +60,7 @@ func (d *devCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	printed, err := d.prepare(c.ctx, s)
+	printed, err := d.prepare(c.ctx, s, c.log)
 	if err != nil {
 		return errors.Join(err, stop(s, time.Second))
 	}
@@ -112,7 +113,7 @@ func ownDatabase(folder string) string { return "sqlite:" + filepath.Join(folder
 
 // prepare makes the domain and the credentials, or finds those of an earlier
 // run that still work.
-func (d *devCommand) prepare(ctx context.Context, s *service.Service) (credentials, error) {
+func (d *devCommand) prepare(ctx context.Context, s *service.Service, log *slog.Logger) (credentials, error) {
 	origin := "http://" + s.Addr()
 	domain, err := s.FirstDomain(ctx, devDomain, passerelle.Sandbox, origin+"/2.0")
 	if err != nil {
@@ -120,10 +121,8 @@ func (d *devCommand) prepare(ctx context.Context, s *service.Service) (credentia
 	}
 	file := credentialsFile(d.Data, d.database())
 	kept := readCredentials(file)
-	if !kept.work(ctx, s, domain) {
-		if kept, err = newCredentials(ctx, s, domain); err != nil {
-			return credentials{}, err
-		}
+	if err := kept.renew(ctx, s, domain, log); err != nil {
+		return credentials{}, err
 	}
 	if err := kept.operator(ctx, s); err != nil {
 		return credentials{}, err
@@ -149,7 +148,7 @@ Passerelle is ready. Nothing here moves real money.
 A first payment:
 
   TOKEN=$(curl -s {base}/auth/token -d grant_type=client_credentials -d client_id={id} \
-    -d client_secret={secret} -d scope=payments:admin | sed 's/.*"token":"\([^"]*\)".*/\1/')
+    -d client_secret={given} -d scope=payments:admin | sed 's/.*"token":"\([^"]*\)".*/\1/')
 
   curl -s {base}/payments -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{
     "client_redirect_uri": "{shop}/back",

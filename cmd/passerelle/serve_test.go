@@ -144,6 +144,49 @@ func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	}
 }
 
+// An application whose secret was reset stays the one that dev tells of; one that
+// was deleted, and a token that was revoked, are replaced, and dev says so.
+func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	at := []string{"--database", "sqlite:" + filepath.Join(data, "passerelle.db")}
+	dev := func() (said map[string]any, log string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		var out, diagnostics bytes.Buffer
+		if status := run(ctx, []string{"dev", "--json", "--data", data, "--listen", "127.0.0.1:0"}, nil, io.MultiWriter(&out, stopAt{cancel}), &diagnostics); status != succeeded {
+			t.Fatalf("exit status %d: %s", status, &diagnostics)
+		}
+		if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+			t.Fatal(err)
+		}
+		return said, diagnostics.String()
+	}
+	command := func(words ...string) {
+		t.Helper()
+		var out, diagnostics bytes.Buffer
+		if status := run(t.Context(), append(words, at...), nil, &out, &diagnostics); status != succeeded {
+			t.Fatalf("%v: exit status %d: %s", words, status, &diagnostics)
+		}
+	}
+	first, log := dev()
+	if first["client_secret"] == "" || strings.Contains(log, "any more") {
+		t.Errorf("at first: %v %s", first, log)
+	}
+	id := fmt.Sprint(first["client_id"])
+	command("client", "update", id, "--reset-secret")
+	for _, warns := range []bool{true, false} {
+		said, log := dev()
+		if said["client_id"] != id || said["client_secret"] != "" || said["config_token"] != first["config_token"] || strings.Contains(log, "was reset") != warns {
+			t.Errorf("once its secret was reset: %v %s", said, log)
+		}
+	}
+	command("client", "delete", id)
+	said, log := dev()
+	if said["client_id"] == id || said["client_secret"] == "" || said["users_token"] != first["users_token"] || !strings.Contains(log, "application of the last start is not there any more") {
+		t.Errorf("once it was deleted: %v %s", said, log)
+	}
+}
+
 // Dev goes from one database to another and back, and loses the credentials of
 // none.
 func TestDevKeepsTheCredentialsOfEachDatabase(t *testing.T) {

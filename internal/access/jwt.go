@@ -34,7 +34,7 @@ type Payload struct {
 	User     passerelle.UserID `json:"id_user"`
 	Audience string            `json:"aud"`
 	Issuer   string            `json:"iss"`
-	Expires  *int64            `json:"exp"`
+	Expires  *int64            `json:"exp,omitempty"`
 	Issued   int64             `json:"iat"`
 	Scope    string            `json:"scope"`
 	Type     string            `json:"type"`

@@ -22,7 +22,7 @@ const (
 // or none.
 func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, values map[string]string) error {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d values are noted about a transaction; delete one first.", MaxInformations)}
-	return a.informations(ctx, id, func(tx *store.Tx) error {
+	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			if err := tx.SetInformation(d.ID, user, store.Information{Transaction: id, Key: key, Value: values[key]}); err != nil {
 				return err
@@ -36,13 +36,13 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 // ForgetInformations forgets one thing that was noted about a transaction, or
 // all when it is zero.
 func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
-	return a.informations(ctx, id, func(tx *store.Tx) error {
+	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
 		tx.DeleteInformations(d.ID, user, id, information)
 		return nil
 	})
 }
 
-func (a *Aggregation) informations(ctx context.Context, id passerelle.TransactionID, fn func(tx *store.Tx) error) error {
+func (a *Aggregation) aboutTransaction(ctx context.Context, id passerelle.TransactionID, fn func(tx *store.Tx) error) error {
 	err := a.DB.Write(ctx, fn)
 	var refused *passerelle.Error
 	switch {
@@ -51,5 +51,5 @@ func (a *Aggregation) informations(ctx context.Context, id passerelle.Transactio
 	case err == nil, errors.As(err, &refused):
 		return err
 	}
-	return fmt.Errorf("change what is noted about transaction %d: %w", id, err)
+	return fmt.Errorf("change what there is about transaction %d: %w", id, err)
 }

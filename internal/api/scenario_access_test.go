@@ -93,6 +93,14 @@ POST   /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 
 PUT    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId}/attachments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId}/attachments/{attachmentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 404 403
+GET    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+GET    /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+GET    /users/{userId}/documents/{documentId}/thumbnail 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -103,6 +111,9 @@ POST   /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 
 PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PATCH  /connectors 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -200,6 +211,11 @@ GET    /publickey    200
 GET    /sign-keys    200
 GET    /sign-keys/{keyId} 200
 GET    /documenttypes 200
+GET    /documenttypes/{typeId} 200
+GET    /connectors/{connectorId}/logos 200
+GET    /connectors/{connectorId}/logos/main 200
+GET    /connectors/{connectorId}/logos/thumbnail 200
+GET    /files/{fileId} 200
 GET    /account_types 200
 GET    /account_types/{typeId} 200
 GET    /currencies   200
@@ -221,6 +237,11 @@ var rightBody = map[string]string{
 	"POST /users/{userId}/transactionsclusters":                                    `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
 	"POST /users/{userId}/transactionsclusters/{clusterId}":                        `{"wording":"w"}`,
 	"PUT /users/{userId}/transactionsclusters/{clusterId}":                         `{"wording":"w"}`,
+	"PUT /users/{userId}/transactions/{transactionId}/documents":                   `{"id_document":{document}}`,
+	"POST /users/{userId}/connections/{connectionId}/sources/{sourceId}":           `{"disabled":false}`,
+	"PUT /users/{userId}/connections/{connectionId}/sources/{sourceId}":            `{}`,
+	"POST /documenttypes/{typeId}":                                                 `{"attacheable":true}`,
+	"PUT /documenttypes/{typeId}":                                                  `{"name":"n"}`,
 	"POST /auth/init":                                                              `{"client_id":{client},"client_secret":"{secret}"}`,
 	"POST /auth/token/access":                                                      `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
 	"POST /auth/renew":                                                             `{"client_id":{client},"client_secret":"{secret}"}`,
@@ -416,8 +437,8 @@ func (s *stage) refused(t *testing.T, what string, a ask, status int) {
 
 // placed puts what a call needs into a path.
 func (s *stage) placed(call, path string) string {
-	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{attachmentId}", noID).Replace(path)
+	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
 	return s.people(call, path)
 }
 
@@ -433,7 +454,7 @@ func (s *stage) people(call, path string) string {
 		path = strings.ReplaceAll(path, "{connectionId}", "{holder}")
 	}
 	if strings.Contains(call, "/transactions") {
-		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}").Replace(path)
+		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}", "{documentId}", "{annexed}").Replace(path)
 	}
 	for kind, hole := range map[string]string{"/investments/": "{position}", "/marketorders/": "{order}", "/pockets/": "{pocket}"} {
 		path = strings.ReplaceAll(path, kind+"{assetId}", kind+hole)

@@ -101,6 +101,10 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "synchronise another domain's", status: 404, ask: by("PUT", "/connections/{other:connection}", "")},
 
 		{name: "sources", status: 200, ask: by("GET", "/connections/{asking}/sources", "")},
+		{name: "no source", status: 404, ask: by("GET", "/connections/{asking}/sources/"+noID, "")},
+		{name: "a source", status: 200, ask: by("GET", "/connections/{channel}", "")},
+		{name: "enable a source", status: 200, ask: by("PUT", "/users/me/connections/{channel}", `{"disabled":false}`)},
+		{name: "disable the only source", status: 409, ask: by("POST", "/connections/{channel}", `{"disabled":true}`)},
 		{name: "sources of none", status: 404, ask: by("GET", "/connections/"+noID+"/sources", "")},
 		{name: "sources of another domain's", status: 404, ask: by("GET", "/connections/{other:connection}/sources", "")},
 		{name: "logs of none", status: 404, ask: by("GET", "/connections/"+noID+"/logs", "")},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image/png"
 	"runtime"
 	"strings"
 	"testing"
@@ -94,6 +95,40 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
+// The thumbnail of a document is a picture of the kind of its file, at every path
+// of the document, and another once the person gave it another file.
+func TestThumbnails(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from := s.subscriber(t, "")
+		document := "/documents/" + from["document"]
+		var d struct {
+			URL string `json:"thumb_url"`
+		}
+		of := func(path string) ask { return ask{method: "GET", path: path, token: "user"} }
+		s.do(t, of(document)).decode(t, &d)
+		_, path, _ := strings.Cut(d.URL, version)
+		whole := s.do(t, of(path))
+		shown, err := png.Decode(bytes.NewReader(whole.body))
+		if err != nil || whole.status != 200 || whole.header.Get("Content-Type") != "image/png" || shown.Bounds().Dx() < 100 {
+			t.Fatalf("%d %v: %v", whole.status, whole.header, err)
+		}
+		for _, place := range []string{document + "/thumbnail", document + "/thumbnail/x.png", "/subscriptions/" + from["subscription"] + document + "/thumbnail/x.png"} {
+			if r := s.do(t, of(place)); r.status != 200 || !bytes.Equal(r.body, whole.body) {
+				t.Errorf("%s: %d, %d bytes", place, r.status, len(r.body))
+			}
+		}
+		again := of(path)
+		again.header = map[string]string{"If-None-Match": whole.header.Get("ETag")}
+		if r := s.do(t, again); r.status != 304 || len(r.body) > 0 {
+			t.Errorf("what the caller has: %d %q", r.status, r.body)
+		}
+		s.do(t, ask{method: "PUT", path: document, token: "user", body: `{"file":"` + tinyPNG + `"}`}).says(t, 200, "", "")
+		if r := s.do(t, again); r.status != 200 || bytes.Equal(r.body, whole.body) {
+			t.Errorf("of another file: %d, %d bytes", r.status, len(r.body))
+		}
+	})
+}
+
 // Nobody reaches the file of what is not theirs, or is withheld.
 func TestDownloadsOfOthers(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
@@ -102,7 +137,7 @@ func TestDownloadsOfOthers(t *testing.T) {
 			"/documents/" + noID + "/file", "/documents/" + other["document"] + "/file",
 			"/users/" + noID + "/documents/" + from["document"] + "/file",
 			"/subscriptions/" + from["withheld"] + "/documents/" + from["document"] + "/file",
-			"/documents/" + from["document"] + "/thumbnail/x.png",
+			"/documents/" + other["document"] + "/thumbnail", "/subscriptions/" + from["withheld"] + "/documents/" + from["document"] + "/thumbnail/x.png",
 		} {
 			s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 404, "notFound", "")
 		}

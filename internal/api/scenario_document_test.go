@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
 )
 
 func TestDocumentScenarios(t *testing.T) {
@@ -34,6 +36,8 @@ func TestDocumentScenarios(t *testing.T) {
 		{name: "list from no date", status: 400, ask: get("/documents?min_date=2026-13")},
 		{name: "list from no amount", status: 400, ask: get("/documents?min_amount=much")},
 		{name: "list to too exact an amount", status: 400, ask: get("/documents?max_amount=0.12345678901")},
+		{name: "list from no timestamp", status: 400, ask: get("/documents?min_timestamp=yesterday")},
+		{name: "list to no timestamp", status: 400, ask: get("/documents?max_timestamp=2026-11-20T09:00:00Z")},
 		{name: "list of no type", status: 400, ask: get("/documents?id_type=0")},
 
 		{name: "read", status: 200, ask: get("/documents/{document}")},
@@ -121,6 +125,10 @@ func TestFiltersOfDocuments(t *testing.T) {
 			"max_date=" + day:                       func(p paper) bool { return p.Date <= day },
 			"min_date=2026-03&max_date=2026-05":     func(p paper) bool { return p.Date >= "2026-03-01" && p.Date <= "2026-05-31" },
 			"max_date=2025":                         func(p paper) bool { return p.Date <= "2025-12-31" },
+			"min_timestamp=" + day:                  func(p paper) bool { return p.Date >= day },
+			"min_timestamp=" + day + "+00:00:01":    func(p paper) bool { return p.Date > day },
+			"max_timestamp=" + day + "+00:00:00":    func(p paper) bool { return p.Date <= day },
+			"max_timestamp=2026-05":                 func(p paper) bool { return p.Date <= "2026-05-31" },
 			"min_amount=39.99":                      func(paper) bool { return true },
 			"min_amount=39.9900000001":              func(p paper) bool { return p.IDSubscription == power },
 			"max_amount=39.99":                      func(p paper) bool { return p.IDSubscription == phone },
@@ -142,6 +150,46 @@ func TestFiltersOfDocuments(t *testing.T) {
 		s.do(t, ask{method: "PUT", path: fmt.Sprintf("/subscriptions/%d", power), token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
 		if left := s.papers(t, "/documents?all"); len(left) == 0 || slices.ContainsFunc(left, func(p paper) bool { return p.IDSubscription == power }) {
 			t.Errorf("after it was withheld %+v are left", left)
+		}
+	})
+}
+
+// The timestamp of a document without a day is that of its discovery, also where
+// it is bounded; one that the person gave a day has that one.
+func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")
+		from, who := s.subscriber(t, ""), s.tenant("")
+		id, err := strconv.ParseInt(from["document"], 10, 64)
+		must(t, err)
+		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+		must(t, err)
+		undated := passerelle.DocumentDetails{Key: "undated", Type: "bill", Name: `a "Date":"2020-01-01" in a name`}
+		s.write(t, func(tx *store.Tx) error {
+			return tx.UpdateDocument(who.domain.ID, subscriptions[0], passerelle.DocumentID(id), undated, opening, 99)
+		})
+		read := func() (stamp string) {
+			t.Helper()
+			var d struct{ Timestamp string }
+			s.do(t, ask{method: "GET", path: "/documents/" + from["document"], token: "user"}).decode(t, &d)
+			return strings.ReplaceAll(d.Timestamp, " ", "+")
+		}
+		listed := func(query string) bool {
+			t.Helper()
+			var list struct{ Documents []paper }
+			s.do(t, ask{method: "GET", path: "/documents?limit=1000&" + query, token: "user"}).decode(t, &list)
+			return slices.ContainsFunc(list.Documents, func(p paper) bool { return p.ID == id })
+		}
+		for _, when := range []string{"found", "set"} {
+			at := read()
+			if !listed("min_timestamp="+at) || !listed("max_timestamp="+at) || !listed("min_timestamp="+at+"&max_timestamp="+at) {
+				t.Errorf("%s: not listed at its own timestamp %s", when, at)
+			}
+			later, earlier := at[:len(at)-1]+"9", "2000-01-01+00:00:00"
+			if later != at && listed("min_timestamp="+later) || listed("max_timestamp="+earlier) {
+				t.Errorf("%s: listed outside of its timestamp %s", when, at)
+			}
+			s.do(t, ask{method: "PUT", path: "/documents/" + from["document"], token: "user", body: `{"date":"2026-03-01"}`}).says(t, 200, "", "")
 		}
 	})
 }

@@ -46,9 +46,8 @@ var apart = map[string]string{
 	"operator": "of the operator", "console_session": "of the operator", "sign_in_failure": "of the operator", "audit": "what operators did, which names no person",
 	"maintenance": "of the operator", "schema_migration": "of the program", "key_check": "of the program", "purge_place": "of the program",
 	"field_key": "keys of the domain", "sign_key": "keys of the domain",
-	"transaction_document": "no call attaches documents to transactions",
-	"document_type":        "what the domain says of types",
-	"received":             "what the built-in receiver of a sandbox got, which is for trying out",
+	"document_type": "what the domain says of types",
+	"received":      "what the built-in receiver of a sandbox got, which is for trying out",
 }
 
 // lines are the rows of all tables as text.
@@ -191,6 +190,7 @@ func (s *stage) plant(t *testing.T) (marks []string) {
 		t.Error("no file was planted")
 	}
 	documents, _ := s.listed(t, "/documents?limit=1")
+	call("PUT", "/transactions/"+transactions["id"]+"/documents", `{"id_document":`+documents["id"]+`}`).says(t, 200, "", "")
 	return []string{mark, accounts["iban"], accounts["number"], transactions["original_wording"], documents["name"]}
 }
 

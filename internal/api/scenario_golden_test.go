@@ -130,8 +130,8 @@ func steadyText(name, text string) string {
 	if name == "url" && strings.Contains(text, "/webauth?") {
 		return "<url>"
 	}
-	if name == "url" && strings.HasSuffix(text, "/file") {
-		return "<url>"
+	if name == "thumb_url" || name == "url" && (strings.HasSuffix(text, "/file") || strings.Contains(text, "/2.0/files/")) {
+		return "<" + name + ">"
 	}
 	if strings.HasPrefix(text, "psl_") || volatileText[name] && !strings.HasPrefix(text, "GIVEN") {
 		return "<" + name + ">"

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"strconv"
@@ -41,7 +42,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|series|key)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
 func (s *stage) fill(t *testing.T, a ask) ask {
@@ -89,6 +90,11 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.signer(t, s.tenant(tenant))
 	case "connection":
 		return strconv.FormatInt(int64(s.connected(t, tenant, "one").ID), 10)
+	case "channel":
+		c := s.holdings(t, tenant).connections[0]
+		sources, err := s.DB.SourcesOf(t.Context(), s.tenant(tenant).domain.ID, c)
+		must(t, err)
+		return fmt.Sprintf("%d/sources/%d", c, sources[0].ID)
 	case "fresh":
 		_, ids := s.discovered(t, tenant, "one")
 		return ids[0]
@@ -106,6 +112,8 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 		return s.held(t, tenant, what)
 	case "information":
 		return s.noted(t, tenant)
+	case "annexed":
+		return s.annexed(t, tenant)
 	case "series":
 		return s.series(t, tenant)
 	case "category":

@@ -150,16 +150,27 @@ func complete(t *testing.T, call string) any {
 		"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactionsclusters/{clusterId}": `{}`,
 		"POST /connections/{connectionId}/accounts/{accountId}/transactionsclusters":                            `{"mean_amount":1,"wording":"w","id_account":1}`,
 		"POST /connections/{connectionId}/accounts/{accountId}/transactionsclusters/{clusterId}":                `{}`,
-		"PATCH /connectors":                                 `{}`,
-		"POST /connectors/{connectorId}":                    `{}`,
-		"POST /connectors/{connectorId}/sources/{sourceId}": `{}`,
-		"POST /auth/init":                                   `{}`,
-		"POST /auth/token/code":                             `{}`,
-		"POST /auth/token/access":                           `{"code":"x"}`,
-		"POST /auth/renew":                                  `{}`,
-		"POST /auth/jwt":                                    `{}`,
-		"POST /users/{userId}/documents/{documentId}":       `{}`,
-		"POST /documents/{documentId}":                      `{}`,
+		"PATCH /connectors":                                                                                           `{}`,
+		"POST /connectors/{connectorId}":                                                                              `{}`,
+		"POST /connectors/{connectorId}/sources/{sourceId}":                                                           `{}`,
+		"POST /users/{userId}/transactions/{transactionId}/documents":                                                 `{"id_document":1}`,
+		"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}/documents":                            `{"id_document":1}`,
+		"POST /users/{userId}/connections/{connectionId}/transactions/{transactionId}/documents":                      `{"id_document":1}`,
+		"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}/documents": `{"id_document":1}`,
+		"POST /transactions/{transactionId}/documents":                                                                `{"id_document":1}`,
+		"POST /accounts/{accountId}/transactions/{transactionId}/documents":                                           `{"id_document":1}`,
+		"POST /connections/{connectionId}/transactions/{transactionId}/documents":                                     `{"id_document":1}`,
+		"POST /connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}/documents":                `{"id_document":1}`,
+		"POST /documenttypes/{typeId}":                                                                                `{}`,
+		"POST /users/{userId}/connections/{connectionId}/sources/{sourceId}":                                          `{}`,
+		"POST /connections/{connectionId}/sources/{sourceId}":                                                         `{}`,
+		"POST /auth/init":                             `{}`,
+		"POST /auth/token/code":                       `{}`,
+		"POST /auth/token/access":                     `{"code":"x"}`,
+		"POST /auth/renew":                            `{}`,
+		"POST /auth/jwt":                              `{}`,
+		"POST /users/{userId}/documents/{documentId}": `{}`,
+		"POST /documents/{documentId}":                `{}`,
 		"POST /users/{userId}/subscriptions/{subscriptionId}/documents/{documentId}":                            `{}`,
 		"POST /subscriptions/{subscriptionId}/documents/{documentId}":                                           `{}`,
 		"POST /users/{userId}/connections/{connectionId}/documents/{documentId}":                                `{}`,
@@ -373,11 +384,11 @@ func (s *stage) refuser(t *testing.T) *refuser {
 	payment, webhook, provider := s.thing(t, "home", "payment"), s.thing(t, "home", "webhook"), s.thing(t, "home", "oauth")
 	r := &refuser{stage: s, credential: map[string]string{
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
-		"/config": s.token(t, "", "config", 0), "/connectors": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
+		"/config": s.token(t, "", "config", 0), "/documenttypes": s.token(t, "", "config", 0), "/connectors": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
 		"/subscriptions": s.token(t, "", "user", 0), "/documents": s.token(t, "", "user", 0), "/categorize": s.token(t, "", "user", 0), "/transactionsclusters": s.token(t, "", "user", 0),
 		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
-	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{connectorId}": testConnector, "{sourceId}": "401", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription"), "{documentId}": s.thing(t, "home", "document")}
+	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{connectorId}": testConnector, "{sourceId}": "401", "{typeId}": "4", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription"), "{documentId}": s.thing(t, "home", "document")}
 	for spelling, what := range map[string]string{"{connectionId}": "holder", "{accountId}": "holding", "{transactionId}": "transaction", "{categoryId}": "category", "{clusterId}": "series"} {
 		r.paths[spelling] = s.thing(t, "home", what)
 	}

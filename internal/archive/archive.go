@@ -218,7 +218,8 @@ func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passe
 	return accounts, err
 }
 
-// transactions writes them with what is noted about them, and their attachments.
+// transactions writes them with what is noted about them, their attachments and
+// their documents.
 func (z *archive) transactions() error {
 	filter := store.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
 	return listed(z, "transactions", "transactions",
@@ -236,11 +237,21 @@ func (z *archive) transactions() error {
 			shown, by := make([]wire.Transaction, len(page)), map[passerelle.TransactionID]*wire.Transaction{}
 			for i, t := range page {
 				shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, z.zone)
-				shown[i].Attachments = &[]wire.Attachment{}
+				shown[i].Attachments, shown[i].Documents = &[]wire.Attachment{}, &[]wire.Document{}
 				by[t.ID] = &shown[i]
 			}
-			return shown, errors.Join(z.note(by), z.attach(by))
+			return shown, errors.Join(z.note(by), z.attach(by), z.annex(by))
 		})
+}
+
+// annex puts the documents of transactions into them.
+func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error {
+	found, err := z.DB.DocumentsOf(z.ctx, store.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
+	for _, d := range found {
+		list := to[d.Transaction].Documents
+		*list = append(*list, z.ShowDocument(z.domain, d.Document, z.zone))
+	}
+	return err
 }
 
 // note puts what is noted about transactions into them.

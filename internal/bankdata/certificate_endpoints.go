@@ -1,10 +1,7 @@
 package bankdata
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 
@@ -21,11 +18,6 @@ func (s *Service) certificateRoutes() []protocol.Route {
 	}}
 }
 
-// bytesOf is a file that is in memory.
-type bytesOf struct{ *bytes.Reader }
-
-func (bytesOf) Close() error { return nil }
-
 func (s *Service) ownerCertificate(ctx context.Context, c *protocol.Caller, in inConnection) (protocol.Content, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -35,9 +27,7 @@ func (s *Service) ownerCertificate(ctx context.Context, c *protocol.Caller, in i
 	if err != nil {
 		return protocol.Content{}, err
 	}
-	sum := sha256.Sum256(page)
-	return protocol.Content{
-		MediaType: "application/pdf", Name: fmt.Sprintf("account-ownership-certificate-%d.pdf", in.Connection), Version: hex.EncodeToString(sum[:8]),
-		Modified: c.Now, Body: bytesOf{bytes.NewReader(page)},
-	}, nil
+	certificate := protocol.Made("application/pdf", fmt.Sprintf("account-ownership-certificate-%d.pdf", in.Connection), page)
+	certificate.Modified = c.Now
+	return certificate, nil
 }

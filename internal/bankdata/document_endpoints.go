@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/protocol"
@@ -34,10 +35,6 @@ func (s *Service) documentRoutes() []protocol.Route {
 			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: protocol.Handle(s.documentFile),
 			Errors:  []string{"rangeNotSatisfiable"},
 			Summary: "Download the file of a document", Doc: "As a whole or in ranges. A name may follow, for programs that go by it. A file that has not come from the provider yet is fetched now, which takes a while; when the provider does not give it the answer is 503, and says when to ask again.",
-		},
-		{
-			Method: http.MethodGet, Pattern: "/documenttypes", Needs: protocol.Public, Endpoint: protocol.Handle(documentTypes),
-			Summary: "List the types of documents",
 		},
 	}
 }
@@ -79,6 +76,8 @@ type documentQuery struct {
 	Type            *int64          `query:"id_type" min:"1" doc:"only documents of this type, see /documenttypes"`
 	MinAmount       protocol.Number `query:"min_amount" doc:"least total"`
 	MaxAmount       protocol.Number `query:"max_amount" doc:"greatest total"`
+	MinTimestamp    string          `query:"min_timestamp" doc:"earliest timestamp, a DateTime or a date"`
+	MaxTimestamp    string          `query:"max_timestamp" doc:"latest timestamp, a DateTime or a date"`
 }
 
 type listDocumentsOutput struct {
@@ -89,9 +88,6 @@ type listDocumentsOutput struct {
 }
 
 func (s *Service) listDocuments(ctx context.Context, c *protocol.Caller, in listDocumentsInput) (listDocumentsOutput, error) {
-	if c.Strict && !in.LimitGiven() {
-		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
-	}
 	there, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
 	if err != nil {
 		return listDocumentsOutput{}, err
@@ -122,6 +118,9 @@ func (s *Service) documentsAt(ctx context.Context, c *protocol.Caller, at docume
 }
 
 func (s *Service) documentPage(ctx context.Context, c *protocol.Caller, q documentQuery, there store.DocumentFilter) (listDocumentsOutput, error) {
+	if c.Strict && !q.LimitGiven() {
+		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
+	}
 	f, err := q.filter(c, there)
 	if err != nil {
 		return listDocumentsOutput{}, err
@@ -135,9 +134,13 @@ func (s *Service) documentPage(ctx context.Context, c *protocol.Caller, q docume
 	if err != nil {
 		return listDocumentsOutput{}, fmt.Errorf("list documents of user %d: %w", f.User, err)
 	}
+	types, err := s.typesShown(ctx, c, q.Expansion())
+	if err != nil {
+		return listDocumentsOutput{}, err
+	}
 	out := listDocumentsOutput{Documents: make([]wire.Document, len(rows)), Listing: listing}
 	for i, d := range rows {
-		out.Documents[i] = s.showDocument(c, d, q.Expansion())
+		out.Documents[i] = s.showDocument(c, d, types)
 	}
 	out.FirstDate, out.LastDate, err = s.documentDays(ctx, there)
 	return out, err
@@ -158,10 +161,34 @@ func (q documentQuery) filter(c *protocol.Caller, f store.DocumentFilter) (store
 		}
 	}
 	var err error
+	if f, err = q.stamps(c, f); err != nil {
+		return f, err
+	}
 	if f.Least, err = bound("min_amount", string(q.MinAmount)); err != nil {
 		return f, err
 	}
 	f.Most, err = bound("max_amount", string(q.MaxAmount))
+	return f, err
+}
+
+// stamps narrows to the timestamps that are asked for, which are written in whole
+// seconds.
+func (q documentQuery) stamps(c *protocol.Caller, f store.DocumentFilter) (_ store.DocumentFilter, err error) {
+	f.Zone = c.Location
+	if q.MinTimestamp != "" {
+		if f.Since, err = passerelle.ParseInstant("min_timestamp", q.MinTimestamp, c.Location); err != nil {
+			return f, err
+		}
+	}
+	if q.MaxTimestamp == "" {
+		return f, nil
+	}
+	if days, err := passerelle.ParsePeriod("max_timestamp", q.MaxTimestamp); err == nil {
+		f.Before = days.End(c.Location)
+		return f, nil
+	}
+	last, err := passerelle.ParseInstant("max_timestamp", q.MaxTimestamp, c.Location)
+	f.Before = last.Add(time.Second)
 	return f, err
 }
 
@@ -183,10 +210,11 @@ func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (fir
 	return first, last, nil
 }
 
-func (s *Service) showDocument(c *protocol.Caller, d store.StoredDocument, e protocol.Expansion) wire.Document {
+// showDocument renders a document, with its type where there are types.
+func (s *Service) showDocument(c *protocol.Caller, d store.StoredDocument, types []wire.DocumentType) wire.Document {
 	shown := s.Aggregation.ShowDocument(c.Domain, d.Document, c.Location)
-	if e.Has("type") {
-		shown.Type = &wire.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
+	if types != nil {
+		shown.Type = &types[passerelle.DocumentTypeNumber(d.Type)-1]
 	}
 	return shown
 }
@@ -197,11 +225,22 @@ type oneDocumentInput struct {
 }
 
 func (s *Service) oneDocument(ctx context.Context, c *protocol.Caller, in oneDocumentInput) (wire.Document, error) {
-	d, err := s.document(ctx, c, in.whichDocument)
+	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
 	if err != nil {
 		return wire.Document{}, err
 	}
-	return s.showDocument(c, d, in.Expansion()), nil
+	f.ID = in.Document
+	return s.shownDocument(ctx, c, f, in.Expansion())
+}
+
+// shownDocument renders the document that a filter selects.
+func (s *Service) shownDocument(ctx context.Context, c *protocol.Caller, f store.DocumentFilter, e protocol.Expansion) (wire.Document, error) {
+	d, err := s.selected(ctx, f)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	types, err := s.typesShown(ctx, c, e)
+	return s.showDocument(c, d, types), err
 }
 
 // document loads the one that a path names.
@@ -211,6 +250,11 @@ func (s *Service) document(ctx context.Context, c *protocol.Caller, in whichDocu
 		return store.StoredDocument{}, err
 	}
 	f.ID = in.Document
+	return s.selected(ctx, f)
+}
+
+// selected is the document that a filter selects.
+func (s *Service) selected(ctx context.Context, f store.DocumentFilter) (store.StoredDocument, error) {
 	found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1})
 	if err != nil {
 		return store.StoredDocument{}, fmt.Errorf("load document %d: %w", f.ID, err)
@@ -232,14 +276,4 @@ func (s *Service) documentFile(ctx context.Context, c *protocol.Caller, in docum
 		return protocol.Content{}, err
 	}
 	return s.download(ctx, c, d.User, d.File, d.Name)
-}
-
-type documentTypesOutput struct {
-	Types []wire.DocumentType `json:"documenttypes"`
-	Total int                 `json:"total"`
-}
-
-func documentTypes(context.Context, *protocol.Caller, protocol.Nothing) (documentTypesOutput, error) {
-	types := wire.DocumentTypes()
-	return documentTypesOutput{Types: types, Total: len(types)}, nil
 }

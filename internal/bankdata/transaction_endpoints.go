@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/govalues/decimal"
 
@@ -362,7 +361,8 @@ func or(d, otherwise passerelle.Date) passerelle.Date {
 }
 
 // showTransactions renders transactions with the currencies of their accounts,
-// which one query reads.
+// which one query reads, and with what was asked for; categories and their
+// deprecated number are always there.
 func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, asked protocol.Expansion) ([]wire.Transaction, error) {
 	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
 	ids := []passerelle.AccountID{}
@@ -381,9 +381,15 @@ func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user
 	shown := make([]wire.Transaction, len(rows))
 	for i, t := range rows {
 		shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, c.Location)
-		expandTransaction(&shown[i], accounts[t.Account], c.Location, asked)
+		if asked.Has("account") {
+			account := wire.NewBankAccount(accounts[t.Account], c.Location)
+			shown[i].Account = &account
+		}
 	}
-	if asked.Has("informations") {
+	if asked.Has("documents") {
+		err = s.withDocuments(ctx, c, user, shown)
+	}
+	if asked.Has("informations") && err == nil {
 		err = s.withInformations(ctx, c, rows, shown)
 	}
 	if asked.Has("attachments") && err == nil {
@@ -428,19 +434,6 @@ func (s *Service) withCategory(ctx context.Context, c *protocol.Caller, user pas
 		}
 	}
 	return nil
-}
-
-// expandTransaction embeds what was asked for of the account. Categories and
-// their deprecated number are always there; no document is attached to a
-// transaction.
-func expandTransaction(t *wire.Transaction, a passerelle.BankAccount, zone *time.Location, asked protocol.Expansion) {
-	if asked.Has("account") {
-		account := wire.NewBankAccount(a, zone)
-		t.Account = &account
-	}
-	if asked.Has("documents") {
-		t.Documents = &[]wire.Document{}
-	}
 }
 
 // namedTransaction is the transaction that a path names.

@@ -14,6 +14,9 @@ Cluster         id int, id_account int, mean_amount num, median_increment int?, 
 
 // Section 6.4: what there is around transactions.
 var aroundFacts = tell("6.4",
+	row{fact: "POST /users/{u}/categories", by: "SW", call: "POST /2.0/users/me/categories", as: "user", kind: asForm, body: `name=Boats&color=0088ff`, status: 200, shapes: "OneCategory"},
+	row{fact: "PUT /users/{u}/categories/{id}", by: "SW", call: "PUT /2.0/users/me/categories/{group}", as: "user", kind: asForm, body: `name=Rowing`, status: 200, shapes: "OneCategory"},
+	row{fact: "DELETE /users/{u}/categories/{id}", by: "SW", call: "DELETE /2.0/users/me/categories/{new group}", as: "user", status: 204},
 	row{fact: "GET /categories", by: "RB", call: "GET /2.0/categories", status: 200, shapes: "Categories"},
 	row{fact: "GET /users/{u}/categories", by: "SW", call: "GET /2.0/users/me/categories", as: "user", status: 200, shapes: "Categories"},
 	row{fact: "POST /categorize", by: "SW", call: "POST /2.0/categorize", as: "user", kind: asJSON, body: `[{"wording":"CARTE TRAIN SNCF","value":-45.13,"type":"card"}]`, status: 200, shapes: "Categorized"},
@@ -27,4 +30,5 @@ var aroundFacts = tell("6.4",
 	row{fact: "POST /users/{u}/transactionsclusters", by: "SW", call: "POST /2.0/users/me/transactionsclusters", as: "user", kind: asForm, body: `id_account={account}&mean_amount=-12.5&median_increment=30&next_date=2026-12-01&wording=Gym&id_category=9998&enabled=1`, status: 200, shapes: "Cluster", says: []string{`"created_by":"user"`}},
 	row{fact: "PUT /users/{u}/transactionsclusters/{c}", by: "SW", call: "PUT /2.0/users/me/transactionsclusters/{cluster}", as: "user", kind: asJSON, body: `{"enabled":false}`, status: 200, shapes: "Cluster", says: []string{`"enabled":false`}},
 	row{fact: "DELETE /users/{u}/transactionsclusters/{c}", by: "SW", call: "DELETE /2.0/users/me/transactionsclusters/{cluster}", as: "user", status: 204},
+	row{fact: "DELETE /users/{u}/transactions/{t}/informations", by: "SW", call: "DELETE /2.0/users/me/transactions/{transaction}/informations", as: "user", status: 204},
 )

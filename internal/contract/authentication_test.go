@@ -8,7 +8,7 @@ Code        code text, type (temporary), access (single|standard), expires_in in
 Access      exactly access_token text, token_type (Bearer)
 Service     exactly token text, scope text
 Signed      jwt_token text, payload Payload
-Payload     id_user int, aud any, iss text, iat int, exp? int?, scope str?, type (sharedAccess)
+Payload     id_user int, aud any, iss text, iat int, exp? int, scope str?, type (sharedAccess)
 Scoped      token text, scope (payments:validate), id_payment int, expires_in int
 Client      id int, name str, public_key str?, redirect_uris [str], pro bool, id_logo int?, config {any}
             primary_color str?, secondary_color str?, description str?, description_banks str?, description_providers str?
@@ -22,6 +22,9 @@ var headerFacts = tell("1.1",
 	row{fact: "Bearer", by: "D", call: "GET /2.0/users/me", as: "Bearer {user token}", status: 200, shapes: "User"},
 	row{fact: "the scheme in small letters", by: "OLD", call: "GET /2.0/users/me", as: "bearer {user token}", status: 200, shapes: "User"},
 	row{fact: "OAuth", by: "OLD", call: "GET /2.0/users/me", as: "OAuth {user token}", status: 200, shapes: "User"},
+	row{fact: "the token in the address", by: "OLD", call: "GET /2.0/users/me/transactions?limit=2&token={user token}", status: 200, shapes: "Transactions", says: []string{`"self":{"href":"{base}/users/me/transactions?limit=2"}`}},
+	row{fact: "the token in the address of what needs none", by: "OLD", call: "GET /2.0/connectors?limit=2&token={user token}", status: 200, shapes: "Connectors", says: []string{`"self":{"href":"{base}/connectors?limit=2"}`}},
+	row{fact: "the token in the address of what is written", by: "OLD", call: "POST /2.0/users/me/config?token={user token}", kind: asJSON, body: `{"a":"b"}`, status: 401, shapes: "Error"},
 	row{fact: "no header", by: "interface.md", call: "GET /2.0/users/me", status: 401, shapes: "Error", says: []string{`"invalidToken"`}},
 	row{fact: "a token nobody issued", by: "BART", call: "GET /2.0/users/me", as: "Bearer nobody", status: 401, shapes: "Error", says: []string{`"invalidToken"`}},
 	row{fact: "a kind of token that is of no use", by: "interface.md", call: "GET /2.0/users/me", as: "service", status: 403, shapes: "Error", says: []string{`"forbidden"`}},
@@ -88,6 +91,8 @@ var clientFacts = tell("1.4",
 	row{fact: "GET /clients/{id}", by: "SW", call: "GET /2.0/clients/{client}", as: "config", status: 200, shapes: "Client"},
 	row{fact: "GET /clients/{id} with a user token", by: "BART", call: "GET /2.0/clients/{client}", as: "user", status: 200, shapes: "Client BART.Client"},
 	row{fact: "PUT /clients/{id}", by: "SW", call: "PUT /2.0/clients/{signer}", as: "config", kind: asForm, body: `secondary_color=0088ff&description_banks=Banks`, status: 200, shapes: "Client"},
+	row{fact: "POST /clients/{id}", by: "SW", call: "POST /2.0/clients/{signer}", as: "config", kind: asJSON, body: `{"pro":true,"config":{"a":"b"},"update_config":true,"redirect_uris":["https://shop.example/back"]}`, status: 200, shapes: "Client", says: []string{`"a":"b"`}},
+	row{fact: "PUT /clients/{id} for a new secret", by: "CASH", call: "PUT /2.0/clients/{new signer}", as: "config", kind: asForm, body: `secret=1`, status: 200, shapes: "Client Created"},
 	row{fact: "POST /clients/{id}/logo", by: "SW", call: "POST /2.0/clients/{signer}/logo", as: "config", kind: asJSON, body: `{"logo":"{picture}"}`, status: 200, shapes: "Logo"},
 	row{fact: "DELETE /clients/{id}/logo", by: "SW", call: "DELETE /2.0/clients/{signer}/logo", as: "config", status: 204},
 	row{fact: "DELETE /clients/{id}", by: "SW", call: "DELETE /2.0/clients/{new signer}", as: "config", status: 204},

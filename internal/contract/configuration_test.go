@@ -15,6 +15,15 @@ WebhookLogs     webhooklogs [obj], total int`
 var configurationFacts = tell("10",
 	row{fact: "GET /config", by: "D", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
 		"autosync.enabled autosync.frequency connection.expire connection.questions_code auth.default_token_expire auth.user_token_expire webhooks.alerts_frequency payment.max_amount payment.manual_expire_time_days")},
+	row{fact: "the names of the keys", by: "D, CFG", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
+		`autosync.enabled autosync.frequency autosync.retry_wrongpass autosync.cfonb autosync.send_update svc.manager.email biapi.callback_url biapi.multi_push connectors.default_auth_mechanism connectors.enable_new
+		connectors.sources.enable_new connection.disable_new connection.expire connection.questions_code connection.delete_noacc connection.keep_success connection.delay_error connection.allow_new_error
+		connection.error.to_wrongpass auth.default_token_expire auth.scoped_token_expire auth.user_token_expire auth.token_size auth.block_count auth.block_seconds bank.account.authorized_currencies bank.account.display_loans
+		bank.implicit_date_filtering bank.trs.ignore_coming oauth2.enabled webhooks.alerts_frequency webhooks.compression.enabled webhooks.ca_cert payment.max_amount payment.auto_confirmation payment.manual_expire_time_days
+		payment.state_updated_webhook.systematic transfer.max_amount transfer.max_period_amount transfer.max_period_days transfer.recipient.iban_white_list.enabled transfer.recipient.iban_white_list.entries rate.enabled root.baseurl root.prefix`)},
+	row{fact: "keys of families", by: "CFG", call: "POST /2.0/config?search=cat.", as: "config", kind: asJSON, body: `{"cat.enabled":"1"}`, status: 200, shapes: "Config", says: []string{`"cat.enabled":"1"`}},
+	row{fact: "a key that is none", by: "decisions.md", call: "POST /2.0/config", as: "config", kind: asJSON, body: `{"nobody.knows":"1"}`, status: 400, shapes: "Error", says: []string{`"invalidValue"`}},
+	row{fact: "GET /config with a user token", by: "D", call: "GET /2.0/config", as: "user", status: 403, shapes: "Error"},
 	row{fact: "POST /config", by: "D", call: "POST /2.0/config", as: "config", kind: asJSON, body: `{"payment.max_amount":"0"}`, status: 200, shapes: "Config"},
 	row{fact: "POST /config in a form", by: "SW", call: "POST /2.0/config?search=autosync", as: "config", kind: asForm, body: `autosync.frequency=1`, status: 200, shapes: "Config", says: []string{`"autosync.frequency":"1"`}},
 	row{fact: "POST /config under another name", by: "CFG", call: "POST /2.0/config?search=manager", as: "config", kind: asJSON, body: `{"biapi.manager.email":"ops@shop.example"}`, status: 200, shapes: "Config", says: []string{`"ops@shop.example"`}},

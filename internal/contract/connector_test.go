@@ -29,6 +29,8 @@ SDK.Field       name text, type (text|password|date|list|number), auth_mechanism
 SDK.Fields      fields [SDK.Field]+
 Banks           banks [Connector]+, total int
 Providing       providers [Connector]+, total int
+ConnectorLogos  connectorlogos [ConnectorLogo]+, total int
+ConnectorLogo   id int, id_connector int, id_file int, type (main|thumbnail)
 BankCategories  bank_category [BankCategory]
 BankCategory    id int, name text
 Choice          label str, value str
@@ -62,6 +64,19 @@ var connectorFacts = tell("3.1",
 	row{fact: "GET /banks/categories", by: "BART", call: "GET /2.0/banks/categories", status: 200, shapes: "BankCategories"},
 	row{fact: "GET /providers", by: "OLD", call: "GET /2.0/providers", status: 200, shapes: "Providing"},
 	row{fact: "GET /providers/{id}", by: "OLD", call: "GET /2.0/providers/64", status: 200, shapes: "Connector"},
+	row{fact: "PUT /connectors/{uuid}", by: "D", call: "PUT /2.0/connectors/{test connector}", as: "config", kind: asJSON, body: `{"hidden":false,"sync_periodicity":1}`, status: 200, shapes: "Connector", says: []string{`"sync_periodicity":1`}},
+	row{fact: "POST /connectors/{id} in a form", by: "SW", call: "POST /2.0/connectors/40", as: "config", kind: asForm, body: `auth_mechanism=credentials&id_categories=1&sync_frequency=1`, status: 200, shapes: "Connector", says: []string{`"auth_mechanism":"credentials"`}},
+	row{fact: "PUT /connectors/{uuid} with null", by: "D", call: "PUT /2.0/connectors/{test connector}", as: "config", kind: asJSON, body: `{"hidden":null,"auth_mechanism":null,"sync_periodicity":null}`, status: 200, shapes: "Connector", says: []string{`"sync_periodicity":null`}},
+	row{fact: "PUT /connectors/{id1,id2}", by: "SDK", call: "PUT /2.0/connectors/40,64", as: "config", kind: asJSON, body: `{"hidden":false}`, status: 200, shapes: "Connectors"},
+	row{fact: "PATCH /connectors", by: "SDK, PYP", call: "PATCH /2.0/connectors", as: "config", kind: asJSON, body: `{"{test connector}":{"hidden":false},"{provider connector}":{"hidden":null}}`, status: 200, shapes: "Connectors PYP.Connectors"},
+	row{fact: "PUT /connectors/{uuid}/sources/{sid}", by: "D", call: "PUT /2.0/connectors/{test connector}/sources/401", as: "config", kind: asJSON, body: `{"auth_mechanism":"webauth","disabled":false}`, status: 200, shapes: "Source"},
+	row{fact: "PUT /connectors/{uuid} with a user token", by: "D", call: "PUT /2.0/connectors/{test connector}", as: "user", kind: asJSON, body: `{"hidden":true}`, status: 403, shapes: "Error"},
+	row{fact: "GET /connectors/{id}/logos", by: "SW", call: "GET /2.0/connectors/40/logos", status: 200, shapes: "ConnectorLogos"},
+	row{fact: "GET /connectors/{id}/logos/main", by: "SW", call: "GET /2.0/connectors/{test connector}/logos/main", status: 200, shapes: "ConnectorLogos", says: []string{`"total":1`}},
+	row{fact: "GET /connectors/{id}/logos/thumbnail", by: "SW", call: "GET /2.0/connectors/40/logos/thumbnail", as: "user", status: 200, shapes: "ConnectorLogos", says: []string{`"total":1`}},
+	row{fact: "GET /banks/{id}/logos", by: "OLD", call: "GET /2.0/banks/40/logos", status: 200, shapes: "ConnectorLogos"},
+	row{fact: "GET /providers/{id}/logos", by: "OLD", call: "GET /2.0/providers/64/logos", status: 200, shapes: "ConnectorLogos"},
+	row{fact: "GET /files/{id_file}", by: "SW", call: "GET /2.0/files/{logo file}", status: 200, gives: "image/png"},
 	row{fact: "GET /connectors/{uuid}/sources", by: "D", call: "GET /2.0/connectors/{test connector}/sources", status: 200, shapes: "Sources"},
 )
 

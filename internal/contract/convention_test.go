@@ -40,6 +40,7 @@ var ruleFacts = tell("0",
 	row{fact: "rule 4: ?background", by: "D", call: "POST /2.0/users/me/connections/{new connection}?background", as: "user", status: 200, shapes: "Connection"},
 	row{fact: "rule 4: psu_requested=False", by: "PYX", call: "PUT /2.0/users/me/connections/{connection}?psu_requested=False", as: "user", status: 200, shapes: "Connection"},
 	row{fact: "rule 5: links begin with what was called", by: "PYP", call: "GET /2.0/users/me/transactions?limit=2", as: "user", status: 200, shapes: "Transactions", says: []string{`"self":{"href":"{base}/users/me/transactions?limit=2"}`, `"next":{"href":"{base}/users/me/transactions?cursor=`}},
+	row{fact: "rule 5: links of a list that begins elsewhere", by: "BART", call: "GET /2.0/2.0/users/me/transactions?limit=2", as: "user", status: 200, shapes: "Transactions", says: []string{`"self":{"href":"{base}/2.0/users/me/transactions?limit=2"}`}},
 	row{fact: "rule 6: money is numbers", by: "RUST", call: "GET /2.0/users/me/accounts/{account}", as: "user", status: 200, shapes: "RUST.Account"},
 	row{fact: "rule 6: money is numbers, in a payment", by: "JB", call: "GET /2.0/payments/{payment}", as: "service", status: 200, shapes: "Payment"},
 	row{fact: "rule 7: instants have a space and no zone", by: "SDK", call: "GET /2.0/users/me/connections/{connection}", as: "user", status: 200, shapes: "SDK.Connection Connection"},
@@ -55,7 +56,7 @@ var ruleFacts = tell("0",
 // configuration.
 var openFacts = tell("0 rule 8:", open(
 	"Connectors /connectors", "Connector /connectors/{test connector}", "AccountTypes /account_types", "Currencies /currencies",
-	"DocumentTypes /documenttypes", "JWK /publickey", "Terms /terms",
+	"Banks /banks", "Connector /banks/40", "Providing /providers", "Connector /providers/64", "DocumentTypes /documenttypes", "JWK /publickey", "Terms /terms",
 )...)
 
 func open(reads ...string) []row {
@@ -80,6 +81,14 @@ var errorFacts = tell("11",
 	row{fact: "a scope that lacks", by: "SDK", call: "GET /2.0/users", as: "user", status: 403, shapes: "Error", says: []string{`"code":"forbidden"`}},
 )
 
+// Section 12: the addresses of pages, as programs build them. What is on the
+// pages the tests of package webview prove.
+var webviewFacts = tell("12.1",
+	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
+	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=example.biapi.pro&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},
+	row{fact: "{webview}/payment without language", by: "BART", call: "GET /webview/payment?domain=example&client_id={client}&code={payment code}&payment_id={payment}", status: 303, leads: "/webview/"},
+)
+
 // Section 13: general conventions.
 var conventionFacts = tell("13",
 	row{fact: "limit above 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1001", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
@@ -88,6 +97,7 @@ var conventionFacts = tell("13",
 	row{fact: "a day", by: "D", call: "GET /2.0/users/me/transactions?limit=1&min_date=2024-03-01", as: "user", status: 200, shapes: "Transactions"},
 	row{fact: "a month", by: "D", call: "GET /2.0/users/me/transactions?limit=1&min_date=2024-03", as: "user", status: 200, shapes: "Transactions"},
 	row{fact: "a year", by: "D", call: "GET /2.0/users/me/transactions?limit=1&min_date=2024", as: "user", status: 200, shapes: "Transactions"},
+	row{fact: "POST is PUT's twin", by: "SW", call: "POST /2.0/users/me/accounts/{account}", as: "user", kind: asForm, body: `display=1`, status: 200, shapes: "Account"},
 	row{fact: "short form, connections", by: "D", call: "GET /2.0/connections", as: "user", status: 200, shapes: "Connections"},
 	row{fact: "short form, accounts", by: "interface.md", call: "GET /2.0/accounts", as: "user", status: 200, shapes: "Accounts"},
 	row{fact: "short form, transactions", by: "decisions.md", call: "GET /2.0/transactions?limit=1", as: "user", status: 200, shapes: "Transactions"},

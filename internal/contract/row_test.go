@@ -60,7 +60,7 @@ const (
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, wealthFacts,
-	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, conventionFacts,
+	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, conventionFacts,
 )
 
 // every is the text of all shapes.
@@ -116,6 +116,9 @@ func (r row) check(t *testing.T, w *world, all shapes) {
 	for kind := range strings.FieldsSeq(r.shapes) {
 		for _, fault := range all.fits(kind, kind, value) {
 			t.Error(fault)
+		}
+		if id := a.Header.Get("X-Request-Id"); kind == "Error" && !strings.Contains(string(a.Body), `"request_id":"`+id+`"`) {
+			t.Errorf("X-Request-Id is %q: %s", id, a.Body)
 		}
 	}
 	for _, text := range r.says {

@@ -9,6 +9,7 @@ Document        id int, id_user int, id_subscription int?, id_type int?, id_cate
                 duedate date?, total_amount num?, untaxed_amount num?, vat num?, income bool, readonly bool, number str?, issuer str?, last_update time?
                 has_file_on_website bool, currency str?, type? DocumentType
 Typed           type DocumentType
+Documented      documents [Document]+
 Documents       documents [Document]+, first_date date?, last_date date?, total int
 DocumentType    id int, name text, attacheable bool
 DocumentTypes   documenttypes [DocumentType]+, total int`
@@ -35,6 +36,13 @@ var subscriptionFacts = tell("7",
 	row{fact: "PUT /users/{u}/documents/{d} that is read-only", by: "SW", call: "PUT /2.0/users/me/documents/{document}", as: "user", kind: asForm, body: `name=Yours`, status: 409, shapes: "Error"},
 	row{fact: "PUT /users/{u}/documents/{d} with a file", by: "SW", call: "PUT /2.0/users/me/documents/{document}", as: "user", kind: asMultipart, body: `readonly=false&file={picture}`, status: 200, shapes: "Document", says: []string{`"readonly":false`}},
 	row{fact: "the file that was given", by: "SW", call: "GET /2.0/users/me/documents/{document}/file", as: "user", status: 200, gives: "image/png"},
+	row{fact: "GET /users/{u}/documents/{d}/thumbnail/{name}", by: "SYMF", call: "GET /2.0/users/me/documents/{document}/thumbnail/12.png", as: "user", status: 200, gives: "image/png"},
+	row{fact: "GET /users/{u}/documents with timestamps", by: "SW", call: "GET /2.0/users/me/documents?limit=10&min_timestamp=2020-01-01%2000:00:00&max_timestamp=2026-11-30", as: "user", status: 200, shapes: "Documents"},
+	row{fact: "PUT /users/{u}/transactions/{t}/documents", by: "SW", call: "PUT /2.0/users/me/transactions/{transaction}/documents", as: "user", kind: asForm, body: `id_document={document}`, status: 200, shapes: "Document"},
+	row{fact: "GET /users/{u}/transactions/{t}/documents", by: "D", call: "GET /2.0/users/me/transactions/{transaction}/documents?limit=10", as: "user", status: 200, shapes: "Documents", says: []string{`"total":1`}},
+	row{fact: "GET /users/{u}/transactions/{t}?expand=documents", by: "SW", call: "GET /2.0/users/me/transactions/{transaction}?expand=documents", as: "user", status: 200, shapes: "Transaction Documented", says: []string{`"documents_count":1`}},
+	row{fact: "DELETE /users/{u}/transactions/{t}/documents/{d}", by: "SW", call: "DELETE /2.0/users/me/transactions/{transaction}/documents/{document}", as: "user", status: 204},
+	row{fact: "PUT /documenttypes/{id}", by: "SW", call: "PUT /2.0/documenttypes/4", as: "config", kind: asForm, body: `name=bill&attacheable=1`, status: 200, shapes: "DocumentType", says: []string{`"attacheable":true`}},
 	row{fact: "PUT /users/{u}/subscriptions/{s1,s2}?all", by: "SW", call: "PUT /2.0/users/me/subscriptions/{subscriptions}?all", as: "user", kind: asForm, body: `disabled=0`, status: 200, shapes: "Subscriptions"},
 	row{fact: "GET /documenttypes", by: "D", call: "GET /2.0/documenttypes", status: 200, shapes: "DocumentTypes"},
 	row{fact: "the names of the types of documents", by: "D", call: "GET /2.0/documenttypes", status: 200, shapes: "DocumentTypes", says: quoted(

@@ -1,7 +1,9 @@
 package contract_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,7 @@ func settle(t *testing.T, s *servicetest.Instance) *world {
 		"client": s.ClientID, "secret": s.Secret, "basic": basic(s.ClientID, s.Secret), "base": s.Base, "origin": s.Origin,
 		"config token": s.ConfigToken, "users token": s.UsersToken, "test connector": testConnector, "provider connector": providerConnector, "picture": picture,
 	}}
+	s.OK(s.Call("POST", "/config", s.ConfigToken, `{"api.query_token":"1"}`))
 	id, token := w.user(t)
 	w.things["user"], w.things["user token"] = id, token
 	w.things["connection"] = w.share(t, token)
@@ -124,6 +127,19 @@ func (w *world) make(t testing.TB, name string) string {
 		return w.things[name]
 	case "cluster":
 		return w.first(t, "/users/me/transactionsclusters", "transactionsclusters")
+	case "new account":
+		other := w.connect(t, w.things["user token"], "one")
+		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
+	case "deciding":
+		return w.connect(t, w.things["user token"], "app")
+	case "group", "new group":
+		return w.made(t, w.things["user token"], "/users/me/categories", `{"name":"Sailing"}`)
+	case "logo file":
+		return w.number(t, "/connectors/"+testConnector+"/logos", "connectorlogos", "id_file")
+	case "payment code":
+		var out struct{ Token string }
+		w.JSON(w.OK(w.Call("POST", "/payments/"+w.fill(t, "{payment}")+"/scopedtoken", w.Token("payments:validate"), `{"scope":"payments:validate"}`)), &out)
+		return out.Token
 	case "service token":
 		return w.Token("payments:admin")
 	case "validating token":
@@ -182,6 +198,28 @@ func (w *world) temporary(t testing.TB) string {
 	}
 	w.JSON(w.OK(w.Call("POST", "/auth/init", "", nil)), &out)
 	return out.Token
+}
+
+// made creates something and gives its number.
+func (w *world) made(t testing.TB, token, path, body string) string {
+	t.Helper()
+	var out struct{ ID json.Number }
+	w.JSON(w.OK(w.Call("POST", path, token, body)), &out)
+	return out.ID.String()
+}
+
+// number is a member of the first item of a list that anybody may read.
+func (w *world) number(t testing.TB, path, key, member string) string {
+	t.Helper()
+	var out map[string]json.RawMessage
+	w.JSON(w.OK(w.Call("GET", path, "", nil)), &out)
+	var items []map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(out[key]))
+	decoder.UseNumber()
+	if err := decoder.Decode(&items); err != nil || len(items) == 0 {
+		t.Fatalf("%s has no %s: %v", path, key, err)
+	}
+	return fmt.Sprint(items[0][member])
 }
 
 // invest makes a user whose accounts hold investments.

@@ -213,11 +213,11 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 
 // authorise resolves the token and holds it against what the route needs.
 func (a *API) authorise(ctx context.Context, x *exchange) error {
-	needs := x.endpoint.route.Needs
+	needs, inAddress := x.endpoint.route.Needs, x.hideToken()
 	if needs.open(x.request.URL.RawQuery) {
 		return nil
 	}
-	token, err := bearer(x.request.Header)
+	token, err := a.presented(ctx, x, inAddress)
 	if err != nil {
 		return err
 	}

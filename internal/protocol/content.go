@@ -1,7 +1,10 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"mime"
@@ -24,8 +27,23 @@ type Content struct {
 	// for unknown.
 	Version  string
 	Modified time.Time
+	// Public says that everybody gets the same, who may keep it for a day without
+	// asking.
+	Public bool
 	// Body is closed once it was sent.
 	Body io.ReadSeekCloser
+}
+
+// inMemory is a file of which nothing is to be closed.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// Made is a file that was made for the answer and is in memory. It is the same as
+// long as its bytes are.
+func Made(mediaType, name string, content []byte) Content {
+	sum := sha256.Sum256(content)
+	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
 }
 
 // shownInPage are the types of files that a browser may show by itself. In
@@ -34,7 +52,7 @@ type Content struct {
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
 // contentAnswer starts an answer with the bytes of a file. Whoever has it may
-// keep it, and has to ask whether it is still the same.
+// keep it, and has to ask whether it is still the same, unless it is public.
 func contentAnswer(c Content, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.content = &c
@@ -46,8 +64,12 @@ func contentAnswer(c Content, requestID string) answer {
 	if named := mime.FormatMediaType(disposition, map[string]string{"filename": plainName(c.Name)}); named != "" {
 		disposition = named
 	}
+	keeping := "private, no-cache"
+	if c.Public {
+		keeping = "public, max-age=86400"
+	}
 	for name, value := range map[string]string{
-		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": "private, no-cache", "ETag": `"` + c.Version + `"`,
+		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
 	} {
 		an.header.Set(name, value)
 	}

@@ -47,6 +47,8 @@ func download(_ context.Context, _ *protocol.Caller, in whichFile) (protocol.Con
 	switch in.Kind {
 	case "page":
 		c.MediaType, c.Name = "text/html", "../a\"\r\nX-Injected: yes.html"
+	case "public":
+		c.Public = true
 	case "broken":
 		c.Body = body{unreadable{bytes.NewReader(nil)}, &closings}
 	}
@@ -79,6 +81,7 @@ func TestContent(t *testing.T) {
 		"a page that could run something": {call{url: "/2.0/download?kind=page"}, 200, paper, map[string]string{
 			"Content-Type": "text/html", "Content-Disposition": `attachment; filename="..-a---X-Injected- yes.html"`, "X-Injected": "",
 		}},
+		"for everybody": {call{url: "/2.0/download?kind=public"}, 200, paper, map[string]string{"Cache-Control": "public, max-age=86400", "ETag": `"v1"`}},
 		"one that cannot be read": {
 			call{url: "/2.0/download?kind=broken"},
 			500, `{"code":"bug","description":"An internal error happened.","message":null,"request_id":"1234"}`,

@@ -323,6 +323,7 @@ func newService(t testing.TB) *service {
 	s.Handler = protocol.New(protocol.Config{
 		Domain:         findDomain,
 		Authenticate:   authenticate,
+		QueryToken:     func(_ context.Context, d passerelle.Domain) (bool, error) { return d.ID == 1, nil },
 		Location:       func(context.Context, passerelle.Domain) (*time.Location, error) { return paris, nil },
 		Maintenance:    func(context.Context) (bool, error) { return s.down, nil },
 		MAC:            mac,

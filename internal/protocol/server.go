@@ -25,6 +25,9 @@ type Config struct {
 	// Authenticate resolves a bearer token of the domain; an unknown, expired
 	// or revoked one is an Unauthenticated error with code invalidToken.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, token string) (access.Principal, error)
+	// QueryToken reports whether the domain takes the token of what is read in the
+	// query parameter token, too.
+	QueryToken func(ctx context.Context, domain passerelle.Domain) (bool, error)
 	// Location is the zone in which the domain reads and writes dates.
 	Location func(ctx context.Context, domain passerelle.Domain) (*time.Location, error)
 	// Maintenance reports whether calls are to be refused for now.
@@ -84,7 +87,7 @@ func (a *API) documentRoute() Route {
 
 // exchange is one request on its way to an answer.
 type exchange struct {
-	request *http.Request
+	request *http.Request // without a token in its address, once a route was found
 	location
 	endpoint *endpoint
 	// pattern is the one of the endpoint's that the path is of; names and

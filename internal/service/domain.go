@@ -126,6 +126,11 @@ func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Loca
 	return values.Location(), nil
 }
 
+func (s *Service) queryToken(ctx context.Context, d passerelle.Domain) (bool, error) {
+	values, err := settings.Load(ctx, &s.DB.Reader, d.ID)
+	return values.On(settings.QueryToken), err
+}
+
 // eachDomain makes a pass over all domains of one over a single domain. One
 // domain's failure leaves the others their turn.
 func (s *Service) eachDomain(do func(context.Context, passerelle.Domain) error) func(context.Context) error {

@@ -263,7 +263,7 @@ func (s *Service) newAPI(shown []wire.Scenario) *protocol.API {
 	c := s.config
 	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Filing: s.Filing, Wake: s.Initiation.Wake, Scenarios: shown, Logins: logins(), Now: c.Now}
 	return protocol.New(protocol.Config{
-		Domain: s.domain, Authenticate: s.authenticate, Location: s.location, Maintenance: s.maintenance,
+		Domain: s.domain, Authenticate: s.authenticate, QueryToken: s.queryToken, Location: s.location, Maintenance: s.maintenance,
 		MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }

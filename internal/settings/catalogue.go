@@ -18,6 +18,7 @@ import (
 const (
 	Timezone         = "api.timezone"
 	SignedAnswers    = "api.sign_responses"
+	QueryToken       = "api.query_token"
 	MaxAmount        = "payment.max_amount"
 	PeriodicEnabled  = "payment.periodic.enabled"
 	PlainFields      = "payment.allow_plain_fields"
@@ -61,6 +62,7 @@ const (
 var catalogue = append([]Key{
 	{Name: Timezone, Default: "UTC", Help: "IANA time zone in which dates and times are written and read.", check: zone},
 	{Name: SignedAnswers, Default: "0", Help: "Whether an answer is signed for a client that asks for it with sign_response.", check: boolean},
+	{Name: QueryToken, Default: "0", Help: "Whether the token of what is read may come in the query parameter token, as old programs send it, instead of the header. Addresses are kept in the logs of proxies and browsers, and so is then the token.", check: boolean},
 	{Name: ServiceTokenLife, Default: "30", Help: "Minutes a service token is valid.", check: whole(1, 1440)},
 	{Name: UserTokenLife, Default: "30", Help: "Minutes after which a temporary user is deleted, and until when its token is valid.", check: whole(1, 1440)},
 	{Name: SignedTokenLife, Default: "43200", Help: "Minutes a signed token (JWT) of a user is valid, if it is to expire.", check: whole(1, 5256000)},

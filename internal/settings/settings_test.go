@@ -48,6 +48,7 @@ func TestCheck(t *testing.T) {
 	tests := map[string]struct{ good, bad []string }{
 		settings.Timezone:          {[]string{"UTC", "Europe/Paris", "America/St_Johns"}, []string{"", "Local", "Europe/Paname", "../etc/passwd", "CEST+2", "UTC\x00"}},
 		settings.SignedAnswers:     {[]string{"0", "1"}, []string{"", "yes"}},
+		settings.QueryToken:        {[]string{"0", "1"}, []string{"", "yes"}},
 		settings.ServiceTokenLife:  {[]string{"1", "30", "1440"}, []string{"", "0", "1441", "-5", "1.5", "1e3", "99999999999999999999"}},
 		settings.UserTokenLife:     {[]string{"1", "30", "1440"}, []string{"", "0", "1441"}},
 		settings.SignedTokenLife:   {[]string{"1", "43200", "5256000"}, []string{"", "0", "5256001"}},

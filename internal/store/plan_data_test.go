@@ -251,6 +251,13 @@ func (h *savings) transactionQueries() map[string]query {
 	queries["attachments"] = query{run: reading(func() ([]passerelle.Attachment, error) {
 		return db.Attachments(ctx, h.domain, 7, []passerelle.TransactionID{1, 2})
 	}), index: "(transaction_id=?", sorts: "those of a page of transactions"}
+	queries["documents of transactions"] = query{run: reading(func() ([]AttachedDocument, error) {
+		return db.DocumentsOf(ctx, DocumentFilter{Domain: h.domain, User: 7}, []passerelle.TransactionID{1, 2})
+	}), index: "transaction_document_1 (transaction_id=?", sorts: "those of a page of transactions"}
+	queries["attaching"] = query{run: func() error {
+		return unlessMissing(h.try(func(tx *Tx) error { return tx.AttachDocument(h.domain, 7, 1, 1, now, 20, ErrConflict) }))
+	}, index: "transaction_document_1 (transaction_id=?"}
+	queries["detaching"] = query{run: h.writing(func(tx *Tx) { tx.DetachDocuments(h.domain, 7, 1, 0, now) }), index: "transaction_document_1 (transaction_id=?"}
 	return queries
 }
 
@@ -276,6 +283,9 @@ func (h *savings) documentQueries() map[string]query {
 		"documents of a user":         {run: documents(func(f *DocumentFilter) { f.Types = []string{"bill"} }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
 		"documents of a connection":   {run: documents(func(f *DocumentFilter) { f.Connection = h.connection.ID }), index: "document_of_connection (connection_id=? AND date<?)"},
 		"documents of a subscription": {run: documents(func(f *DocumentFilter) { f.Subscription = 1 }), index: "document_of_subscription (subscription_id=? AND epoch=? AND date<?)"},
+		"documents of a transaction":  {run: documents(func(f *DocumentFilter) { f.Transaction = 1 }), index: "transaction_document_1 (transaction_id=?", sorts: "at most twenty"},
+		"documents by timestamp":      {run: documents(func(f *DocumentFilter) { f.Since, f.Before, f.Zone = now, now, time.UTC }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
+		"types of documents":          {run: reading(func() ([]DocumentType, error) { return db.DocumentTypes(ctx, h.domain) }), index: "document_type"},
 		"a file":                      {run: reading(func() (StoredFile, error) { return db.File(ctx, h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
 		"files of a user":             {run: reading(func() ([]StoredFile, error) { return db.Files(ctx, h.domain, 7, 1, 5) }), index: "stored_file_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"the origin of a file":        {run: reading(func() (FileOrigin, error) { return db.FileOrigin(ctx, h.domain, 1) }), index: "document_of_file (file_id=?)"},

@@ -15,7 +15,7 @@ import (
 )
 
 const transactionColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
-	t.details, t.scraped, t.last_update, t.deleted, t.date`
+	t.details, t.scraped, t.last_update, t.deleted, t.date, ` + attachedCount
 
 func scanTransaction(row scanner) (passerelle.Transaction, error) {
 	var (
@@ -25,7 +25,7 @@ func scanTransaction(row scanner) (passerelle.Transaction, error) {
 		cluster, deleted          *int64
 		scraped, update           int64
 	)
-	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted, &date)
+	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted, &date, &t.Documents)
 	if err != nil {
 		return t, err
 	}

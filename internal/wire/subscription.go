@@ -42,7 +42,7 @@ type Document struct {
 	IDType           *int64       `json:"id_type"`
 	IDCategory       *int64       `json:"id_category"`
 	IDFile           *int64       `json:"id_file"`
-	IDThumbnail      *int64       `json:"id_thumbnail"`
+	IDThumbnail      *int64       `json:"id_thumbnail" doc:"always null: thumbnails are kept nowhere, see thumb_url"`
 	Name             string       `json:"name"`
 	Number           *string      `json:"number"`
 	Issuer           *string      `json:"issuer"`
@@ -57,7 +57,7 @@ type Document struct {
 	ReadOnly         bool         `json:"readonly"`
 	HasFileOnWebsite bool         `json:"has_file_on_website"`
 	URL              *string      `json:"url"`
-	ThumbURL         *string      `json:"thumb_url"`
+	ThumbURL         *string      `json:"thumb_url" doc:"a drawing of a sheet with the kind of the file on it, in PNG"`
 	LastUpdate       *string      `json:"last_update"`
 
 	Type *DocumentType `json:"type,omitempty" doc:"with expand=type"`
@@ -68,17 +68,6 @@ type DocumentType struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
 	Attachable bool   `json:"attacheable" doc:"whether such a document can be attached to a transaction"`
-}
-
-// DocumentTypes are all there are, in the order of their numbers. None can be
-// attached to a transaction.
-func DocumentTypes() []DocumentType {
-	names := passerelle.DocumentTypes()
-	types := make([]DocumentType, len(names))
-	for i, name := range names {
-		types[i] = DocumentType{ID: int64(i) + 1, Name: name}
-	}
-	return types
 }
 
 // NewDocument renders a document whose file, if there is one, is below base.
@@ -94,8 +83,8 @@ func NewDocument(d passerelle.Document, idType int64, base string, zone *time.Lo
 		ReadOnly: d.ReadOnly, HasFileOnWebsite: d.HasFile, LastUpdate: optional(passerelle.FormatDateTime(d.LastUpdate, zone)),
 	}
 	if d.File != 0 {
-		url := base + "/file"
-		out.URL = &url
+		url, thumbnail := base+"/file", base+"/thumbnail"
+		out.URL, out.ThumbURL = &url, &thumbnail
 	}
 	return out
 }

@@ -53,7 +53,7 @@ type Transaction struct {
 	Country            *string                    `json:"country"`
 	Card               string                     `json:"card"`
 	WebID              string                     `json:"webid"`
-	DocumentsCount     int                        `json:"documents_count"`
+	DocumentsCount     int                        `json:"documents_count" doc:"how many documents the person attached"`
 	Information        map[string]string          `json:"informations"`
 	Counterparty       *Counterparty              `json:"counterparty"`
 	Account            *BankAccount               `json:"account,omitempty" doc:"with expand"`
@@ -90,7 +90,7 @@ func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.
 		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: Moment(t.Deleted, zone), OriginalValue: Amount(t.OriginalValue),
 		OriginalGrossValue: Amount(t.OriginalGrossValue), OriginalCurrency: currency(t.OriginalCurrency), Commission: Amount(t.Commission),
 		CommissionCurrency: currency(t.CommissionCurrency), Country: optional(t.Country), Card: t.Card, WebID: t.Key, Information: map[string]string{},
-		Counterparty: counterparty(t.Counterparty),
+		DocumentsCount: t.Documents, Counterparty: counterparty(t.Counterparty),
 	}
 	if t.CustomWording != "" {
 		out.Wording = t.CustomWording

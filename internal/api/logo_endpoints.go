@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"passerelle"
+	"passerelle/internal/picture"
+	"passerelle/internal/protocol"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) logoRoutes() []protocol.Route {
+	below := func(rest string) (pattern string, aliases []string) {
+		return "/connectors/{connectorId}/logos" + rest, []string{"/banks/{connectorId}/logos" + rest, "/providers/{connectorId}/logos" + rest}
+	}
+	all, alls := below("")
+	one, ones := below("/main")
+	small, smalls := below("/thumbnail")
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: all, Aliases: alls, Needs: protocol.Public, Endpoint: protocol.Handle(s.logosOf(logoSizes...)),
+			Summary: "List the logos of a connector", Doc: "Pictures that are drawn here: the initials of its name on its colour, not the mark of the institution.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: protocol.Public, Endpoint: protocol.Handle(s.logosOf(logoSizes[0])),
+			Summary: "List the large logos of a connector", Doc: "There is one.",
+		},
+		{
+			Method: http.MethodGet, Pattern: small, Aliases: smalls, Needs: protocol.Public, Endpoint: protocol.Handle(s.logosOf(logoSizes[1])),
+			Summary: "List the small logos of a connector", Doc: "There is one.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/files/{fileId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.logoFile), Errors: []string{"rangeNotSatisfiable"},
+			Summary: "Download a logo", Doc: "The file of an id_file of a logo, which may be kept for a day. Files of documents and of transactions are below these.",
+		},
+	}
+}
+
+// logoSize is a size of logos; its number tells it from the others.
+type logoSize struct {
+	name   string
+	number int64
+	side   int
+}
+
+var logoSizes = []logoSize{{"main", 1, 256}, {"thumbnail", 2, 64}}
+
+// Logos are numbered by connector and size. Their files are kept nowhere, and
+// have numbers that no other file will reach.
+const (
+	logosOfOne    = 10
+	firstLogoFile = 2_000_000_000
+)
+
+type connectorLogo struct {
+	ID          int64  `json:"id"`
+	IDConnector int64  `json:"id_connector" doc:"deprecated number of the connector"`
+	IDFile      int64  `json:"id_file"`
+	Type        string `json:"type" doc:"main, of 256 pixels in each direction, or thumbnail, of 64"`
+	URL         string `json:"url" doc:"where the file is, in PNG"`
+}
+
+type listLogosOutput struct {
+	Logos []connectorLogo `json:"connectorlogos"`
+	Total int             `json:"total"`
+}
+
+// logosOf lists the logos of a connector in some sizes.
+func (s *Service) logosOf(sizes ...logoSize) func(context.Context, *protocol.Caller, connectorPath) (listLogosOutput, error) {
+	return func(ctx context.Context, c *protocol.Caller, in connectorPath) (listLogosOutput, error) {
+		b, err := s.bank(ctx, c, in.ID, anything)
+		if err != nil {
+			return listLogosOutput{}, err
+		}
+		out := listLogosOutput{Logos: make([]connectorLogo, len(sizes)), Total: len(sizes)}
+		for i, size := range sizes {
+			id := b.ID*logosOfOne + size.number
+			file := firstLogoFile + id
+			out.Logos[i] = connectorLogo{ID: id, IDConnector: b.ID, IDFile: file, Type: size.name, URL: fmt.Sprintf("%s/files/%d", c.Base, file)}
+		}
+		return out, nil
+	}
+}
+
+type fileInput struct {
+	ID passerelle.FileID `path:"fileId"`
+}
+
+func (s *Service) logoFile(ctx context.Context, c *protocol.Caller, in fileInput) (protocol.Content, error) {
+	id := int64(in.ID) - firstLogoFile
+	i := slices.IndexFunc(logoSizes, func(size logoSize) bool { return size.number == id%logosOfOne })
+	if id < 0 || i < 0 {
+		return protocol.Content{}, passerelle.Missing()
+	}
+	b, err := s.bank(ctx, c, strconv.FormatInt(id/logosOfOne, 10), anything)
+	if err != nil {
+		return protocol.Content{}, err
+	}
+	return logoOf(b, logoSizes[i]), nil
+}
+
+func logoOf(b wire.Bank, size logoSize) protocol.Content {
+	logo := protocol.Made(picture.MediaType, fmt.Sprintf("%s %s.png", b.Name, size.name), picture.Logo(b.Name, b.Color, size.side))
+	logo.Public = true
+	return logo
+}

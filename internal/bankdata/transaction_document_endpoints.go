@@ -1,0 +1,131 @@
+package bankdata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) attachedRoutes() []protocol.Route {
+	route := func(method, rest, summary, doc string, e protocol.Endpoint) protocol.Route {
+		pattern, aliases := everywhere("/transactions/{transactionId}/documents" + rest)
+		return protocol.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
+	}
+	attach := route(http.MethodPut, "", "Attach a document to a transaction", "One of the user's documents, of a type that can be attached, see /documenttypes; up to 20 for a transaction. One that is attached already stays so.", protocol.Handle(s.attachDocument))
+	attach.Errors = []string{"conflict"}
+	return []protocol.Route{
+		route(http.MethodGet, "", "List the documents of a transaction", "What the person attached; the newest first.", protocol.Handle(s.listAttached)),
+		attach,
+		route(http.MethodDelete, "", "Detach the documents of a transaction", "All of them. The documents stay.", protocol.Handle(s.detachDocuments)),
+		route(http.MethodGet, "/{documentId}", "Read a document of a transaction", "Its file is where url says.", protocol.Handle(s.oneAttached)),
+		route(http.MethodDelete, "/{documentId}", "Detach a document from a transaction", "The document stays.", protocol.Handle(s.detachDocument)),
+	}
+}
+
+// attachedAt selects the documents of a transaction, which must be there.
+func (s *Service) attachedAt(ctx context.Context, c *protocol.Caller, in ofTransaction, all bool) (store.DocumentFilter, error) {
+	_, err := s.readTransaction(ctx, c, in, nil)
+	return store.DocumentFilter{Domain: c.Domain.ID, User: in.ID, Transaction: in.Transaction, All: all}, err
+}
+
+type listAttachedInput struct {
+	ofTransaction
+	documentQuery
+}
+
+func (s *Service) listAttached(ctx context.Context, c *protocol.Caller, in listAttachedInput) (listDocumentsOutput, error) {
+	there, err := s.attachedAt(ctx, c, in.ofTransaction, in.WithDisabled)
+	if err != nil {
+		return listDocumentsOutput{}, err
+	}
+	return s.documentPage(ctx, c, in.documentQuery, there)
+}
+
+type oneAttachedInput struct {
+	ofTransaction
+	protocol.Expand `names:"type"`
+	Document        passerelle.DocumentID `path:"documentId"`
+}
+
+func (s *Service) oneAttached(ctx context.Context, c *protocol.Caller, in oneAttachedInput) (wire.Document, error) {
+	f, err := s.attachedAt(ctx, c, in.ofTransaction, false)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	f.ID = in.Document
+	return s.shownDocument(ctx, c, f, in.Expansion())
+}
+
+type attachInput struct {
+	ofTransaction
+	Document passerelle.DocumentID `body:"id_document,required" min:"1" doc:"one of the user's documents"`
+}
+
+func (s *Service) attachDocument(ctx context.Context, c *protocol.Caller, in attachInput) (wire.Document, error) {
+	if _, err := s.attachedAt(ctx, c, in.ofTransaction, false); err != nil {
+		return wire.Document{}, err
+	}
+	d, err := s.selected(ctx, store.DocumentFilter{Domain: c.Domain.ID, User: in.ID, ID: in.Document})
+	if errors.Is(err, passerelle.NotFound) {
+		return wire.Document{}, passerelle.InvalidField("id_document", "must be the id of one of the user's documents, see GET /users/me/documents")
+	}
+	if err != nil {
+		return wire.Document{}, err
+	}
+	types, err := s.documentTypes(ctx, c)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	if kind := types[passerelle.DocumentTypeNumber(d.Type)-1]; !kind.Attachable {
+		return wire.Document{}, passerelle.InvalidField("id_document", "is a document of the type %s, which cannot be attached", kind.Name)
+	}
+	if err := s.Aggregation.AttachDocument(ctx, c.Domain, in.ID, in.Transaction, in.Document); err != nil {
+		return wire.Document{}, err
+	}
+	return s.showDocument(c, d, nil), nil
+}
+
+func (s *Service) detachDocuments(ctx context.Context, c *protocol.Caller, in ofTransaction) (protocol.Nothing, error) {
+	return s.detach(ctx, c, in, 0)
+}
+
+type detachInput struct {
+	ofTransaction
+	Document passerelle.DocumentID `path:"documentId"`
+}
+
+func (s *Service) detachDocument(ctx context.Context, c *protocol.Caller, in detachInput) (protocol.Nothing, error) {
+	return s.detach(ctx, c, in.ofTransaction, in.Document)
+}
+
+// detach takes a document from a transaction, or all when it is zero.
+func (s *Service) detach(ctx context.Context, c *protocol.Caller, in ofTransaction, document passerelle.DocumentID) (protocol.Nothing, error) {
+	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
+		return protocol.Nothing{}, err
+	}
+	return protocol.Nothing{}, s.Aggregation.DetachDocuments(ctx, c.Domain, in.ID, in.Transaction, document)
+}
+
+// withDocuments embeds the documents of each transaction, which costs one query.
+func (s *Service) withDocuments(ctx context.Context, c *protocol.Caller, user passerelle.UserID, shown []wire.Transaction) error {
+	place, ids := map[passerelle.TransactionID]*[]wire.Document{}, make([]passerelle.TransactionID, len(shown))
+	for i := range shown {
+		ids[i], shown[i].Documents = passerelle.TransactionID(shown[i].ID), &[]wire.Document{}
+		place[ids[i]] = shown[i].Documents
+	}
+	found, err := s.DB.DocumentsOf(ctx, store.DocumentFilter{Domain: c.Domain.ID, User: user}, ids)
+	if err != nil {
+		return fmt.Errorf("list the documents of %d transactions: %w", len(ids), err)
+	}
+	for _, d := range found {
+		of := place[d.Transaction]
+		*of = append(*of, s.showDocument(c, d.StoredDocument, nil))
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+// Package picture draws the small pictures that the interface hands out: logos
+// of connectors, which have none that would be ours to show, and the thumbnails
+// of documents.
+//
+// It owns how they look and nothing else. A thumbnail is the drawing of a sheet
+// with the kind of the file on it, never what the file shows: nobody's bytes are
+// read for it. The same comes out for the same, and nothing is kept. It fails
+// with nothing: a letter that the font does not have is left out.
+package picture
+
+import (
+	"bytes"
+	"hash/fnv"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+)
+
+// MediaType is that of all pictures.
+const MediaType = "image/png"
+
+// dark are the colours of tiles that have none of their own; white is readable on
+// each.
+var dark = []color.RGBA{
+	{0x1f, 0x4e, 0x79, 0xff}, {0x2e, 0x6b, 0x4f, 0xff}, {0x7a, 0x3b, 0x69, 0xff}, {0x8a, 0x4b, 0x1f, 0xff},
+	{0x3f, 0x51, 0x8f, 0xff}, {0x6b, 0x2e, 0x2e, 0xff}, {0x2f, 0x66, 0x73, 0xff}, {0x55, 0x4a, 0x8c, 0xff},
+}
+
+var (
+	white = color.RGBA{0xff, 0xff, 0xff, 0xff}
+	ink   = color.RGBA{0x22, 0x22, 0x22, 0xff}
+)
+
+// Logo is a square tile with the initials of a name. Its sides have so many
+// pixels; tint is its colour in hexadecimal, and when that is none one follows
+// from the name.
+func Logo(name, tint string, side int) []byte {
+	ground, own := hexadecimal(tint)
+	if !own {
+		sum := fnv.New32a()
+		_, _ = sum.Write([]byte(name)) // which does not fail
+		ground = dark[sum.Sum32()%uint32(len(dark))]
+	}
+	tile := image.NewRGBA(image.Rect(0, 0, side, side))
+	fill(tile, tile.Bounds(), ground)
+	write(tile, tile.Bounds(), initials(name), side*9/20, readableOn(ground))
+	return encoded(tile)
+}
+
+// hexadecimal reads a colour of six digits.
+func hexadecimal(text string) (color.RGBA, bool) {
+	value, err := strconv.ParseUint(text, 16, 24)
+	if err != nil || len(text) != 6 {
+		return color.RGBA{}, false
+	}
+	return color.RGBA{uint8(value >> 16), uint8(value >> 8), uint8(value), 0xff}, true //nolint:gosec // each a byte of it
+}
+
+// readableOn is white on dark colours, and dark on light ones.
+func readableOn(ground color.RGBA) color.RGBA {
+	if light := 299*int(ground.R) + 587*int(ground.G) + 114*int(ground.B); light > 150_000 {
+		return ink
+	}
+	return white
+}
+
+// initials are the first letters of the first two words that begin with a capital
+// or a digit, and that of the first word where there are none.
+func initials(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	letters := ""
+	for _, word := range words {
+		if first, _ := utf8.DecodeRuneInString(word); utf8.RuneCountInString(letters) < 2 && (unicode.IsUpper(first) || unicode.IsDigit(first)) {
+			letters += string(first)
+		}
+	}
+	if letters == "" && len(words) > 0 {
+		first, _ := utf8.DecodeRuneInString(words[0])
+		letters = string(unicode.ToUpper(first))
+	}
+	return letters
+}
+
+// The thumbnail of a document, in pixels.
+const (
+	sheetWidth  = 120
+	sheetHeight = 160
+	fold        = 32
+	edge        = 2
+)
+
+// kinds are what is written on sheets, and in which colour.
+var kinds = map[string]struct {
+	word string
+	band color.RGBA
+}{
+	"application/pdf":                         {"PDF", color.RGBA{0xa8, 0x2a, 0x2a, 0xff}},
+	"application/vnd.oasis.opendocument.text": {"ODT", color.RGBA{0x1f, 0x4e, 0x79, 0xff}},
+	"image/gif":                               {"GIF", color.RGBA{0x2e, 0x6b, 0x4f, 0xff}},
+	"image/jpeg":                              {"JPG", color.RGBA{0x2e, 0x6b, 0x4f, 0xff}},
+	"image/png":                               {"PNG", color.RGBA{0x2e, 0x6b, 0x4f, 0xff}},
+	"image/webp":                              {"WEBP", color.RGBA{0x2e, 0x6b, 0x4f, 0xff}},
+	"text/plain":                              {"TXT", color.RGBA{0x55, 0x55, 0x55, 0xff}},
+}
+
+// Sheet is a sheet of paper with a folded corner, on which stands what kind of
+// file a media type is.
+func Sheet(mediaType string) []byte {
+	var (
+		sheet  = image.NewRGBA(image.Rect(0, 0, sheetWidth, sheetHeight))
+		border = color.RGBA{0x8c, 0x8c, 0x8c, 0xff}
+		paper  = sheet.Bounds().Inset(edge)
+	)
+	fill(sheet, sheet.Bounds(), border)
+	fill(sheet, paper, white)
+	for _, at := range []int{40, 54, 68} {
+		fill(sheet, image.Rect(18, at, sheetWidth-18, at+5), color.RGBA{0xd8, 0xd8, 0xd8, 0xff})
+	}
+	for y := range fold {
+		left := sheetWidth - fold + y
+		fill(sheet, image.Rect(left, y, sheetWidth, y+1), color.RGBA{}) // what is folded away
+		fill(sheet, image.Rect(left-edge, y, left, y+1), border)
+	}
+	kind, known := kinds[mediaType]
+	if !known {
+		kind.word, kind.band = "FILE", color.RGBA{0x55, 0x55, 0x55, 0xff}
+	}
+	band := image.Rect(edge, 96, sheetWidth-edge, 138)
+	fill(sheet, band, kind.band)
+	write(sheet, band, kind.word, 30, white)
+	return encoded(sheet)
+}
+
+func fill(on draw.Image, area image.Rectangle, c color.RGBA) {
+	draw.Draw(on, area, image.NewUniform(c), image.Point{}, draw.Src)
+}
+
+// letters is the font of all pictures.
+var letters = sync.OnceValue(func() *sfnt.Font {
+	parsed, err := opentype.Parse(gobold.TTF)
+	if err != nil {
+		panic("picture: the font of the program cannot be read: " + err.Error())
+	}
+	return parsed
+})
+
+// write puts a text into the middle of an area, its letters so many pixels high.
+func write(on draw.Image, area image.Rectangle, text string, size int, c color.RGBA) {
+	face, err := opentype.NewFace(letters(), &opentype.FaceOptions{Size: float64(size), DPI: 72, Hinting: font.HintingNone})
+	if err != nil {
+		panic("picture: the font of the program has no such size: " + err.Error())
+	}
+	defer face.Close()
+	text = strings.Map(func(r rune) rune {
+		if at, err := letters().GlyphIndex(nil, r); err != nil || at == 0 {
+			return -1
+		}
+		return r
+	}, text)
+	bounds, width := font.BoundString(face, text)
+	middle := fixed.P(area.Min.X+area.Max.X, area.Min.Y+area.Max.Y)
+	pen := font.Drawer{Dst: on, Src: image.NewUniform(c), Face: face}
+	pen.Dot = fixed.Point26_6{X: (middle.X - width) / 2, Y: (middle.Y - bounds.Min.Y - bounds.Max.Y) / 2}
+	pen.DrawString(text)
+}
+
+func encoded(picture image.Image) []byte {
+	var out bytes.Buffer
+	if err := png.Encode(&out, picture); err != nil {
+		panic("picture: a picture of this size cannot be written: " + err.Error())
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,52 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// DocumentType is a type of documents as a domain has it.
+type DocumentType struct {
+	ID   int64
+	Name string
+	// Attachable says whether such a document can be attached to a transaction.
+	Attachable bool
+}
+
+// DocumentTypes are all types of documents, by number.
+func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.DomainID) ([]DocumentType, error) {
+	own, err := r.DocumentTypes(ctx, domain)
+	if err != nil {
+		return nil, fmt.Errorf("list the types of documents: %w", err)
+	}
+	names := passerelle.DocumentTypes()
+	all := make([]DocumentType, len(names))
+	for i, name := range names {
+		all[i] = DocumentType{ID: int64(i) + 1, Name: name, Attachable: true}
+	}
+	for _, t := range own {
+		at := &all[t.Number-1]
+		if t.Name != nil {
+			at.Name = *t.Name
+		}
+		if t.Attachable != nil {
+			at.Attachable = *t.Attachable
+		}
+	}
+	return all, nil
+}
+
+// ChangeDocumentType changes what a domain says of a type. A type that is none is
+// NotFound.
+func ChangeDocumentType(ctx context.Context, db *store.DB, domain passerelle.DomainID, change store.DocumentTypeChange) error {
+	if change.Number > int64(len(passerelle.DocumentTypes())) {
+		return passerelle.Missing()
+	}
+	if err := db.Write(ctx, func(tx *store.Tx) error { tx.ChangeDocumentType(domain, change); return nil }); err != nil {
+		return fmt.Errorf("change document type %d: %w", change.Number, err)
+	}
+	return nil
+}
