@@ -7,9 +7,12 @@ import (
 // pair is one query parameter that came back.
 type pair struct{ Name, Value string }
 
-// returned are the parameters with which a payer comes back to a shop, in the
-// order they are shown.
-var returned = []string{"id_payment", "payment_state", "error_code", "error", "bank_message", "state"}
+// returned are the parameters with which a payer comes back to a shop, or a person
+// from other pages to where they came from, in the order they are shown.
+var returned = []string{
+	"id_payment", "payment_state", "error_code", "connection_id", "connection_ids", "connection_deleted", "id_connection", "code",
+	"error", "error_description", "bank_message", "state",
+}
 
 // maxReturned is how much of a parameter is shown, above all that the service
 // ever sends back.
@@ -48,13 +51,17 @@ func shopView(r *http.Request) view {
 			v.Back = append(v.Back, pair{name, cut(query.Get(name))})
 		}
 	}
-	if query.Get("error") != "" {
+	switch {
+	case query.Get("error") == "":
+	case query.Has("id_payment") || query.Get("error") == "cancelled":
 		v.Title = "You came back without paying"
+	default:
+		v.Title = "You came back before the end"
 	}
 	if v.Title == "" {
 		v.Title = "Welcome back"
 	}
-	v.Notice = "This page stands in for yours. It shows what the payer’s browser brought along; ask the API for the payment before you rely on it."
+	v.Notice = "This page stands in for yours. It shows what the payer’s browser brought along; ask the API before you rely on it."
 	if len(v.Back) == 0 {
 		v.Notice = "This page stands in for yours: give its address as the one that payers return to, and it will show what they come back with."
 	}

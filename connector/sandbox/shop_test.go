@@ -100,7 +100,9 @@ func TestShop(t *testing.T) {
 		"": {"Welcome back", "stands in for yours"},
 		"?id_payment=12&payment_state=done&state=order%2042":  {"Thank you, your payment is done", "id_payment", "12", "order 42"},
 		"?id_payment=1&payment_state=rejected&error_code=bug": {"Your payment was not made", "error_code", "bug"},
-		"?error=cancelled": {"You came back without paying", "cancelled"},
+		"?error=cancelled":                                           {"You came back without paying", "cancelled"},
+		"?error=access_denied&connection_id=12":                      {"You came back before the end", "access_denied", "connection_id"},
+		"?connection_id=12&code=psl_cod_1":                           {"Welcome back", "connection_id", "psl_cod_1"},
 		"?payment_state=<script>alert(1)</script>&other=unmentioned": {"Welcome back", "&lt;script&gt;"},
 		"?state=" + strings.Repeat("x", 3000):                        {strings.Repeat("x", 2000) + "<"},
 	} {

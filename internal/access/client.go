@@ -196,7 +196,7 @@ func checkClient(client store.Client) error {
 	if err := passerelle.CheckLine("name", client.Name, MaxName); err != nil {
 		return err
 	}
-	for _, check := range []func(store.Client) error{checkRedirects, checkLook, checkConfig} {
+	for _, check := range []func(store.Client) error{checkRedirects, checkLook, checkConfig, checkFrame} {
 		if err := check(client); err != nil {
 			return err
 		}

@@ -45,7 +45,8 @@ type Request struct {
 
 // Connect makes a connection and reads what there is. Credentials that the
 // institution refuses leave nothing behind and are Invalid, code wrongpass;
-// every other outcome is a state of the connection.
+// every other outcome is a state of the connection. In the background nobody
+// waits for an answer, and a refusal is a state as well.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (store.Connection, error) {
 	var err error
 	if r.Values, err = secrecy.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
@@ -57,6 +58,9 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 	}
 	if err := v.create(ctx, own(v.profile.Data.Fields, r.Values), r.Execution); err != nil {
 		return v.c, err
+	}
+	if r.Background {
+		return v.start(ctx, reader, asked{attended: true, landing: r.Landing})
 	}
 	if err := v.read(ctx, reader, asked{attended: true, landing: r.Landing}); err != nil {
 		return v.c, err
@@ -208,6 +212,16 @@ func (v *visit) begin(ctx context.Context, reader connector.DataReader, a asked)
 	v.c = former
 	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being read; try again later.", RetryAfter: 10}
 	return former, errors.Join(busy, v.save(ctx), v.release(ctx))
+}
+
+// start is begin for a new connection, of which nothing is left when there is too
+// much to do.
+func (v *visit) start(ctx context.Context, reader connector.DataReader, a asked) (store.Connection, error) {
+	c, err := v.begin(ctx, reader, a)
+	if err != nil {
+		err = errors.Join(err, v.Disconnect(context.WithoutCancel(ctx), v.domain, v.user.ID, v.c.ID))
+	}
+	return c, err
 }
 
 func (v *visit) save(ctx context.Context) error {

@@ -113,13 +113,13 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 	return kept
 }
 
-// BeginWebauth makes or goes on with the connection, and returns where the
+// BeginWebauth makes or goes on with the connection, and returns it with where the
 // browser goes: to the institution's page, or to the landing when the
 // institution wants nobody there. Its errors are those of CheckWebauth, Connect
 // and Resume.
-func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (string, error) {
+func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (store.Connection, string, error) {
 	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
-		return "", err
+		return store.Connection{}, "", err
 	}
 	begin := func() (store.Connection, error) { return a.Connect(ctx, d, user, w.request()) }
 	if w.Connection != 0 {
@@ -127,12 +127,12 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 	}
 	c, err := begin()
 	if err != nil {
-		return "", err
+		return c, "", err
 	}
 	if c.State == passerelle.WebauthRequired && c.URL != "" {
-		return c.URL, nil
+		return c, c.URL, nil
 	}
-	return w.arrival(c, nil), nil
+	return c, w.arrival(c, nil), nil
 }
 
 // Arrival is where a person stands who came back from an institution.
@@ -151,8 +151,11 @@ func IsReturn(state string) bool { return strings.Contains(state, ".") }
 // connection is read, and its client's landing told what came of it. A state that
 // was used, was altered, or belongs to a connection that is gone or needs no one
 // any more, is NotFound; while somebody reads the connection it is a conflict,
-// and still good.
-func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (Arrival, error) {
+// and still good. Left tells whether the browser that came is the one that set out
+// for a connection: where a landing waits it has to be, or whoever has another
+// person agree in their place would have that person's accounts (RFC 6749, section
+// 10.12). One that is not is Forbidden, and the state is still good.
+func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
 	id, nonce, ok := parseReturn(state)
 	if !ok {
 		return Arrival{}, passerelle.Missing()
@@ -166,6 +169,9 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 	}
 	if subtle.ConstantTimeCompare(back.Nonce, nonce) == 0 {
 		return Arrival{}, passerelle.Missing() // and nobody is kept from the connection by guesses
+	}
+	if back.RedirectURI != "" && !left(id) {
+		return Arrival{}, passerelle.Forbidden
 	}
 	v, reader, err := a.again(ctx, d, back.User, id)
 	if err != nil {

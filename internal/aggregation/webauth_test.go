@@ -17,7 +17,8 @@ var landing = aggregation.Landing{RedirectURI: "https://app.example/back", State
 
 func (h *home) begin(w aggregation.Webauth) (string, error) {
 	h.t.Helper()
-	return h.BeginWebauth(h.t.Context(), h.domain, h.user.ID, w)
+	_, address, err := h.BeginWebauth(h.t.Context(), h.domain, h.user.ID, w)
+	return address, err
 }
 
 // visiting begins a connection to the test connector that waits at the bank, and
@@ -50,9 +51,14 @@ func (h *home) closed(id passerelle.ConnectionID) {
 	}
 }
 
+// returns is a return in the browser that set out.
 func (h *home) returns(state string, callback url.Values) (aggregation.Arrival, error) {
 	h.t.Helper()
-	return h.Return(h.t.Context(), h.domain, state, callback)
+	return h.Return(h.t.Context(), h.domain, state, callback, left(true))
+}
+
+func left(did bool) func(passerelle.ConnectionID) bool {
+	return func(passerelle.ConnectionID) bool { return did }
 }
 
 // granted is what the bank sends along with somebody who let it be read.
@@ -95,7 +101,7 @@ func TestWebauthOnce(t *testing.T) {
 		other.Name, other.BaseURL = "other", "https://other.example/2.0"
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&other, "other.example") }))
 		h.events()
-		if _, err := h.Return(t.Context(), other, state, h.granted(c, "one")); !errors.Is(err, passerelle.NotFound) {
+		if _, err := h.Return(t.Context(), other, state, h.granted(c, "one"), left(true)); !errors.Is(err, passerelle.NotFound) {
 			t.Errorf("in another domain: %v", err)
 		}
 		arrival, err := h.returns(state, url.Values{"error": {"access_denied"}})

@@ -3,7 +3,9 @@ package servicetest_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -20,8 +22,9 @@ const home = "https://app.example/back"
 // person is an end user with a token, and the application's part of the journey.
 type person struct {
 	*servicetest.Instance
-	t     *testing.T
-	token string
+	t       *testing.T
+	token   string
+	browser *http.Client
 }
 
 func newPerson(t *testing.T, s *servicetest.Instance) *person {
@@ -30,7 +33,17 @@ func newPerson(t *testing.T, s *servicetest.Instance) *person {
 		Token string `json:"auth_token"`
 	}
 	s.JSON(s.OK(s.Call("POST", "/auth/init", "", map[string]any{"client_id": s.ClientID, "client_secret": s.Secret})), &out)
-	return &person{Instance: s, t: t, token: out.Token}
+	return &person{Instance: s, t: t, token: out.Token, browser: newBrowser(t)}
+}
+
+// newBrowser keeps cookies, and follows no redirects.
+func newBrowser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // eachPerson runs a test on each database, with an application that is registered for
@@ -69,7 +82,16 @@ func (p *person) open(address string) servicetest.Answer {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return p.Do(request)
+	response, err := p.browser.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return servicetest.Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
 // sent is where an answer sends the browser.
@@ -226,6 +248,41 @@ func TestWebauthForged(t *testing.T) {
 		p.arrives(p.open(form{other.action, other.state, "invented"}.yes("one")), "webauthRequired")
 		if a := p.open(f.yes("one")); a.Status != http.StatusUnauthorized {
 			t.Errorf("the right code after the state was used: %d %s", a.Status, a.Body)
+		}
+	})
+}
+
+// The way back belongs to the browser that set out: who has another person agree
+// in their place does not get that person's accounts. Nothing is used up by it.
+func TestWebauthInAnotherBrowser(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		f := p.page(p.sent(p.open(p.address())).String())
+		id, stranger := fmt.Sprint(p.first()), newPerson(t, p.Instance)
+		own := stranger.page(stranger.sent(stranger.open(stranger.address())).String())
+		for _, taken := range []form{f, {f.action, f.state, own.code}} {
+			if a := stranger.open(taken.yes("one")); a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), "another browser") {
+				t.Errorf("another browser: %d %s", a.Status, a.Body)
+			}
+		}
+		if p.state(id) != "webauthRequired" {
+			t.Errorf("state %q", p.state(id))
+		}
+		if got := p.arrives(p.open(f.yes("one")), ""); got != id || p.state(id) != "" {
+			t.Errorf("connection %s of %s, state %q", got, id, p.state(id))
+		}
+	})
+}
+
+// An application without registered addresses receives anybody in a sandbox; who
+// has no code is sent nowhere all the same.
+func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
+		for _, changes := range [][]string{{}, {"connector_uuid", ""}, {"id_connection", "x"}, {"token", "psl_cod_invented"}, {"token", p.token}} {
+			a := p.open(p.Base + "/webauth?" + p.query(append(changes, "redirect_uri", "https://elsewhere.example/")...))
+			if a.Status != http.StatusUnauthorized || a.Header.Get("Location") != "" {
+				t.Errorf("%v: %d to %q: %s", changes, a.Status, a.Header.Get("Location"), a.Body)
+			}
 		}
 	})
 }

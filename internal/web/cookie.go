@@ -30,6 +30,9 @@ type Cookie struct {
 	Path string
 	// Strict cookies do not come back even then.
 	Strict bool
+	// Framed cookies are of a page inside a page of another site, where alone they
+	// come back: browsers keep a jar of their own for each such pair of sites.
+	Framed bool
 	// Secure must be set whenever people reach the service over https.
 	Secure bool
 	// Life is how long browsers keep it. Values that must not outlive it have
@@ -59,35 +62,55 @@ func NewSealer(key [32]byte) *Sealer {
 
 // Set seals the value, which has to be valid JSON data, into a cookie.
 func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
-	plain, err := json.Marshal(value)
+	text, err := s.Seal(c.Name, value)
 	if err != nil {
-		return fmt.Errorf("encode cookie %s: %w", c.Name, err)
+		return err
 	}
-	text := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(c.Name)))
 	if len(c.Name)+len(text) > maxCookie {
 		return ErrLongCookie
 	}
-	sameSite := http.SameSiteLaxMode
-	if c.Strict {
-		sameSite = http.SameSiteStrictMode
-	}
 	http.SetCookie(w, &http.Cookie{
 		Name: c.Name, Value: text, Path: c.Path, MaxAge: int(c.Life.Seconds()),
-		Secure: c.Secure, HttpOnly: true, SameSite: sameSite,
+		Secure: c.Secure || c.Framed, HttpOnly: true, SameSite: c.sameSite(), Partitioned: c.Framed,
 	})
 	return nil
+}
+
+func (c Cookie) sameSite() http.SameSite {
+	switch {
+	case c.Framed:
+		return http.SameSiteNoneMode
+	case c.Strict:
+		return http.SameSiteStrictMode
+	}
+	return http.SameSiteLaxMode
+}
+
+// Seal encrypts a value under a name, for places other than cookies.
+func (s *Sealer) Seal(name string, value any) (string, error) {
+	plain, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("encode what is sealed as %s: %w", name, err)
+	}
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
+}
+
+// Open reads what was sealed under a name into value, and reports whether it was
+// sealed here under that name.
+func (s *Sealer) Open(name, text string, value any) bool {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return false
+	}
+	plain, err := s.aead.Open(nil, nil, sealed, []byte(name))
+	return err == nil && json.Unmarshal(plain, value) == nil
 }
 
 // Read opens the cookie of a name into value, or returns ErrNoCookie. When a
 // browser sends several of one name, the first that opens counts.
 func (s *Sealer) Read(r *http.Request, name string, value any) error {
 	for _, cookie := range r.CookiesNamed(name) {
-		sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-		if err != nil {
-			continue
-		}
-		plain, err := s.aead.Open(nil, nil, sealed, []byte(name))
-		if err == nil && json.Unmarshal(plain, value) == nil {
+		if s.Open(name, cookie.Value, value) {
 			return nil
 		}
 	}

@@ -26,12 +26,19 @@ func (p Page) policy() string {
 	rules := []string{
 		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",
 		"form-action " + strings.Join(append([]string{"'self'"}, p.FormTargets...), " "),
-		"frame-ancestors 'none'", "base-uri 'none'",
+		"frame-ancestors " + p.ancestors(), "base-uri 'none'",
 	}
 	if p.Module != "" {
 		rules = append(rules, "script-src 'self'")
 	}
 	return strings.Join(rules, "; ")
+}
+
+func (p Page) ancestors() string {
+	if len(p.Ancestors) == 0 {
+		return "'none'"
+	}
+	return strings.Join(p.Ancestors, " ")
 }
 
 // Origin is the scheme and host of an absolute http or https URL, empty for

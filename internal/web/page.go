@@ -40,6 +40,9 @@ type Page struct {
 	// FormTargets are the origins, besides our own, where sending a form of
 	// this page may end. Browsers hold redirects after a form against it too.
 	FormTargets []string
+	// Ancestors are the origins whose pages may show this one inside them; without
+	// any no page may.
+	Ancestors []string
 	// Refresh reloads the page after a while, or goes to RefreshTo.
 	Refresh   time.Duration
 	RefreshTo string
@@ -101,6 +104,9 @@ func (p Page) head(header http.Header) {
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Language", p.Words.Lang)
 	header.Set("Content-Security-Policy", p.policy())
+	if len(p.Ancestors) > 0 {
+		header.Del("X-Frame-Options") // which names no origins
+	}
 	if p.Refresh > 0 || p.RefreshTo != "" {
 		header.Set("Refresh", p.refresh())
 	}

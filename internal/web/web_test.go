@@ -205,3 +205,43 @@ func TestOrigin(t *testing.T) {
 		}
 	}
 }
+
+// What is shown inside of other pages names whose those are, in the one header that
+// can, and its cookies come back there and nowhere else.
+func TestPagesInsideOfOthers(t *testing.T) {
+	answer := httptest.NewRecorder()
+	err := web.MustPages(templates).Send(answer, web.Page{
+		Name: "plain", Words: words(), Body: struct{ Name string }{}, Ancestors: []string{"https://a.example", "https://b.example"},
+	})
+	policy := answer.Header().Get("Content-Security-Policy")
+	if err != nil || !strings.Contains(policy, "frame-ancestors https://a.example https://b.example;") || answer.Header().Get("X-Frame-Options") != "" {
+		t.Errorf("%v: %s, %s", err, policy, answer.Header().Get("X-Frame-Options"))
+	}
+	sealer := web.NewSealer([32]byte{1})
+	if err := sealer.Set(answer, web.Cookie{Name: "a", Path: "/", Framed: true}, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if cookie := answer.Header().Get("Set-Cookie"); !strings.HasSuffix(cookie, "; HttpOnly; Secure; SameSite=None; Partitioned") {
+		t.Errorf("cookie %s", cookie)
+	}
+}
+
+func TestSealedTexts(t *testing.T) {
+	sealer := web.NewSealer([32]byte{1})
+	text, err := sealer.Seal("ticket", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got int
+	if !sealer.Open("ticket", text, &got) || got != 7 {
+		t.Errorf("opened as %d", got)
+	}
+	for _, wrong := range []struct{ name, text string }{{"other", text}, {"ticket", text[:len(text)-2]}, {"ticket", ""}, {"ticket", "!"}} {
+		if sealer.Open(wrong.name, wrong.text, &got) {
+			t.Errorf("%q opens as %q", wrong.text, wrong.name)
+		}
+	}
+	if web.NewSealer([32]byte{2}).Open("ticket", text, &got) {
+		t.Error("another key opens it")
+	}
+}

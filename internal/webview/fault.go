@@ -32,12 +32,53 @@ var (
 	errForm    = &fault{http.StatusBadRequest, "form"}
 	errBusy    = &fault{http.StatusServiceUnavailable, "busy"}
 	errBug     = &fault{http.StatusInternalServerError, "bug"}
+
+	// Those that a person meets on the way to a connection.
+	errWrong     = &fault{http.StatusBadRequest, "wrong"}
+	errElsewhere = &fault{http.StatusForbidden, "elsewhere"}
+	errOver      = &fault{http.StatusUnauthorized, "over"}
+	errStrange   = &fault{http.StatusForbidden, "strange"}
+	errUnread    = &fault{http.StatusBadRequest, "unread"}
+	errCrammed   = &fault{http.StatusBadRequest, "crammed"}
 )
+
+// explained is a fault with what exactly is wrong, in the words of the interface:
+// for those who made the link.
+type explained struct {
+	fault  *fault
+	detail string
+}
+
+// Error names the fault with its detail.
+func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
+
+// Unwrap is the fault.
+func (e *explained) Unwrap() error { return e.fault }
+
+// wrongLink is what is wrong with a link, nil for nothing. Errors of our own stay
+// what they are.
+func wrongLink(err error) error {
+	if errors.Is(err, passerelle.Invalid) {
+		return &explained{errWrong, messageOf(err)}
+	}
+	return err
+}
+
+// messageOf is what an error tells the client.
+func messageOf(err error) string {
+	var told *passerelle.Error
+	if errors.As(err, &told) {
+		return told.Message
+	}
+	return ""
+}
 
 // faultBody is what the page of a fault shows.
 type faultBody struct {
 	frame
 	Title, Text string
+	// Detail is what exactly is wrong, for those who made the link.
+	Detail string
 	// Request is what support needs to find out what happened.
 	Request string
 }
@@ -67,10 +108,12 @@ func (w *Webview) fail(v *visit, err error) {
 		v.writer.Header().Set("Allow", "GET, HEAD, POST")
 	}
 	title := v.words.Say("fault." + f.name + ".title")
-	sending := pages.Send(v.writer, web.Page{
-		Name: "fault", Status: f.status, Words: v.words, Title: title, Simulated: v.simulated(),
-		Body: faultBody{Title: title, Text: v.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)},
-	})
+	body := faultBody{Title: title, Text: v.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)}
+	var e *explained
+	if errors.As(err, &e) {
+		body.Detail = e.detail
+	}
+	sending := pages.Send(v.writer, web.Page{Name: "fault", Status: f.status, Words: v.words, Title: title, Simulated: v.simulated(), Body: body})
 	if sending != nil {
 		w.Log.ErrorContext(ctx, "the page of a fault could not be rendered", "error", sending)
 		http.Error(v.writer, title, f.status)

@@ -13,7 +13,10 @@ const fieldPrefix = "field."
 // a list that has to be opened.
 const fewChoices = 5
 
-// question is a payment field as a payer sees it.
+// passwordType is the type of a field that nobody looks at while it is filled in.
+const passwordType = "password"
+
+// question is a field as a person sees it.
 type question struct {
 	payment.Field
 	// Input is the name of the field in the form.
@@ -28,6 +31,15 @@ type question struct {
 	Open bool
 	// Alone is set for the only field of a form.
 	Alone bool
+}
+
+// Kind is the type of the input: fields of payments are all text.
+func (q question) Kind() string {
+	switch q.Type {
+	case passwordType, "date", "number":
+		return q.Type
+	}
+	return "text"
 }
 
 // questions are fields with what was filled in before; wrong names the one that

@@ -20,6 +20,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
@@ -53,6 +54,8 @@ type stack struct {
 	simulated *sandbox.Bank
 	// tokens are what the forms of each payment bear, by the payment's number.
 	tokens map[string]string
+	// data reads what the connectors offer.
+	data *aggregation.Aggregation
 }
 
 // each runs a subtest on each kind of database, with a stack of its own.
@@ -80,10 +83,14 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	s.Initiation = &initiation.Initiation{
 		DB: db, Connectors: connectors(t, s.simulated, tune), Random: rand.Reader, Now: time.Now, MAC: ring.MAC, Wake: func() {}, Log: log,
 	}
+	s.data = &aggregation.Aggregation{
+		DB: db, Connectors: s.Connectors, Now: time.Now, Wake: func() {}, Erase: func() {}, Sync: func() {}, Fetch: func(string) {},
+		Background: func(work func(context.Context)) bool { work(context.Background()); return true }, Patience: time.Second, Name: "test", Log: log,
+	}
 	s.populate(t)
 	pages := webview.New(webview.Config{
 		Domain: s.domainOf, RequestID: func(context.Context) string { return "4711" },
-		Access: s.access, DB: db, Initiation: s.Initiation, MAC: ring.MAC, Now: time.Now, Log: log,
+		Access: s.access, DB: db, Initiation: s.Initiation, Aggregation: s.data, MAC: ring.MAC, Now: time.Now, Log: log,
 	})
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/sandbox/bank/") {
@@ -128,7 +135,7 @@ func (s *stack) offer(t *testing.T, all ...connector.Connector) {
 	t.Helper()
 	registry, err := connector.NewRegistry(all...)
 	must(t, err)
-	s.Connectors = registry
+	s.Connectors, s.data.Connectors = registry, registry
 }
 
 func (s *stack) domainOf(ctx context.Context, host string) (passerelle.Domain, error) {

@@ -42,8 +42,17 @@ func (w *Webview) webauth(v *visit) error {
 	if v.request.Method != http.MethodGet {
 		return errMethod
 	}
+	if w.goHome(v) {
+		return nil
+	}
 	query := v.request.URL.Query()
 	client, err := w.sender(v, query)
+	if err != nil {
+		return err
+	}
+	// Nobody is sent anywhere before they are known: an application without
+	// registered addresses would have everybody sent wherever a stranger likes.
+	code, err := w.redeem(v, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
 	}
@@ -51,43 +60,78 @@ func (w *Webview) webauth(v *visit) error {
 	if err != nil {
 		return w.sendBack(v, wish, err)
 	}
-	code, err := w.Access.Redeem(v.context(), client, query.Get(tokenParameter))
-	if errors.Is(err, passerelle.Unauthenticated) || err == nil && code.Kind != string(access.CodeToken) {
-		return errUsed
-	}
-	if err != nil {
-		return fmt.Errorf("check the code of a person: %w", err)
-	}
 	if err := w.Aggregation.CheckWebauth(v.context(), v.domain, code.User, wish); err != nil {
 		return w.sendBack(v, wish, err)
 	}
 	if err := w.Access.Use(v.context(), code); err != nil {
 		return errUsed
 	}
-	address, err := w.Aggregation.BeginWebauth(v.context(), v.domain, code.User, wish)
+	c, address, err := w.Aggregation.BeginWebauth(v.context(), v.domain, code.User, wish)
 	if err != nil {
 		return w.sendBack(v, wish, err)
+	}
+	if err := w.markDeparture(v, c.ID); err != nil {
+		return err
 	}
 	web.Forward(v.writer, address)
 	return nil
 }
 
+// redeem finds what a code that came with a person stands for.
+func (w *Webview) redeem(v *visit, client store.Client, text string) (store.Token, error) {
+	code, err := w.Access.Redeem(v.context(), client, text)
+	if errors.Is(err, passerelle.Unauthenticated) || err == nil && code.Kind != string(access.CodeToken) {
+		return code, errUsed
+	}
+	if err != nil {
+		return code, fmt.Errorf("check the code of a person: %w", err)
+	}
+	return code, nil
+}
+
+// departure is the cookie of a browser that set out for a connection's
+// institution. Its name, under which it is sealed, is all it says.
+func departure(id passerelle.ConnectionID) string {
+	return "departure_" + strconv.FormatInt(int64(id), 10)
+}
+
+// markDeparture has the browser remember that it set out: it is the one that is
+// received when somebody comes back.
+func (w *Webview) markDeparture(v *visit, id passerelle.ConnectionID) error {
+	return w.sealer.Set(v.writer, web.Cookie{Name: departure(id), Path: WebauthPath, Secure: v.secure(), Life: sessionLife}, true)
+}
+
+// departed reports whether the browser set out for a connection's institution.
+func (w *Webview) departed(v *visit, id passerelle.ConnectionID) bool {
+	var did bool
+	return w.sealer.Read(v.request, departure(id), &did) == nil && did
+}
+
 // sender is the client that sent the person, provided that it may receive people
 // where it wants them in the end.
 func (w *Webview) sender(v *visit, query url.Values) (store.Client, error) {
-	id, err := strconv.ParseInt(query.Get(clientParameter), 10, 64)
+	client, err := w.namedClient(v, query)
 	if err != nil {
-		return store.Client{}, errSender
-	}
-	client, err := w.DB.Client(v.context(), v.domain.ID, passerelle.ClientID(id))
-	if errors.Is(err, store.ErrNotFound) {
-		return client, errSender
-	}
-	if err != nil {
-		return client, fmt.Errorf("load client %d: %w", id, err)
+		return client, err
 	}
 	if !w.acceptable(v, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {
 		return client, errSender
+	}
+	return client, nil
+}
+
+// namedClient is the client that an address names.
+func (w *Webview) namedClient(v *visit, query url.Values) (store.Client, error) {
+	id, err := strconv.ParseInt(query.Get(clientParameter), 10, 64)
+	if err != nil {
+		return store.Client{}, &explained{errSender, "client_id: must be the number of an application"}
+	}
+	client, err := w.DB.Client(v.context(), v.domain.ID, passerelle.ClientID(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return client, &explained{errSender, fmt.Sprintf("client_id: there is no application %d", id)}
+	}
+	if err != nil {
+		return client, fmt.Errorf("load client %d: %w", id, err)
 	}
 	return client, nil
 }
@@ -139,10 +183,12 @@ func (w *Webview) returned(v *visit, state string) error {
 	}
 	callback := v.request.URL.Query()
 	callback.Del(stateParameter)
-	arrival, err := w.Aggregation.Return(v.context(), v.domain, state, callback)
+	arrival, err := w.Aggregation.Return(v.context(), v.domain, state, callback, func(id passerelle.ConnectionID) bool { return w.departed(v, id) })
 	switch {
 	case errors.Is(err, passerelle.NotFound):
 		return errUsed
+	case errors.Is(err, passerelle.Forbidden):
+		return errElsewhere
 	case errors.Is(err, passerelle.Conflict):
 		return errBusy
 	case err != nil:
@@ -151,8 +197,14 @@ func (w *Webview) returned(v *visit, state string) error {
 		web.Forward(v.writer, arrival.URL)
 		return nil
 	}
+	return w.arrived(v, arrival.State == "")
+}
+
+// arrived tells somebody whom no page waits for, in the window they have come to,
+// whether the institution can be read now.
+func (w *Webview) arrived(v *visit, well bool) error {
 	name := "arrived"
-	if arrival.State != "" {
+	if !well {
 		name = "unarrived"
 	}
 	title := v.words.Say(name + ".title")

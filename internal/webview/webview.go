@@ -1,14 +1,15 @@
-// Package webview is the payer's side of a payment: the pages on which a person
-// sees what is to be paid, chooses a bank, gives it what it asks for, waits,
-// cancels, and is sent on to the bank or back to the site that asked. People who
-// let an institution be read on a page of its own pass through here as well.
+// Package webview is the end user's side: the pages on which a person sees what
+// is to be paid, chooses a bank, gives it what it asks for, waits, cancels, and is
+// sent on to the bank or back to the site that asked; and those on which a person
+// lets an institution be read, chooses what is shared, and later mends or ends it.
 //
-// It owns the addresses of these pages, the cookie that stands for the right to
-// see one payment, and which page a payment in a given state is shown on. That
-// is always decided from what is stored, never from where the person came
-// from, so that every page survives reloading, going back and coming again
-// days later. It does not own the rules of payments nor talk to banks (package
-// initiation does), nor how pages look and are sent (package web).
+// It owns the addresses of these pages, the cookies that stand for the right to
+// see one payment or to make one journey, and which page a payment or a connection
+// in a given state is shown on. That is always decided from what is stored, never
+// from where the person came from, so that every page survives reloading, going
+// back and coming again. It does not own the rules of payments and connections nor
+// talk to banks (packages initiation and aggregation do), nor how pages look and
+// are sent (package web).
 //
 // It fails towards people, in plain words and with the number of the request:
 // whoever has no right to a payment learns nothing about it, not even whether
@@ -18,11 +19,14 @@ package webview
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +47,11 @@ func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
 // languages are those an address may name, each of which has texts.
 var languages = []string{"en", "fr", "de", "nl", "pt", "it", "es"}
+
+// flowPayment is the flow in which a payment is made.
+const flowPayment = "payment"
+
+var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}
 
 //go:embed all:pages words
 var embedded embed.FS
@@ -118,6 +127,8 @@ type visit struct {
 	// root is the one of PageRoots that the request came through.
 	root   string
 	domain passerelle.Domain
+	// flow is the one of flows that the address names, empty for other places.
+	flow string
 	// lang is the language of the address; Words are the texts shown.
 	lang  string
 	words web.Words
@@ -142,7 +153,7 @@ func (v *visit) reading() bool {
 // simulated reports whether a page has to say that no money moves: those of
 // connections move none anywhere.
 func (v *visit) simulated() bool {
-	reads := v.request.URL.Path == WebauthPath || aggregation.IsReturn(v.request.URL.Query().Get("state"))
+	reads := v.flow != flowPayment || v.request.URL.Path == WebauthPath || aggregation.IsReturn(v.request.URL.Query().Get("state"))
 	return v.domain.Kind == passerelle.Sandbox && !reads
 }
 
@@ -161,6 +172,8 @@ func (w *Webview) serve(v *visit) error {
 		return w.webauth(v)
 	case !exists:
 		return errNoPage
+	case v.flow != flowPayment:
+		return w.travel(v)
 	}
 	return w.payment(v)
 }
@@ -169,6 +182,8 @@ func (w *Webview) serve(v *visit) error {
 type aboutBody struct {
 	frame
 	Title, Text string
+	// Try leads to a first connection, where nothing is real.
+	Try string
 }
 
 // about says what is below a root to whoever opens the root itself.
@@ -176,25 +191,54 @@ func (w *Webview) about(v *visit) error {
 	if !v.reading() {
 		return errMethod
 	}
+	try, err := w.trial(v)
+	if err != nil {
+		return err
+	}
 	title := v.words.Say("about.title")
 	return pages.Send(v.writer, web.Page{
-		Name: "about", Words: v.words, Title: title, Simulated: v.simulated(), Body: aboutBody{Title: title, Text: v.words.Say("about.text")},
+		Name: "about", Words: v.words, Title: title, Body: aboutBody{Title: title, Text: v.words.Say("about.text"), Try: try},
 	})
 }
 
-// parse takes the address of a payment page apart, and reports whether it is
-// one.
+// trial is a link with which a newcomer sees these pages: in a sandbox domain with
+// one application, which people come back from to a shop that does not exist.
+// Elsewhere there is none.
+func (w *Webview) trial(v *visit) (string, error) {
+	if v.domain.Kind != passerelle.Sandbox {
+		return "", nil
+	}
+	only, err := w.DB.OnlyClient(v.context(), v.domain.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for the only client: %w", err)
+	}
+	back := web.Origin(v.domain.BaseURL) + "/sandbox/shop/back"
+	if !w.acceptable(v, access.Principal{Client: only}, back) {
+		return "", nil
+	}
+	query := url.Values{clientParameter: {strconv.FormatInt(int64(only), 10)}, redirectParameter: {back}}
+	return PageRoots()[0] + "/" + v.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
+}
+
+// parse takes the address of a page apart, and reports whether it is one.
 func (v *visit) parse() bool {
 	for _, root := range PageRoots() {
 		below, ours := strings.CutPrefix(v.request.URL.Path, root+"/")
-		lang, named := strings.CutSuffix(below, "/payment")
-		if ours && (named || below == "payment") {
-			v.root = root
-			if named {
-				v.lang = lang
-			}
-			return !named || slices.Contains(languages, lang)
+		lang, flow, named := strings.Cut(below, "/")
+		if !named {
+			flow = below
 		}
+		if !ours || !slices.Contains(flows, flow) {
+			continue
+		}
+		v.root, v.flow = root, flow
+		if named {
+			v.lang = lang
+		}
+		return !named || slices.Contains(languages, lang)
 	}
 	return false
 }

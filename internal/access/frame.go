@@ -1,0 +1,42 @@
+package access
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// FrameKey is the key of a client's configuration that names the origins of its
+// pages, with spaces between, inside which it shows the pages of the webview.
+const FrameKey = "webview.origins"
+
+// maxFrameOrigins bounds a header that goes with every page.
+const maxFrameOrigins = 20
+
+// FrameOrigins are the origins whose pages may show pages of the webview inside
+// them on behalf of a client; none by default.
+func FrameOrigins(client store.Client) []string { return strings.Fields(client.Config[FrameKey]) }
+
+func checkFrame(client store.Client) error {
+	all := FrameOrigins(client)
+	if len(all) > maxFrameOrigins {
+		return passerelle.InvalidField("config."+FrameKey, "must be at most %d origins", maxFrameOrigins)
+	}
+	if i := slices.IndexFunc(all, func(one string) bool { return !isOrigin(one) }); i >= 0 {
+		return passerelle.InvalidField("config."+FrameKey, "%q is not an origin, such as https://app.example: a scheme and a host, and nothing after them", all[i])
+	}
+	return nil
+}
+
+// isOrigin reports whether a text is an origin as browsers write it. Whatever else
+// could be in it would end a word of the header.
+func isOrigin(text string) bool {
+	if _, err := passerelle.ParseRedirectURI("", text); err != nil {
+		return false
+	}
+	u, err := url.Parse(text)
+	return err == nil && text == strings.ToLower(u.Scheme+"://"+u.Host)
+}

@@ -1,0 +1,205 @@
+package webview
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/web"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+// institution is one that a person can choose.
+type institution struct {
+	Name, Initial string
+	// Place is the country, for one that is in a single one.
+	Place string
+	// Address is where choosing it leads.
+	Address string
+}
+
+func (v *visit) institution(b wire.Bank, address string) institution {
+	i := institution{Name: b.Name, Initial: initial(b.Name), Address: address}
+	if len(b.Countries) == 1 {
+		i.Place = v.countryName(b.Countries[0])
+	}
+	return i
+}
+
+// institutionsBody is what the page shows on which an institution is chosen.
+type institutionsBody struct {
+	journeyBody
+	Institutions []institution
+	// Search is set when the list is too long to be read.
+	Search bool
+	// Countries are those to choose from, and Country the one that was, in a form
+	// that goes to Here, with Handle.
+	Countries             []country
+	Country, Here, Handle string
+	// Unknown is set while nobody has come with a code, which may be in the part
+	// of the address that browsers keep to themselves.
+	Unknown bool
+}
+
+// chooseInstitution shows the institutions to choose from, or what the chosen one
+// asks for. One that is alone is chosen.
+func (w *Webview) chooseInstitution(v *visit, t *traveller) error {
+	all, err := w.offered(v, t.Filter)
+	if err != nil {
+		return err
+	}
+	query := v.request.URL.Query()
+	chosen := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == query.Get(bankStep) })
+	if len(all) == 1 {
+		chosen = 0
+	}
+	if chosen >= 0 {
+		return w.askCredentials(v, t, all[chosen], len(all) > 1)
+	}
+	body := institutionsBody{
+		journeyBody: v.body(t, "institutions"), Countries: choicesOfCountry(v, all), Country: query.Get("country"), Unknown: t.User == 0,
+		Here: v.flowAddress(cmp.Or(v.lang, v.words.Lang)), Handle: t.handle,
+	}
+	body.Leave = v.to(t, "step", stepLeave)
+	for _, b := range all {
+		if body.Country == "" || slices.Contains(b.Countries, body.Country) {
+			body.Institutions = append(body.Institutions, v.institution(b, v.to(t, bankStep, b.UUID)))
+		}
+	}
+	body.Search = len(body.Institutions) >= manyBanks
+	page := w.journeyPage(v, t, "institutions", body.Title, body)
+	page.Module = "filter.mjs"
+	return pages.Send(v.writer, page)
+}
+
+// choicesOfCountry are the countries of institutions, by their names, when there
+// is more than one to choose.
+func choicesOfCountry(v *visit, all []wire.Bank) []country {
+	list := make([]bank, len(all))
+	for i, b := range all {
+		list[i].Countries = b.Countries
+	}
+	if choices := countriesOf(v, list); len(choices) > 1 {
+		return choices
+	}
+	return nil
+}
+
+// credentialsBody is what the page shows on which an institution is told who the
+// person is.
+type credentialsBody struct {
+	journeyBody
+	Institution institution
+	// Others are the ways to the same institution besides this one.
+	Others []otherWay
+	// Unknown is as on the page with all institutions.
+	Unknown bool
+}
+
+// otherWay leads to the form of another way.
+type otherWay struct{ Text, Address string }
+
+// askCredentials shows what an institution asks of who wants it to be read; others
+// says that another one can be chosen.
+func (w *Webview) askCredentials(v *visit, t *traveller, b wire.Bank, others bool) error {
+	on := wayBy(b, v.request.URL.Query().Get("by"))
+	body := credentialsBody{journeyBody: v.body(t, on.key()), Institution: v.institution(b, ""), Unknown: t.User == 0}
+	body.Title, body.Bank = v.words.Say("credentials.title", b.Name), b.Name
+	body.Action, body.Step, body.Button = v.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", v.words.Say(on.key()+".button")
+	body.Questions = t.Filter.entries(b, asked(b, on), v.given, v.problem.field)
+	for _, other := range waysOf(b) {
+		if other != on {
+			body.Others = append(body.Others, otherWay{v.words.Say(other.key() + ".other"), v.to(t, bankStep, b.UUID, "by", string(other.Mechanism))})
+		}
+	}
+	if body.Leave = v.to(t, "step", stepLeave); others {
+		body.Back = v.to(t)
+	}
+	page := w.journeyPage(v, t, "credentials", body.Title, body)
+	if body.Unknown {
+		page.Module = "handover.mjs"
+	}
+	return pages.Send(v.writer, page)
+}
+
+func (w way) key() string { return "credentials." + string(w.Mechanism) }
+
+// entries are fields as a person fills them in, with what the client filled in
+// before. Its secrets are kept back: they are added when the form comes.
+func (f filter) entries(b wire.Bank, fields []payment.Field, given map[string]string, wrong string) []question {
+	shown, held := map[string]string{}, f.Values[b.ID]
+	fields = slices.Clone(fields)
+	for i := range fields {
+		value, filled := held[fields[i].Name]
+		switch {
+		case filled && fields[i].Type == passwordType:
+			fields[i].Required = false
+		case filled:
+			shown[fields[i].Name] = value
+		}
+	}
+	maps.Copy(shown, given)
+	return questions(fields, shown, wrong)
+}
+
+// begin makes a connection to the institution of the form.
+func (w *Webview) begin(v *visit, t *traveller, form url.Values) error {
+	all, err := w.offered(v, t.Filter)
+	if err != nil {
+		return err
+	}
+	query := v.request.URL.Query()
+	i := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == query.Get(bankStep) })
+	switch {
+	case t.Flow != flowConnect:
+		return errUnread
+	case i < 0 || len(t.Made) >= t.Most:
+		web.Redirect(v.writer, v.to(t))
+		return nil
+	}
+	b, on := all[i], wayBy(all[i], query.Get("by"))
+	v.given = fieldValues(form)
+	values := map[string]string{}
+	for _, f := range asked(b, on) {
+		if value := cmp.Or(v.given[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {
+			values[f.Name] = value
+		}
+	}
+	if err := w.settle(v, t); err != nil {
+		return err
+	}
+	return w.connect(v, t, b, on, values)
+}
+
+// connect begins a connection in the background, or asks the institution at once
+// for its page, and sends the browser to where the connection stands.
+func (w *Webview) connect(v *visit, t *traveller, b wire.Bank, on way, values map[string]string) error {
+	id, err := w.underWay(v, t, b)
+	if err != nil {
+		return err
+	}
+	if id == 0 {
+		made, err := w.Aggregation.Connect(v.context(), v.domain, t.User, aggregation.Request{
+			Connector: b.UUID, Mechanism: on.Mechanism, Values: values, Landing: v.landing(t), Background: on.Mechanism != passerelle.ByWebauth,
+		})
+		v.problem, v.notice = entryProblem(err), noticeOf(err)
+		switch {
+		case v.problem.key != "" || v.notice != "":
+			return w.askCredentials(v, t, b, true)
+		case errors.Is(err, passerelle.NotFound):
+			return w.strand(v, t, errOver) // the user is gone
+		case err != nil:
+			return fmt.Errorf("connect user %d: %w", t.User, err)
+		}
+		id = made.ID
+	}
+	web.Redirect(v.writer, v.to(t, connectionStep, strconv.FormatInt(int64(id), 10), "step", stepOnward))
+	return nil
+}

@@ -1,0 +1,184 @@
+package webview_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle/connector/sandbox"
+)
+
+// The whole way: an institution, the login there, the choice of what is shared,
+// and back to the application with the connection.
+func TestConnect(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect")).shows(t, "Connect to Connecteur de test", "For test application", `type="password"`)
+		if page.at.Query().Has("code") || page.at.Query().Has("client_id") {
+			t.Errorf("the code stays in the address: %s", page.at)
+		}
+		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", sandbox.Password))
+		page.shows(t, "What do you share of Connecteur de test?", "Compte courant", "Subscriptions").lacks(t, " checked")
+		p.send(page, "share").shows(t, "Tick at least one thing")
+
+		accounts, subscriptions := page.offered()
+		back := p.send(page, "share", "account", accounts[0], "subscription", subscriptions[0]).back(t)
+		all := p.connections(p.token)
+		if len(all) != 1 || all[0].State != nil || len(all[0].Accounts) != 1 || len(all[0].Subscriptions) != 1 {
+			t.Fatalf("connections %+v", all)
+		}
+		if want := (url.Values{"connection_id": {all[0].ID.String()}, "state": {"a b&c=ü"}}); sprint(back) != sprint(want) {
+			t.Errorf("back with %v, want %v", back, want)
+		}
+		checkConsents(t, p, 2)
+	})
+}
+
+// checkConsents wants so many consents on record, all given on these pages.
+func checkConsents(t *testing.T, p *walker, count int) {
+	t.Helper()
+	var out struct {
+		Consents []struct {
+			Origin      string
+			TextVersion string `json:"text_version"`
+			Given       string
+		}
+	}
+	p.JSON(p.OK(p.Call("GET", "/users/me/consents", p.token, nil)), &out)
+	if len(out.Consents) != count {
+		t.Errorf("%d consents, want %d", len(out.Consents), count)
+	}
+	for _, c := range out.Consents {
+		if c.Origin != "webview" || c.TextVersion == "" || c.Given == "" {
+			t.Errorf("consent %+v", c)
+		}
+	}
+}
+
+// Who comes without a code is a new user, whom the application takes over with the
+// code that it is handed.
+func TestConnectMakesAUser(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.connecting("one", "code", "")
+		accounts, _ := page.offered()
+		back := p.send(page, "share", "account", accounts[0]).back(t)
+		exchange := map[string]any{"client_id": p.ClientID, "client_secret": p.Secret, "code": back.Get("code")}
+		var out struct {
+			Token string `json:"access_token"`
+		}
+		p.JSON(p.OK(p.Call("POST", "/auth/token/access", "", exchange)), &out)
+		all := p.connections(out.Token)
+		if len(all) != 1 || all[0].ID.String() != back.Get("connection_id") || len(all[0].Accounts) != 1 {
+			t.Errorf("connections %+v, back with %v", all, back)
+		}
+		if a := p.Call("POST", "/auth/token/access", "", exchange); a.Status != http.StatusUnauthorized {
+			t.Errorf("the code is good twice: %d", a.Status)
+		}
+		if strings.Contains(p.Logs.String(), back.Get("code")) {
+			t.Error("the code was logged")
+		}
+	})
+}
+
+// What an institution asks is asked, in as many steps as it takes.
+func TestConnectStates(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		for _, c := range []struct {
+			login string
+			steps []string // what is shown, the step, a field and its value
+			ends  string
+		}{
+			{"otp", []string{"Connecteur de test asks for more", "fill", "field.otp", "123456"}, "What do you share"},
+			{"device", []string{"asks for more", "fill", "field.device", "phone"}, "What do you share"},
+			{"app", []string{"Confirm in the app of Connecteur de test", "resume", "", ""}, "What do you share"},
+			{"steps", []string{
+				"asks for more", "fill", "field.device", "tablet", "asks for more", "fill", "field.otp", "123456", "Confirm in the app", "resume", "", "",
+			}, "What do you share"},
+			{"action", []string{"is waiting for you", "again", "", ""}, "Please accept the new terms on our site."},
+			{"expired", nil, "Your password has expired."},
+			{"limited", nil, "has been read too often"},
+			{"down", []string{"cannot be reached", "again", "", ""}, "cannot be reached"},
+			{"bug", nil, "The mistake is on our side"},
+			{"unsupported", nil, "cannot be read"},
+			{"none", nil, "What do you share"},
+		} {
+			t.Run(c.login, func(t *testing.T) {
+				p := p.in(t)
+				page := p.connecting(c.login)
+				for i := 0; i < len(c.steps); i += 4 {
+					page.shows(t, c.steps[i])
+					page = p.settled(p.send(page, c.steps[i+1], c.steps[i+2], c.steps[i+3]))
+				}
+				page.shows(t, c.ends)
+			})
+		}
+	})
+}
+
+// in is the same person in a subtest.
+func (p *walker) in(t *testing.T) *walker {
+	other := *p
+	other.t = t
+	return &other
+}
+
+// Wrong codes are asked for again, on the same connection; what is missing is
+// asked for before anybody is told.
+func TestConnectWithAWrongPassword(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		missing := p.send(page, "begin", "field.login", "anna")
+		missing.shows(t, "Something is missing", `value="anna"`)
+		if missing.status != http.StatusUnprocessableEntity || len(p.connections(p.token)) != 0 {
+			t.Errorf("a form without a password: %d, %d connections", missing.status, len(p.connections(p.token)))
+		}
+		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", "0000"))
+		page.shows(t, "does not accept these access codes", "Login or password is wrong.")
+		p.send(page, "fill", "field.login", "anna").shows(t, "Something is missing")
+		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", sandbox.Password))
+		page.shows(t, "What do you share")
+		if all := p.connections(p.token); len(all) != 1 {
+			t.Errorf("%d connections", len(all))
+		}
+	})
+}
+
+// Institutions with a page of their own are visited there.
+func TestConnectByThePageOfTheInstitution(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		page = p.click(page, "own page instead").shows(t, "You are taken to a page of your bank")
+		page = p.send(page, "begin").shows(t, "Go on at Connecteur de test")
+		_, bank, _ := strings.Cut(page.header.Get("Refresh"), "url=")
+		if !strings.HasPrefix(bank, p.Origin+"/sandbox/bank/access-") {
+			t.Fatalf("the person is sent to %q", bank)
+		}
+		refused := p.open(p.decide(bank, url.Values{"error": {"access_denied"}}))
+		refused.shows(t, "Go on at Connecteur de test", "Access was refused.")
+		again := p.send(refused, "bank")
+		_, bank, _ = strings.Cut(again.header.Get("Refresh"), "url=")
+		yes := p.decide(bank, url.Values{"login": {"one"}})
+		stranger := newWalker(t, p.Instance)
+		if a := stranger.open(yes); a.status != http.StatusForbidden {
+			t.Errorf("another browser is received: %d %s", a.status, a.body)
+		}
+		page = p.open(yes).shows(t, "What do you share")
+		accounts, _ := page.offered()
+		p.send(page, "share", "account", accounts[0]).back(t)
+		if all := p.connections(p.token); len(all) != 1 || len(all[0].Accounts) != 1 {
+			t.Errorf("connections %+v", all)
+		}
+	})
+}
+
+// decide is the address to which the form of the bank's page leads.
+func (p *walker) decide(bank string, with url.Values) string {
+	p.t.Helper()
+	body := p.open(bank).body
+	action := regexpOne(p.t, `action="([^"]*)"`, body)
+	with.Set("state", regexpOne(p.t, `name="state" value="([^"]*)"`, body))
+	if !with.Has("error") {
+		with.Set("code", regexpOne(p.t, `name="code" value="([^"]*)"`, body))
+	}
+	return action + "?" + with.Encode()
+}

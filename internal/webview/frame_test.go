@@ -1,0 +1,152 @@
+package webview_test
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// insider is a browser that shows pages inside a page of the application's.
+type insider struct {
+	*walker
+	cookies map[string]string
+}
+
+// RoundTrip adds what browsers send from inside other pages. A jar of Go's would
+// keep the cookies from a host without https, which browsers trust when it is
+// their own machine.
+func (i insider) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Sec-Fetch-Dest", "iframe")
+	for name, value := range i.cookies {
+		request.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err == nil {
+		for _, cookie := range response.Cookies() {
+			i.cookies[cookie.Name] = cookie.Value
+		}
+	}
+	return response, err
+}
+
+func (p *walker) framed(origins string) *walker {
+	p.t.Helper()
+	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": origins}}))
+	other := *p
+	other.browser = &http.Client{
+		Transport:     insider{p, map[string]string{}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &other
+}
+
+// Only pages of the origins that the application names may show these pages, and
+// none may show those of payments.
+func TestWhoMayShowThePages(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		closed := p.open(p.link("connect")).header
+		if policy := closed.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") || closed.Get("X-Frame-Options") != "DENY" {
+			t.Errorf("by default: %s, %s", policy, closed.Get("X-Frame-Options"))
+		}
+		inside := p.framed("https://app.example http://localhost:3000")
+		first := inside.once(mustRequest(t, inside.link("connect")))
+		cookie := first.header.Get("Set-Cookie")
+		for _, part := range []string{"SameSite=None", "Secure", "Partitioned", "HttpOnly"} {
+			if !strings.Contains(cookie, part) {
+				t.Errorf("the cookie of a frame lacks %s: %s", part, cookie)
+			}
+		}
+		open := inside.open(inside.Origin + first.location).header
+		if policy := open.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors https://app.example http://localhost:3000;") || open.Get("X-Frame-Options") != "" {
+			t.Errorf("with origins: %s, %s", policy, open.Get("X-Frame-Options"))
+		}
+		for _, wrong := range []string{"app.example", "https://app.example/", "https://app.example/x", "https://*.example", "'self'", "https://app.example;script-src", "https://App.example", strings.Repeat("https://a.example ", 21)} {
+			a := p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": wrong}})
+			if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "webview.origins") {
+				t.Errorf("%q: %d %s", wrong, a.Status, a.Body)
+			}
+		}
+	})
+}
+
+func mustRequest(t *testing.T, address string) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	must(t, err)
+	return request
+}
+
+// message is what a page tells the one around it.
+func (s shown) message(t *testing.T) string {
+	t.Helper()
+	text := html.UnescapeString(regexpOne(t, `data-message="([^"]*)"`, s.body))
+	var m struct {
+		Type string
+		Data map[string]any
+	}
+	must(t, json.Unmarshal([]byte(text), &m))
+	if m.Type != "powensWebviewTermination" || !strings.Contains(s.body, `data-origins="https://app.example"`) {
+		t.Errorf("the message is %s: %s", text, s.body)
+	}
+	raw, err := json.Marshal(m.Data)
+	must(t, err)
+	return string(raw)
+}
+
+// Inside a page every journey ends with a message, whatever came of it.
+func TestMessages(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		p = p.framed("https://app.example")
+		check := func(got shown, want string) {
+			t.Helper()
+			if message := got.message(t); message != want {
+				t.Errorf("the message is %s, want %s", message, want)
+			}
+		}
+		left := p.click(p.open(p.link("connect")), "Leave without going on")
+		check(left, `{"error":"access_denied","errorDescription":"The person went no further.","state":"a b\u0026c=ü"}`)
+
+		page := p.connecting("one", "max_connections", "2", "state", "")
+		accounts, _ := page.offered()
+		page = p.send(p.send(page, "share", "account", accounts[0]), "finish")
+		id := p.connections(p.token)[0].ID.String()
+		check(page, `{"connectionId":"`+id+`","connectionIds":"`+id+`"}`)
+		check(p.open(p.link("reconnect", "connection_id", id, "state", "")), `{"connectionId":"`+id+`"}`)
+
+		list := p.open(p.link("manage", "redirect_uri", "", "state", "x"))
+		one := p.click(list, "Connecteur de test")
+		p.click(p.send(p.click(one, "End this connection"), "forget"), "Done")
+		check(p.click(p.open(list.at.String()), "Done"), `{"connectionDeleted":true,"connectionId":"`+id+`","state":"x"}`)
+	})
+}
+
+// The page of an institution opens in a window of its own, which has other
+// cookies; the person comes back to a page that says so, and the one inside goes on.
+func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		inside, window := p.framed("https://app.example"), p
+		page := inside.open(inside.link("connect"))
+		page = inside.send(inside.click(page, "own page instead"), "begin").shows(t, "opens in another window", `target="_blank"`)
+		action, form := inside.form(page, "bank")
+		if !form.Has("ticket") {
+			t.Fatalf("the form has no ticket: %v", form)
+		}
+		onward := window.post(page, action, form).shows(t, "Go on at Connecteur de test")
+		_, bank, _ := strings.Cut(onward.header.Get("Refresh"), "url=")
+		landed := window.open(window.decide(bank, url.Values{"login": {"one"}}))
+		landed.shows(t, "Access was given", "close this window")
+		if landed.at.Query().Has("ticket") {
+			t.Errorf("the ticket is in an address: %s", landed.at)
+		}
+		_, again, _ := strings.Cut(page.header.Get("Refresh"), "url=")
+		inside.open(inside.Origin+again).shows(t, "What do you share")
+		form.Set("step", "share")
+		if got := window.post(page, action, form); got.status != http.StatusUnauthorized {
+			t.Errorf("a ticket is good for more: %d", got.status)
+		}
+	})
+}

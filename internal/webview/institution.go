@@ -1,0 +1,114 @@
+package webview
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+// way is how people let an institution be read: a mechanism, through a source.
+type way struct {
+	Mechanism passerelle.AuthMechanism
+	source    string
+}
+
+// waysOf are the ways that lead to an institution, the usual one first, as
+// connections take it.
+func waysOf(b wire.Bank) (all []way) {
+	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b wire.Source) int { return a.Priority - b.Priority })
+	for _, s := range sources {
+		for _, m := range s.Mechanisms {
+			if s.Disabled == nil && !slices.ContainsFunc(all, func(w way) bool { return w.Mechanism == m }) {
+				all = append(all, way{m, s.Name})
+			}
+		}
+	}
+	if usual := slices.IndexFunc(all, func(w way) bool { return w.Mechanism == b.Mechanism }); usual > 0 {
+		all[0], all[usual] = all[usual], all[0]
+	}
+	return all
+}
+
+// wayBy is the way by a mechanism, or the usual one where that leads nowhere.
+func wayBy(b wire.Bank, mechanism string) way {
+	all := waysOf(b)
+	i := slices.IndexFunc(all, func(w way) bool { return string(w.Mechanism) == mechanism })
+	return all[max(i, 0)]
+}
+
+// asked are the fields of an institution that are asked for on a way.
+func asked(b wire.Bank, w way) []payment.Field {
+	return asForms(slices.DeleteFunc(slices.Clone(b.ConnectionFields), func(f wire.ConnectorField) bool {
+		other := w.Mechanism != "" && len(f.AuthMechanisms) > 0 && !slices.Contains(f.AuthMechanisms, w.Mechanism)
+		return other || len(f.ConnectorSources) > 0 && !slices.Contains(f.ConnectorSources, w.source)
+	}))
+}
+
+// asForms are fields as forms show them. Theirs are patterns of the whole value.
+func asForms(fields []wire.ConnectorField) []payment.Field {
+	shown := make([]payment.Field, len(fields))
+	for i, f := range fields {
+		shown[i] = payment.Field{Name: f.Name, Type: f.Type, Label: f.Label, Required: f.Required}
+		if f.Regex != nil && *f.Regex != "" {
+			shown[i].Regex = "^" + *f.Regex + "$"
+		}
+		if f.Values != nil {
+			for _, v := range *f.Values {
+				shown[i].Values = append(shown[i].Values, payment.FieldValue(v))
+			}
+		}
+	}
+	return shown
+}
+
+// offered are the institutions of the domain that a client wants to be offered.
+func (w *Webview) offered(v *visit, f filter) ([]wire.Bank, error) {
+	all, err := w.Aggregation.Banks(v.context(), v.domain)
+	if err != nil {
+		return nil, fmt.Errorf("list the institutions: %w", err)
+	}
+	return slices.DeleteFunc(all, func(b wire.Bank) bool { return !f.offers(b) }), nil
+}
+
+// bankOf is the institution of a connection; one that is no longer there has
+// nothing but a name.
+func (w *Webview) bankOf(v *visit, c store.Connection) (wire.Bank, error) {
+	all, err := w.Aggregation.Banks(v.context(), v.domain)
+	if err != nil {
+		return wire.Bank{}, fmt.Errorf("list the institutions: %w", err)
+	}
+	i := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == c.Connector })
+	if i < 0 {
+		return wire.Bank{Name: v.words.Say("bank")}, nil
+	}
+	return all[i], nil
+}
+
+// wanted are the fields that a connection waits for: those the institution named,
+// or all that its source asks for.
+func (w *Webview) wanted(v *visit, c store.Connection, b wire.Bank) ([]payment.Field, error) {
+	if c.Fields != "" {
+		var fields []wire.ConnectorField
+		if err := json.Unmarshal([]byte(c.Fields), &fields); err != nil {
+			return nil, fmt.Errorf("read the fields of connection %d: %w", c.ID, err)
+		}
+		return asForms(fields), nil
+	}
+	sources, err := w.DB.SourcesOf(v.context(), v.domain.ID, c.ID)
+	if err == nil && len(sources) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the sources of connection %d: %w", c.ID, err)
+	}
+	i := slices.IndexFunc(waysOf(b), func(w way) bool { return w.source == sources[0].Name })
+	if i < 0 {
+		return asked(b, way{source: sources[0].Name}), nil
+	}
+	return asked(b, waysOf(b)[i]), nil
+}

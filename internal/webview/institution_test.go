@@ -1,0 +1,141 @@
+package webview_test
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/access"
+	"passerelle/internal/store"
+)
+
+// teller is an institution of a test, which says what the test wants it to.
+type teller struct {
+	profile connector.Profile
+	read    func(v connector.Visit, out connector.Sink) (connector.Outcome, error)
+}
+
+func (i teller) Profile() connector.Profile { return i.profile }
+
+func (i teller) Read(_ context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+	return i.read(v, out)
+}
+
+// newTeller is an institution of a number and a name in some countries, which asks
+// for nothing.
+func newTeller(id int64, name string, countries ...string) teller {
+	return teller{
+		profile: connector.Profile{
+			UUID: fmt.Sprintf("00000000-0000-4000-8000-%012d", id), ID: id, Name: name, Countries: countries, Sandbox: true,
+			Sources: []connector.Source{{ID: id * 10, Name: "directaccess", Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}}},
+			Data:    &connector.DataSettings{Capabilities: []string{"bank"}},
+		},
+		read: func(connector.Visit, connector.Sink) (connector.Outcome, error) { return connector.Outcome{}, nil },
+	}
+}
+
+// journey opens a link of a new user, and returns the page.
+func (s *stack) journey(t *testing.T) answer {
+	t.Helper()
+	var grant access.Grant
+	u, err := s.data.CreateUser(t.Context(), s.domain, true, func(tx *store.Tx, u passerelle.User) (err error) {
+		grant, err = s.access.GrantUser(tx, s.client.ID, u)
+		return err
+	})
+	must(t, err)
+	maker := access.Principal{Kind: access.UserToken, Domain: s.domain.ID, Client: s.client.ID, User: u.ID, Token: grant.Token.ID}
+	code, err := s.access.IssueCode(t.Context(), maker, false)
+	must(t, err)
+	query := url.Values{"client_id": {fmt.Sprint(s.client.ID)}, "redirect_uri": {"https://shop.example/back"}, "code": {code.Text}}
+	return s.walk(t, s.get(t, "/webview/en/connect?"+query.Encode()))
+}
+
+// walk follows redirects of our own.
+func (s *stack) walk(t *testing.T, a answer) answer {
+	t.Helper()
+	for a.location != "" {
+		a = s.get(t, a.location)
+	}
+	return a
+}
+
+// A list is searched by country, leaves out who is hidden, and has each in its
+// place.
+func TestInstitutionsToChooseFrom(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		hidden := newTeller(3, "Hidden Bank", "FR")
+		hidden.profile.Hidden = true
+		s.offer(t, newTeller(1, "Banque du Lac", "FR"), newTeller(2, "Island Bank", "GB", "IE"), hidden)
+		page := s.journey(t)
+		for _, text := range []string{"Banque du Lac", "Island Bank", `<option value="GB">United Kingdom</option>`, `<span class="place">France</span>`} {
+			if !strings.Contains(page.body, text) {
+				t.Errorf("the page lacks %s: %s", text, page.body)
+			}
+		}
+		if strings.Contains(page.body, "Hidden Bank") {
+			t.Error("a hidden institution is offered")
+		}
+		handle := regexpOne(t, `name="session" value="([^"]*)"`, page.body)
+		british := s.get(t, "/webview/en/connect?session="+handle+"&country=GB")
+		if strings.Contains(british.body, "Banque du Lac") || !strings.Contains(british.body, "Island Bank") {
+			t.Errorf("in the United Kingdom there are: %s", british.body)
+		}
+	})
+}
+
+// Whatever an institution calls itself, its fields, its accounts and what it says
+// are text and nothing else.
+func TestHostileInstitutions(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`
+		bad := newTeller(1, hostile, "FR")
+		bad.profile.Data.Fields = []connector.Field{
+			{Name: `a"><b>`, Label: hostile, Type: "text"}, {Name: "list", Label: hostile, Type: "list", Values: []connector.FieldValue{{Label: hostile, Value: hostile}}},
+		}
+		asked := false
+		bad.read = func(_ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			if !asked {
+				asked = true
+				fields := []connector.Field{{Name: "code", Label: hostile, Type: "text", Regex: `"><i>`}}
+				return connector.Outcome{State: passerelle.AdditionalInformationNeeded, Message: hostile, Fields: fields}, nil
+			}
+			err := out.Accounts([]passerelle.AccountDetails{{Key: "1", Name: hostile, Number: hostile, Type: "checking", Currency: "EUR"}})
+			if err == nil {
+				err = out.Subscriptions([]passerelle.SubscriptionDetails{{Key: "1", Label: hostile, Number: hostile}})
+			}
+			return connector.Outcome{}, err
+		}
+		s.offer(t, bad, newTeller(2, hostile, "FR"))
+		clean := func(a answer) answer {
+			t.Helper()
+			plain := html.UnescapeString(a.body)
+			if a.status >= 500 || strings.Contains(a.body, "<script id") || strings.Contains(a.body, "<img") || strings.Contains(a.body, "<i>") || !strings.Contains(plain, hostile) {
+				t.Errorf("%d: what an institution says became part of the page: %s", a.status, a.body)
+			}
+			return a
+		}
+		page := clean(s.journey(t))
+		handle := regexpOne(t, `href="([^"]*bank=[^"]*)"`, page.body)
+		page = clean(s.get(t, handle))
+		send := func(a answer, pairs ...string) answer {
+			t.Helper()
+			form := url.Values{"csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, a.body)}, "step": {regexpOne(t, `name="step" value="(begin|fill|share)"`, a.body)}}
+			for i := 0; i < len(pairs); i += 2 {
+				form.Set(pairs[i], pairs[i+1])
+			}
+			got := s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, a.body), "same-origin", form)
+			if got.status != http.StatusSeeOther {
+				t.Fatalf("answered %d: %s", got.status, got.body)
+			}
+			return s.walk(t, got)
+		}
+		page = clean(send(page))
+		clean(send(page, "field.code", "x"))
+	})
+}

@@ -1,0 +1,157 @@
+package webview
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/wire"
+)
+
+// The bounds of what a link may carry. All of it has to fit into a cookie besides.
+const (
+	maxState       = 2000
+	maxNamed       = 500
+	maxConnections = 20
+)
+
+// filter says what a client wants to be offered and shared. Empty members want
+// nothing in particular.
+type filter struct {
+	// Connectors are the numbers of those to choose from, 0 for one that is not
+	// here.
+	Connectors []int64 `json:"c,omitempty"`
+	// Capabilities are those that a connector must have, all of them.
+	Capabilities []string `json:"p,omitempty"`
+	Country      string   `json:"o,omitempty"`
+	// IBANs, Types and Usages are of accounts.
+	IBANs  []string `json:"i,omitempty"`
+	Types  []string `json:"t,omitempty"`
+	Usages []string `json:"u,omitempty"`
+	// Values are what is filled in before, by the number of a connector and the
+	// name of a field.
+	Values map[int64]map[string]string `json:"v,omitempty"`
+}
+
+// usualCapability is the one that a client wants who does not say.
+const usualCapability = "bank"
+
+// readFilter reads what a link wants to be offered. Institutions that are not
+// among those there are match nothing.
+func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
+	f := filter{
+		Capabilities: listOf(query, "connector_capabilities"), Country: strings.ToUpper(strings.TrimSpace(query.Get("connector_country"))),
+		Types: listOf(query, "account_types"), Usages: listOf(query, "account_usages"), Values: prefilled(query, banks),
+	}
+	for _, number := range listOf(query, "account_ibans") {
+		f.IBANs = append(f.IBANs, plainNumber(number))
+	}
+	for _, name := range slices.Concat(listOf(query, "connector_ids"), listOf(query, "connector_uuids")) {
+		f.Connectors = append(f.Connectors, numberOf(banks, name))
+	}
+	for _, named := range []struct {
+		parameter string
+		count     int
+	}{{"connector_uuids", len(f.Connectors)}, {"account_ibans", len(f.IBANs)}} {
+		if named.count > maxNamed {
+			return f, passerelle.InvalidField(named.parameter, "must be at most %d", maxNamed)
+		}
+	}
+	return f, nil
+}
+
+// listOf is a parameter that is a list: separated by commas, or given several
+// times.
+func listOf(query url.Values, name string) (all []string) {
+	for _, value := range query[name] {
+		for _, one := range strings.Split(value, ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// plainNumber is an account number without the spaces that people write in it.
+func plainNumber(number string) string {
+	return strings.ToUpper(strings.Join(strings.Fields(number), ""))
+}
+
+// numberOf is the number of a connector that is named by number or UUID, or 0.
+func numberOf(banks []wire.Bank, name string) int64 {
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool {
+		return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name
+	})
+	if i < 0 {
+		return 0
+	}
+	return banks[i].ID
+}
+
+// prefilled are the parameters {connector_uuid}.{field}, for fields that there
+// are.
+func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string {
+	values := map[int64]map[string]string{}
+	for name := range query {
+		uuid, field, dotted := strings.Cut(name, ".")
+		i := slices.IndexFunc(banks, func(b wire.Bank) bool { return dotted && strings.EqualFold(b.UUID, uuid) })
+		if i < 0 || !slices.ContainsFunc(banks[i].ConnectionFields, func(f wire.ConnectorField) bool { return f.Name == field }) {
+			continue
+		}
+		if values[banks[i].ID] == nil {
+			values[banks[i].ID] = map[string]string{}
+		}
+		values[banks[i].ID][field] = query.Get(name)
+	}
+	return values
+}
+
+// offers reports whether an institution is among those that are wanted. Those
+// that are hidden, or take no new connections, never are.
+func (f filter) offers(b wire.Bank) bool {
+	wanted := f.Capabilities
+	if len(wanted) == 0 {
+		wanted = []string{usualCapability}
+	}
+	for _, capability := range wanted {
+		if !slices.Contains(b.Capabilities, capability) {
+			return false
+		}
+	}
+	return !b.Hidden && !b.Restricted && len(waysOf(b)) > 0 && f.suits(b)
+}
+
+// suits reports whether an institution has what is wanted, apart from what it is
+// able to do.
+func (f filter) suits(b wire.Bank) bool {
+	return (len(f.Connectors) == 0 || slices.Contains(f.Connectors, b.ID)) &&
+		(f.Country == "" || slices.Contains(b.Countries, f.Country)) &&
+		overlap(f.Types, b.AccountTypes) && overlap(f.Usages, b.Usages)
+}
+
+// overlap reports whether something that is wanted is there, or nothing is
+// wanted, or nobody knows what there is.
+func overlap[T ~string](wanted []string, there []T) bool {
+	return len(wanted) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(one T) bool { return slices.Contains(wanted, string(one)) })
+}
+
+// account reports whether an account may be offered to be shared.
+func (f filter) account(a passerelle.BankAccount) bool {
+	among := func(wanted []string, one string) bool { return len(wanted) == 0 || slices.Contains(wanted, one) }
+	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
+}
+
+// accounts and subscriptions report whether any may be offered: whoever names
+// capabilities is given what these are about and nothing else.
+func (f filter) accounts() bool {
+	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })
+}
+
+func (f filter) subscriptions() bool {
+	return len(f.Capabilities) == 0 || slices.Contains(f.Capabilities, documentCapability)
+}
+
+const documentCapability = "document"

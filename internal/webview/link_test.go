@@ -1,0 +1,176 @@
+package webview_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle/connector/sandbox"
+)
+
+// Both shapes of the address, with a language and without, and every parameter
+// that says what is offered.
+func TestLinks(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		query := func(pairs ...string) string {
+			_, query, _ := strings.Cut(p.link("connect", pairs...), "?")
+			return query
+		}
+		host := strings.TrimPrefix(p.Origin, "http://")
+		bare, _, _ := strings.Cut(host, ":")
+		const everything = "Connect to Connecteur de test"
+		for _, c := range []struct {
+			name, path, query string
+			shows             []string
+		}{
+			{"new address", "/webview/en/connect", query(), []string{everything}},
+			{"old address", "/2.0/auth/webview/en/connect", query("response_type", "code"), []string{everything}},
+			{"in French", "/webview/fr/connect", query(), []string{`lang="fr"`, "Se connecter à Connecteur de test"}},
+			{"language of the browser", "/webview/connect", query(), []string{`lang="fr"`}},
+			{"old address, language of the browser", "/2.0/auth/webview/connect", query(), []string{`lang="fr"`}},
+			{"domain by host", "/webview/en/connect", query("domain", host), []string{everything}},
+			{"domain by host without port", "/webview/en/connect", query("domain", bare), []string{everything}},
+			{"domain by name", "/webview/en/connect", query("domain", "TEST"), []string{everything}},
+			{"another domain", "/webview/en/connect", query("domain", "bank.example"), []string{"This link is not right", `"bank.example" is not this service`}},
+			{"address not encoded", "/webview/en/connect", query("redirect_uri", "") + "&redirect_uri=" + home, []string{everything}},
+			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your bank", "Sandbox Provider", "Connecteur de test"}},
+			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(sandbox.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Sandbox Provider"}},
+			{"unknown connector", "/webview/en/connect", query("connector_uuids", "x"), []string{"None of the connected institutions"}},
+			{"restricted connector", "/webview/en/connect", query("connector_uuids", sandbox.RestrictedConnector), []string{"None of the connected institutions"}},
+			{"capabilities, all of them", "/webview/en/connect", query("connector_capabilities", "document,bankwealth"), []string{everything}},
+			{"unknown capability", "/webview/en/connect", query("connector_capabilities", "fortune"), []string{"None of the connected institutions"}},
+			{"country", "/webview/en/connect", query("connector_country", "fr"), []string{everything}},
+			{"country without institutions", "/webview/en/connect", query("connector_country", "JP"), []string{"None of the connected institutions"}},
+			{"account types", "/webview/en/connect", query("account_types", "perco"), []string{"None of the connected institutions"}},
+			{"account usages", "/webview/en/connect", query("account_usages", "ORGA"), []string{"None of the connected institutions"}},
+			{"filled in before", "/webview/en/connect", query(sandbox.TestConnector+".login", "anna", "x.login", "bert"), []string{`value="anna"`}},
+			{"old program", "/webview/en/connect", query("compat", "1", "unknown", "2"), []string{everything}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				p := newWalker(t, p.Instance)
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Origin+c.path+"?"+c.query, nil)
+				must(t, err)
+				request.Header.Set("Accept-Language", "fr-CA, en;q=0.5")
+				first := p.once(request)
+				if cookie := first.header.Get("Set-Cookie"); first.location != "" && !strings.Contains(cookie, "Path="+strings.TrimSuffix(strings.TrimSuffix(c.path, "/connect"), "/en")) && !strings.Contains(c.path, "/fr/") {
+					t.Errorf("cookie %q", cookie)
+				}
+				if first.location == "" {
+					shown{first, request.URL}.shows(t, c.shows...)
+					return
+				}
+				p.open(p.Origin+first.location).shows(t, c.shows...)
+			})
+		}
+	})
+}
+
+// A link that says too little or what cannot be is a page that says what is wrong,
+// and sends nobody anywhere.
+func TestWrongLinks(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		other := newWalker(t, p.Instance)
+		foreign := other.connection("one")
+		for _, c := range []struct {
+			name, link string
+			status     int
+			shows      string
+		}{
+			{"no application", p.link("connect", "client_id", ""), 400, "client_id: must be the number"},
+			{"unknown application", p.link("connect", "client_id", "999"), 400, "there is no application 999"},
+			{"nowhere to go", p.link("connect", "redirect_uri", ""), 400, "redirect_uri: "},
+			{"somewhere else", p.link("connect", "redirect_uri", "https://elsewhere.example/"), 400, `registered are ["` + home + `"]`},
+			{"no page", p.link("connect", "redirect_uri", "javascript:alert(1)"), 400, "redirect_uri: "},
+			{"with a query", p.link("connect", "redirect_uri", home+"?a=1"), 400, "redirect_uri: must have no query"},
+			{"long state", p.link("connect", "state", strings.Repeat("x", 2001)), 400, "state: "},
+			{"no number of connections", p.link("connect", "max_connections", "many"), 400, "max_connections: "},
+			{"no connections at all", p.link("connect", "max_connections", "0"), 400, "max_connections: "},
+			{"invented code", p.link("connect", "code", "psl_cod_x"), 401, "no longer valid"},
+			{"a token for a code", p.link("connect", "code", p.token), 401, "no longer valid"},
+			{"reconnect what", p.link("reconnect"), 400, "connection_id: is required"},
+			{"reconnect a word", p.link("reconnect", "connection_id", "one"), 400, "connection_id: must be the number"},
+			{"reconnect another's", p.link("reconnect", "connection_id", foreign), 404, "There is nothing here"},
+			{"manage another's", p.link("manage", "connection_id", foreign), 404, "There is nothing here"},
+			{"more than a cookie holds", p.link("connect", sandbox.TestConnector+".login", strings.Repeat("x", 4000)), 400, "This link is too long"},
+			{"too many accounts", p.link("connect", "account_ibans", strings.Repeat("x,", 501)), 400, "account_ibans: "},
+			{"unknown flow", p.link("connexion"), 404, "There is nothing here"},
+			{"unknown language", strings.Replace(p.link("connect"), "/en/", "/xx/", 1), 404, "There is nothing here"},
+			{"no session", p.Origin + "/webview/en/connect?session=x", 401, "no longer valid"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				got := p.open(c.link).shows(t, c.shows)
+				if got.status != c.status || got.header.Get("Set-Cookie") != "" {
+					t.Errorf("answered %d with cookie %q, want %d", got.status, got.header.Get("Set-Cookie"), c.status)
+				}
+			})
+		}
+		p.OK(p.Call("GET", "/users/me", p.token, nil))
+	})
+}
+
+// A code for one use opens one browser; any other is good for as long as it is.
+func TestCodesOfLinks(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		var single struct{ Code string }
+		p.JSON(p.OK(p.Call("GET", "/auth/token/code?type=singleAccess", p.token, nil)), &single)
+		link := p.link("connect", "code", single.Code)
+		page := p.open(link).shows(t, "Connect to")
+		if got := p.open(link); got.status != http.StatusUnauthorized {
+			t.Errorf("a code for one use is good twice: %d", got.status)
+		}
+		p.open(page.at.String()).shows(t, "Connect to") // the journey goes on
+		stranger := newWalker(t, p.Instance)
+		if got := stranger.open(page.at.String()); got.status != http.StatusUnauthorized {
+			t.Errorf("another browser is on the journey: %d", got.status)
+		}
+		many := p.link("connect")
+		p.open(many).shows(t, "Connect to")
+		p.open(many).shows(t, "Connect to")
+	})
+}
+
+// What a form brings counts only when it is the one that was shown, and comes from
+// the page itself.
+func TestFormsOfOthers(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect"))
+		action, form := p.form(page, "begin")
+		form.Set("field.login", "anna")
+		form.Set("field.password", sandbox.Password)
+		send := func(change func(url.Values), site string) shown {
+			sent := url.Values{}
+			for name, values := range form {
+				sent[name] = values
+			}
+			change(sent)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Origin+action, strings.NewReader(sent.Encode()))
+			must(t, err)
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			request.Header.Set("Sec-Fetch-Site", site)
+			return p.follow(request)
+		}
+		for _, c := range []struct {
+			name, site string
+			change     func(url.Values)
+			status     int
+		}{
+			{"from another site", "cross-site", func(url.Values) {}, 403},
+			{"without the token", "same-origin", func(f url.Values) { f.Del("csrf") }, 403},
+			{"with another token", "same-origin", func(f url.Values) { f.Set("csrf", "x") }, 403},
+			{"about nothing", "same-origin", func(f url.Values) { f.Set("step", "x") }, 400},
+			{"about a connection that is none", "same-origin", func(f url.Values) { f.Set("step", "share") }, 400},
+			{"with an invented ticket", "same-origin", func(f url.Values) { f.Set("ticket", "x"); f.Set("step", "bank") }, 401},
+		} {
+			if got := send(c.change, c.site); got.status != c.status {
+				t.Errorf("%s: %d, want %d: %s", c.name, got.status, c.status, got.body)
+			}
+		}
+		if n := len(p.connections(p.token)); n != 0 {
+			t.Errorf("%d connections came of it", n)
+		}
+		if got := p.settled(send(func(url.Values) {}, "same-origin")); got.status != http.StatusOK {
+			t.Errorf("the right form: %d %s", got.status, got.body)
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package webview_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"passerelle/connector/sandbox"
+	"passerelle/internal/servicetest"
+)
+
+// The list of connections, what is shared of one, and its end.
+func TestManage(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		first, second := p.connection("anna"), p.connection("one")
+		page := p.open(p.link("manage")).shows(t, "Your connections", "Read on")
+		if n := strings.Count(page.body, "connection="); n < 2 {
+			t.Errorf("%d connections are listed: %s", n, page.body)
+		}
+		one := p.click(page, "Connecteur de test").shows(t, "Compte courant", "End this connection")
+		accounts, _ := one.offered()
+		one = p.send(one, "share", "account", accounts[0], "account", accounts[1]).shows(t, "Saved.", " checked")
+		if all := p.connections(p.token); len(all[0].Accounts) != 2 {
+			t.Errorf("shared are %+v", all[0].Accounts)
+		}
+		p.quiet()
+		one = p.send(one, "share", "account", accounts[1]).shows(t, "Saved.")
+		if all := p.connections(p.token); len(all[0].Accounts) != 1 {
+			t.Errorf("shared are %+v", all[0].Accounts)
+		}
+		p.quiet()
+		one = p.send(one, "share")
+		if all := p.connections(p.token); len(all[0].Accounts) != 0 {
+			t.Errorf("nothing is ticked, and shared are %+v", all[0].Accounts)
+		}
+		question := p.click(one, "End this connection").shows(t, "End the connection to Connecteur de test?", "erased")
+		p.click(question, "No, keep it").shows(t, "Compte courant")
+		rest := p.send(question, "forget").shows(t, "Your connections")
+		if all := p.connections(p.token); len(all) != 1 || all[0].ID.String() != second {
+			t.Errorf("left are %+v", all)
+		}
+		back := p.click(rest, "Done").back(t)
+		if want := (url.Values{"connection_id": {first}, "connection_deleted": {"true"}, "state": {"a b&c=ü"}}); sprint(back) != sprint(want) {
+			t.Errorf("back with %v, want %v", back, want)
+		}
+		p.open(one.at.String()).shows(t, "Your connections") // the page of what is gone leads there
+	})
+}
+
+// quiet waits until nothing is being read.
+func (p *walker) quiet() {
+	p.t.Helper()
+	p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
+}
+
+// A link about one connection shows that one, and ends with it. Without an address
+// of the application the last page says so.
+func TestManageOneConnection(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		p.connection("one")
+		page := p.open(p.link("manage", "connection_id", id, "redirect_uri", "")).shows(t, "Compte courant").lacks(t, "All connections")
+		p.send(p.click(page, "End this connection"), "forget").shows(t, "That is all")
+		if all := p.connections(p.token); len(all) != 1 {
+			t.Errorf("%d connections are left", len(all))
+		}
+	})
+}
+
+// Parameters narrow what is managed.
+func TestManageSome(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		p.open(p.link("manage", "connector_capabilities", "profile")).shows(t, "There are none")
+		p.open(p.link("manage", "account_types", "perco")).shows(t, "There are none")
+		p.open(p.link("manage", "connection_id", id, "account_types", "card")).shows(t, "Card").lacks(t, "Compte courant")
+	})
+}
+
+// A connection that needs its person is mended on the way, from the list too.
+func TestReconnect(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		want := url.Values{"connection_id": {id}, "state": {"a b&c=ü"}}
+		if back := p.open(p.link("reconnect", "connection_id", id)).back(t); sprint(back) != sprint(want) {
+			t.Errorf("what works is back with %v, want %v", back, want)
+		}
+		id = p.waiting("otp")
+		page := p.open(p.link("reconnect", "connection_id", id)).shows(t, "asks for more")
+		back := p.settled(p.send(page, "fill", "field.otp", "123456")).back(t)
+		if want.Set("connection_id", id); sprint(back) != sprint(want) {
+			t.Errorf("back with %v, want %v", back, want)
+		}
+		left := p.waiting("app")
+		page = p.open(p.link("reconnect", "connection_id", left)).shows(t, "Confirm in the app")
+		back = p.click(page, "Leave without going on").back(t)
+		if back.Get("error") != "access_denied" || back.Get("connection_id") != left || back.Get("state") == "" {
+			t.Errorf("left with %v", back)
+		}
+		list := p.open(p.link("manage")).shows(t, "Needs you before it can be read again")
+		one := p.open(list.at.String() + "&connection=" + left)
+		page = p.click(one, "Go on with this connection").shows(t, "Confirm in the app")
+		p.settled(p.send(page, "resume")).shows(t, "Read on", "Compte courant")
+	})
+}
+
+// waiting makes a connection that asks for something, and returns its number.
+func (p *walker) waiting(login string) string {
+	p.t.Helper()
+	p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": sandbox.Password}))
+	all := p.connections(p.token)
+	return all[len(all)-1].ID.String()
+}
+
+// New codes are asked for when the application wants that, once.
+func TestReconnectWithNewCredentials(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New access codes for Connecteur de test")
+		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", "0000")).shows(t, "does not accept these access codes")
+		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", sandbox.Password)).back(t)
+		if all := p.connections(p.token); all[0].State != nil {
+			t.Errorf("connection %+v", all[0])
+		}
+		p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "false")).back(t)
+	})
+}
+
+// Sources that the connection does not go through are not its person's affair.
+func TestReconnectOfSources(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.waiting("otp")
+		for _, parameter := range []string{"sources", "connection_sources"} {
+			p.open(p.link("reconnect", "connection_id", id, parameter, "openapi,fallback")).back(t)
+			p.open(p.link("reconnect", "connection_id", id, parameter, "openapi,directaccess")).shows(t, "asks for more")
+		}
+	})
+}
+
+// Old programs put the code behind a #, which a form hands over.
+func TestCodeByForm(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		page := p.open(p.link("manage", "code", "")).shows(t, "ends in a code after a #")
+		if got := p.send(page, "code", "code", "psl_cod_x"); got.status != http.StatusUnauthorized {
+			t.Errorf("an invented code: %d", got.status)
+		}
+		p.send(page, "code", "code", " #"+p.code()).shows(t, "Your connections", "Connecteur de test")
+		page = p.open(p.link("reconnect", "code", "", "connection_id", id))
+		p.send(page, "code", "code", p.code()).back(t)
+		stranger := newWalker(t, p.Instance)
+		page = p.open(p.link("reconnect", "code", "", "connection_id", id))
+		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
+			t.Errorf("another's connection: %d", got.status)
+		}
+		// On the way to a connection it makes the person known, not a new one.
+		page = p.open(p.link("connect", "code", ""))
+		_, form := p.form(page, "begin")
+		form.Set("step", "code")
+		form.Set("code", p.code())
+		page = p.post(page, page.at.String(), form)
+		page = p.settled(p.send(page, "begin", "field.login", "one", "field.password", sandbox.Password))
+		accounts, _ := page.offered()
+		if back := p.send(page, "share", "account", accounts[0]).back(t); back.Has("code") || len(p.connections(p.token)) != 2 {
+			t.Errorf("back with %v", back)
+		}
+	})
+}
+
+// More than one connection may be made when the application allows it.
+func TestConnectSeveral(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.connecting("one", "max_connections", "2")
+		accounts, _ := page.offered()
+		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected", "Connecteur de test")
+		page = p.click(page, "Connect another one")
+		page = p.settled(p.send(page, "begin", "field.login", "one-2", "field.password", sandbox.Password))
+		accounts, _ = page.offered()
+		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected").lacks(t, "Connect another one")
+		back := p.send(page, "finish").back(t)
+		all := p.connections(p.token)
+		if len(all) != 2 || back.Get("connection_ids") != all[0].ID.String()+","+all[1].ID.String() || back.Get("connection_id") != all[0].ID.String() {
+			t.Errorf("back with %v, connections %+v", back, all)
+		}
+	})
+}
+
+// Who leaves is back with the reason; what is nobody's fault is told apart.
+func TestLeaving(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		for login, want := range map[string]string{"": "access_denied", "otp": "access_denied", "down": "server_error", "unsupported": "server_error"} {
+			page := p.open(p.link("connect"))
+			if login != "" {
+				page = p.connecting(login)
+			}
+			back := p.click(page, "Leave without going on").back(t)
+			if back.Get("error") != want || back.Get("error_description") == "" || back.Get("state") != "a b&c=ü" || back.Has("connection_id") {
+				t.Errorf("%q is back with %v", login, back)
+			}
+		}
+	})
+}
+
+// Only what the application asks about is offered.
+func TestSharingSome(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.connecting("anna")
+		accounts, subscriptions := page.offered()
+		if len(accounts) != 4 || len(subscriptions) == 0 {
+			t.Fatalf("offered are %v and %v", accounts, subscriptions)
+		}
+		for _, c := range []struct {
+			parameter, value string
+			accounts         int
+			subscriptions    bool
+		}{
+			{"connector_capabilities", "bank", 4, false},
+			{"connector_capabilities", "document", 0, true},
+			{"connector_capabilities", "bank,document", 4, true},
+			{"account_types", "checking,card", 2, true},
+			{"account_usages", "PRIV", 4, true},
+			{"account_ibans", "FR7600000000000000000000000", 0, true},
+		} {
+			page := p.connecting("anna", c.parameter, c.value)
+			accounts, subscriptions := page.offered()
+			if len(accounts) != c.accounts || (len(subscriptions) > 0) != c.subscriptions {
+				t.Errorf("%s=%s: offered are %v and %v", c.parameter, c.value, accounts, subscriptions)
+			}
+			if c.accounts == 0 && slices.Contains([]string{"document"}, c.value) {
+				p.send(page, "share", "account", "1").shows(t, "Tick at least one thing")
+			}
+		}
+	})
+}
+
+// What is shared of it again by pressing one button.
+func TestSharingAll(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		p.send(p.connecting("many"), "share", "all", "1").back(t)
+		if all := p.connections(p.token); len(all[0].Accounts) != 200 {
+			t.Errorf("%d accounts are shared", len(all[0].Accounts))
+		}
+	})
+}
+
+// Nobody is on a journey for longer than two hours, and who is a new user not for
+// longer than that user is there.
+func TestJourneysTakeTooLong(t *testing.T) {
+	for _, c := range []struct {
+		code  bool
+		after time.Duration
+	}{{true, 2 * time.Hour}, {false, 31 * time.Minute}} {
+		var ahead atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		servicetest.Each(t, servicetest.Options{Now: now}, func(t *testing.T, s *servicetest.Instance) {
+			s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+			p := newWalker(t, s)
+			pairs := []string{}
+			if !c.code {
+				pairs = []string{"code", ""}
+			}
+			page := p.connecting("one", pairs...).shows(t, "What do you share")
+			ahead.Store(int64(c.after))
+			accounts, _ := page.offered()
+			back := p.send(page, "share", "account", accounts[0]).back(t)
+			if back.Get("error") != "session_expired" || back.Has("code") || back.Has("connection_id") {
+				t.Errorf("after %s back with %v", c.after, back)
+			}
+			ahead.Store(0)
+		})
+	}
+}
+
+// A journey ends with its user, and the application is told.
+func TestJourneysEnd(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect"))
+		p.OK(p.Call("DELETE", "/users/me", p.token, nil))
+		back := p.open(page.at.String()).back(t)
+		if back.Get("error") != "session_expired" || back.Get("state") != "a b&c=ü" {
+			t.Errorf("back with %v", back)
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package webview
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// fromWebview is where consents that are given here come from.
+const fromWebview = "webview"
+
+// sharingBody is what the page shows on which a person chooses what they share.
+type sharingBody struct {
+	journeyBody
+	// Standing says how a connection that is managed fares, Repair leads to where
+	// the person can mend it and Forget to where they can delete it.
+	Standing, Repair, Forget string
+	// Until is the day on which the institution's permission ends.
+	Until                   string
+	Accounts, Subscriptions []item
+	Search                  bool
+}
+
+// item is an account or a subscription that may be shared.
+type item struct {
+	ID           int64
+	Name, Detail string
+	Shared       bool
+}
+
+// belongings are the accounts and subscriptions of a connection that the client
+// wants to be offered.
+type belongings struct {
+	accounts      []store.StoredAccount
+	subscriptions []store.StoredSubscription
+}
+
+// mostItems is more than an institution may show of either.
+const mostItems = 1000
+
+func (w *Webview) belongings(v *visit, s *stop) (all belongings, err error) {
+	window := store.Window{Limit: mostItems}
+	all.accounts, err = w.DB.BankAccounts(v.context(), store.AccountFilter{Domain: v.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	if err != nil {
+		return all, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
+	}
+	all.subscriptions, err = w.DB.Subscriptions(v.context(), store.SubscriptionFilter{Domain: v.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	if err != nil {
+		return all, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
+	}
+	all.accounts = slices.DeleteFunc(all.accounts, func(a store.StoredAccount) bool {
+		return a.Deleted != nil || !s.Filter.account(a.BankAccount)
+	})
+	all.subscriptions = slices.DeleteFunc(all.subscriptions, func(one store.StoredSubscription) bool {
+		return one.Deleted != nil || !s.Filter.subscriptions()
+	})
+	return all, nil
+}
+
+// showSharing shows what can be shared. What is shared is ticked and nothing else:
+// a consent is what somebody does, not what they leave.
+func (w *Webview) showSharing(v *visit, s *stop) error {
+	all, err := w.belongings(v, s)
+	if err != nil {
+		return err
+	}
+	body := sharingBody{journeyBody: s.body(v, "share")}
+	body.Message, body.Text = "", v.words.Say("share.text", s.client.Name)
+	for _, a := range all.accounts {
+		body.Accounts = append(body.Accounts, newAccountItem(v.words, a.BankAccount))
+	}
+	for _, one := range all.subscriptions {
+		body.Subscriptions = append(body.Subscriptions, item{int64(one.ID), one.Label, one.Number, one.Disabled == nil})
+	}
+	body.Search = len(body.Accounts) >= manyItems
+	if s.c.ConsentUntil != nil {
+		body.Until = dateText(v.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC))
+	}
+	if s.Flow == flowManage {
+		body.manage(v, s)
+	}
+	page := w.journeyPage(v, s.traveller, "share", body.Title, body)
+	if body.Search {
+		page.Module = "filter.mjs"
+	}
+	return pages.Send(v.writer, page)
+}
+
+// manyItems is from how many accounts on a list is easier to search than to read.
+const manyItems = 20
+
+func newAccountItem(words web.Words, a passerelle.BankAccount) item {
+	i := item{ID: int64(a.ID), Name: a.Name, Detail: words.Say("account." + kindOf(a.Type)), Shared: a.Disabled == nil}
+	if a.CustomName != "" {
+		i.Name = a.CustomName
+	}
+	switch {
+	case a.IBAN != "":
+		i.Detail += " · " + passerelle.Account{Scheme: passerelle.IBAN, Identification: plainNumber(a.IBAN)}.Masked()
+	case len(a.Number) > 4:
+		i.Detail += " · **** " + a.Number[len(a.Number)-4:]
+	}
+	return i
+}
+
+// kindOf is what people call accounts of a type.
+func kindOf(t passerelle.AccountType) string {
+	details := t.Details()
+	switch {
+	case t == "card":
+		return "card"
+	case t.Payment() || t == "deposit":
+		return "current"
+	case t == "savings" || details.Parent == "savings":
+		return "savings"
+	case t == "loan" || details.Parent == "loan":
+		return "loan"
+	case details.Invest:
+		return "invested"
+	}
+	return "other"
+}
+
+// share takes what a person chose: what is ticked is shared from now on, and what
+// is not is not, any more.
+func (w *Webview) share(v *visit, s *stop, form url.Values) error {
+	if s.Flow == flowReconnect {
+		return errUnread
+	}
+	all, err := w.belongings(v, s)
+	if err != nil {
+		return err
+	}
+	change := newSelection(all, form)
+	if s.Flow == flowConnect && change.nothing() {
+		v.problem = problem{key: "problem.nothing"}
+		return w.showSharing(v, s)
+	}
+	err = w.turn(v, s, change)
+	var refused *passerelle.Error
+	switch {
+	case errors.As(err, &refused) && refused.Kind == passerelle.Conflict:
+		v.notice = "notice.reading"
+		return w.showSharing(v, s)
+	case errors.Is(err, passerelle.NotFound):
+		web.Redirect(v.writer, s.address(v)) // gone meanwhile
+		return nil
+	case err != nil:
+		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
+	}
+	return w.shared(v, s)
+}
+
+// shared goes on after a choice: to the client, or to what else can be done.
+func (w *Webview) shared(v *visit, s *stop) error {
+	if s.Flow == flowManage {
+		web.Redirect(v.writer, s.address(v, "step", "saved"))
+		return nil
+	}
+	if !slices.Contains(s.Made, s.c.ID) {
+		s.Made = append(s.Made, s.c.ID)
+	}
+	if err := w.keepJourney(v, s.traveller); err != nil {
+		return err
+	}
+	if s.Most == 1 {
+		return w.finish(v, s.traveller, nil)
+	}
+	web.Redirect(v.writer, v.to(s.traveller, "step", stepMore))
+	return nil
+}
+
+// selection is a choice, apart from what stays as it is.
+type selection struct {
+	shared, withheld           []passerelle.AccountID
+	subscribed, unsubscribed   []passerelle.SubscriptionID
+	chosenAccounts, chosenElse int
+}
+
+func newSelection(all belongings, form url.Values) (c selection) {
+	ticked := func(name string, id int64) bool {
+		return form.Has("all") || slices.Contains(form[name], strconv.FormatInt(id, 10))
+	}
+	for _, a := range all.accounts {
+		chosen := ticked("account", int64(a.ID))
+		switch {
+		case chosen && a.Disabled != nil:
+			c.shared = append(c.shared, a.ID)
+		case !chosen && a.Disabled == nil:
+			c.withheld = append(c.withheld, a.ID)
+		}
+		if chosen {
+			c.chosenAccounts++
+		}
+	}
+	for _, one := range all.subscriptions {
+		chosen := ticked("subscription", int64(one.ID))
+		switch {
+		case chosen && one.Disabled != nil:
+			c.subscribed = append(c.subscribed, one.ID)
+		case !chosen && one.Disabled == nil:
+			c.unsubscribed = append(c.unsubscribed, one.ID)
+		}
+		if chosen {
+			c.chosenElse++
+		}
+	}
+	return c
+}
+
+func (c selection) nothing() bool { return c.chosenAccounts+c.chosenElse == 0 }
+
+// turn withholds first: what a person no longer wants to share is not read once
+// more because of what they do.
+func (w *Webview) turn(v *visit, s *stop, c selection) error {
+	yes, no := false, true
+	steps := []func() error{
+		func() error {
+			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.unsubscribed, aggregation.SubscriptionChange{Disabled: &no, Origin: fromWebview})
+		},
+		func() error {
+			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.withheld, aggregation.AccountChange{Disabled: &no, Origin: fromWebview})
+			return err
+		},
+		func() error {
+			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.subscribed, aggregation.SubscriptionChange{Disabled: &yes, Origin: fromWebview})
+		},
+		func() error {
+			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.shared, aggregation.AccountChange{Disabled: &yes, Origin: fromWebview})
+			return err
+		},
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
