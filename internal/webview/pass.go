@@ -137,7 +137,7 @@ type journeyBody struct {
 	// Action is where forms go, Step what comes with them, and Button the text of
 	// the one there is.
 	Action, Step, Button string
-	Questions                   []question
+	Questions            []question
 	// After is in how many seconds the page sends its form by itself, 0 for never.
 	After int
 	// Address is where the person goes on, and Apart that it is in a window of its
