@@ -64,13 +64,14 @@ var said = regexp.MustCompile(`(?:Say|key:|Problem) *(?:\(|=)? *"([a-z_.]+[a-z])
 func TestEveryTextIsThere(t *testing.T) {
 	english := texts(t)["en.json"]
 	used := keysOfPages(t)
-	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug", "used", "sender"} {
+	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug", "used", "sender", "wrong", "elsewhere", "over", "strange", "unread", "crammed"} {
 		used = append(used, "fault."+name+".title", "fault."+name+".text")
 	}
 	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve"} {
 		used = append(used, step+".title", step+".text")
 	}
 	used = append(used, "arrived.title", "arrived.text", "unarrived.title", "unarrived.text")
+	used = append(used, keysOfJourneys()...)
 	used = append(used, "cancel.created.text", "cancel.bank.text", "notice.unseen", "notice.unreached", "notice.kept", "problem.refused")
 	for _, frequency := range payment.Frequencies() {
 		used = append(used, "frequency."+string(frequency))
@@ -83,6 +84,26 @@ func TestEveryTextIsThere(t *testing.T) {
 			t.Errorf("there is no text for %s", key)
 		}
 	}
+}
+
+// keysOfJourneys are the keys that are put together on the way to a connection.
+func keysOfJourneys() (keys []string) {
+	for _, page := range []string{"institutions", "share", "more", "code", "list", "forget", "reading", "finished"} {
+		keys = append(keys, page+".title", page+".text")
+	}
+	for _, state := range []string{"question", "wrong", "outdated", "reset", "renew", "page", "app", "action", "limited", "away", "bug", "unsupported"} {
+		keys = append(keys, "stand."+state+".title", "stand."+state+".text")
+	}
+	for _, step := range []string{"fill", "again", "resume", "bank"} {
+		keys = append(keys, "stand."+step+".button")
+	}
+	for _, mechanism := range []string{"credentials", "webauth"} {
+		keys = append(keys, "credentials."+mechanism+".text", "credentials."+mechanism+".button", "credentials."+mechanism+".other")
+	}
+	for _, kind := range []string{"card", "current", "savings", "loan", "invested", "other"} {
+		keys = append(keys, "account."+kind)
+	}
+	return append(keys, "credentials.title", "problem.entry", "problem.nothing", "notice.reading", "notice.saved")
 }
 
 // keysOfPages are the keys that templates and code name in full.
