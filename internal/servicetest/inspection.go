@@ -80,17 +80,21 @@ func (c Console) Silent(t testing.TB, but ...string) {
 	if err := chromedp.Do(c.ctx, chromedp.Evaluate[chromedp.Void](`console.error("`+end+`")`)); err != nil {
 		t.Fatalf("have the browser say something: %v", err)
 	}
-	for {
-		select {
-		case said := <-c.said:
-			if strings.Contains(said, end) {
-				return
-			}
-			if !slices.ContainsFunc(but, func(meant string) bool { return strings.Contains(said, meant) }) {
-				t.Errorf("the browser said: %s", said)
-			}
-		case <-c.ctx.Done():
-			t.Fatal("the browser does not say anything at all")
+	for said := c.next(t); !strings.Contains(said, end); said = c.next(t) {
+		if !slices.ContainsFunc(but, func(meant string) bool { return strings.Contains(said, meant) }) {
+			t.Errorf("the browser said: %s", said)
 		}
+	}
+}
+
+// next is what the browser said next.
+func (c Console) next(t testing.TB) string {
+	t.Helper()
+	select {
+	case said := <-c.said:
+		return said
+	case <-c.ctx.Done():
+		t.Fatal("the browser does not say anything at all")
+		return ""
 	}
 }

@@ -71,9 +71,15 @@ func TestBrandsCanBeReadByEverybody(t *testing.T) {
 				what, on string
 				needed   float64
 			}{
-				{"brand", "card", passerelle.TextContrast}, {"brand", "ground", passerelle.TextContrast}, {"on-brand", "brand", passerelle.TextContrast},
-				{"brand-strong", "tint", passerelle.TextContrast}, {"on-brand", "brand-strong", passerelle.TextContrast}, {"text", "tint", passerelle.TextContrast},
-				{"faint", "tint", passerelle.TextContrast}, {"accent", "card", passerelle.GraphicContrast}, {"accent", "ground", passerelle.GraphicContrast},
+				{"brand", "card", passerelle.TextContrast},
+				{"brand", "ground", passerelle.TextContrast},
+				{"on-brand", "brand", passerelle.TextContrast},
+				{"brand-strong", "tint", passerelle.TextContrast},
+				{"on-brand", "brand-strong", passerelle.TextContrast},
+				{"text", "tint", passerelle.TextContrast},
+				{"faint", "tint", passerelle.TextContrast},
+				{"accent", "card", passerelle.GraphicContrast},
+				{"accent", "ground", passerelle.GraphicContrast},
 			} {
 				if got := all[pair.what+when].Contrast(all[pair.on+when]); got < pair.needed {
 					t.Errorf("%s: %s on %s%s has a contrast of %.3f", primary, pair.what, pair.on, when, got)
