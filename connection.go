@@ -1,5 +1,10 @@
 package passerelle
 
+import (
+	"maps"
+	"slices"
+)
+
 // ConnectionState says what keeps a connection from being synchronised. The
 // zero value is success, null on the wire.
 type ConnectionState string
@@ -38,6 +43,13 @@ var connectionStates = map[ConnectionState]Resolution{
 	SCARequired: ByPerson, WebauthRequired: ByPerson, AdditionalInformationNeeded: ByPerson, Decoupled: ByPerson,
 	ActionNeeded: ByPerson, PasswordExpired: ByPerson, NotSupported: ByPerson,
 	Wrongpass: ByPerson, RateLimiting: ByRetry, WebsiteUnavailable: ByRetry, Bug: ByRetry,
+}
+
+// ConnectionStates lists the states that keep a connection from being read, by
+// name.
+func ConnectionStates() []ConnectionState {
+	all := slices.Sorted(maps.Keys(connectionStates))
+	return slices.DeleteFunc(all, func(s ConnectionState) bool { return s == "" })
 }
 
 // Known reports whether the state is one of the interface.

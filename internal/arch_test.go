@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 	"internal/secrecy":         {".", "internal/keys", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},
+	"internal/tenancy":         {".", "internal/store"},
 	"internal/protocol":        {".", "internal/access", "internal/store"},
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery", "internal/picture"},
 	"internal/bankdata":        {".", "internal/protocol", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/archive", "internal/picture"},
@@ -60,7 +61,7 @@ var mayImport = map[string][]string{
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation"},
 	"internal/mail":            {"."},
-	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/access", "internal/admission", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/delivery"},
+	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/access", "internal/admission", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/files", "internal/archive", "internal/delivery"},
 	"internal/background":      {},
 	"internal/httpd":           {},
 	"connector/*":              {".", "payment", "connector"},
@@ -102,7 +103,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

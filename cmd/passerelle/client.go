@@ -11,7 +11,7 @@ import (
 type clientCommand struct {
 	tenant
 	Create clientCreate `cmd:"" help:"Register an application; its secret is printed once."`
-	List   clientList   `cmd:"" help:"List the applications, oldest first."`
+	List   clientList   `cmd:"" help:"List the applications, oldest first, with about when the secret of each was last used."`
 	Show   clientShow   `cmd:"" help:"Print one application."`
 	Update clientUpdate `cmd:"" help:"Change an application, or give it a new secret."`
 	Delete clientDelete `cmd:"" help:"Remove an application and end the validity of its tokens."`
@@ -29,13 +29,14 @@ type clientView struct {
 	SecondaryColor string `json:"secondary_color,omitempty"`
 	IDLogo         int64  `json:"id_logo,omitempty"`
 	Created        string `json:"created"`
+	Used           string `json:"last_used,omitempty"`
 }
 
 func (d desk) viewClient(c store.Client) clientView {
 	uris := append([]string{}, c.RedirectURIs...)
 	return clientView{
 		ID: c.ID, Name: c.Name, RedirectURIs: uris, PrimaryColor: c.PrimaryColor, SecondaryColor: c.SecondaryColor, IDLogo: c.Logo,
-		Created: d.moment(&c.Created),
+		Created: d.moment(&c.Created), Used: d.moment(c.Used),
 	}
 }
 

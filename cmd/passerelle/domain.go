@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/service"
 	"passerelle/internal/store"
+	"passerelle/internal/tenancy"
 )
 
 type domainCommand struct {
@@ -45,46 +44,19 @@ type domainCreate struct {
 
 // Run makes a domain. A name or a host that is taken is a conflict.
 func (n *domainCreate) Run(c *console, g *domainCommand) error {
-	d, host, err := n.domain(time.Now())
-	if err != nil {
-		return err
-	}
-	return g.do(c, nil, func(db *store.DB) (any, error) {
-		err := db.Write(c.ctx, func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
-		if err != nil {
-			return nil, taken(err, "name, --base-url", "another domain is called %s or has the host %s", d.Name, host)
-		}
-		return viewDomain(c, db, d)
-	})
-}
-
-func (n *domainCreate) domain(now time.Time) (passerelle.Domain, string, error) {
-	d := passerelle.Domain{Name: n.Name, Kind: passerelle.DomainKind(n.Kind), BaseURL: n.BaseURL, Created: now}
-	if strings.TrimSpace(n.Name) == "" {
-		return d, "", passerelle.InvalidField("name", "must not be empty")
-	}
-	if err := passerelle.CheckText("name", n.Name, maxName); err != nil {
-		return d, "", err
-	}
+	d := passerelle.Domain{Name: n.Name, Kind: passerelle.DomainKind(n.Kind), BaseURL: n.BaseURL, Created: time.Now()}
 	if n.Created != "" {
 		var err error
 		if d.Created, err = passerelle.ParseDateTime("--created", n.Created, time.UTC); err != nil {
-			return d, "", err
+			return err
 		}
 	}
-	host, err := service.HostOf(d.Kind, n.BaseURL)
-	return d, host, err
-}
-
-// maxName is how many characters a name may have.
-const maxName = 255
-
-// taken tells a duplicate, which has the meaning given, from other errors.
-func taken(err error, field, format string, args ...any) error {
-	if !errors.Is(err, store.ErrDuplicate) {
-		return err
-	}
-	return passerelle.Conflicting("%s: %s", field, fmt.Sprintf(format, args...))
+	return g.do(c, nil, func(db *store.DB) (any, error) {
+		if err := tenancy.Create(c.ctx, db, &d); err != nil {
+			return nil, err
+		}
+		return viewDomain(c, db, d)
+	})
 }
 
 type domainList struct{}
@@ -141,17 +113,8 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		host, err := service.HostOf(d.Kind, u.BaseURL)
-		if err != nil {
+		if err := tenancy.Move(c.ctx, db, &d, u.BaseURL); err != nil {
 			return nil, err
-		}
-		d.BaseURL = u.BaseURL
-		err = db.Write(c.ctx, func(tx *store.Tx) error {
-			tx.MoveDomain(d.ID, host, d.BaseURL)
-			return nil
-		})
-		if err != nil {
-			return nil, taken(err, "--base-url", "another domain has the host %s", host)
 		}
 		return viewDomain(c, db, d)
 	})

@@ -52,16 +52,17 @@ const (
 type program struct {
 	JSON bool `name:"json" help:"Print one JSON value on standard output, and nothing else there."`
 
-	Dev     devCommand     `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
-	Serve   serveCommand   `cmd:"" help:"Run the service in production."`
-	Migrate migrateCommand `cmd:"" help:"Bring the schema of a database up to date."`
-	Domain  domainCommand  `cmd:"" help:"Tenants: their base URL, kind and creation date."`
-	Client  clientCommand  `cmd:"" help:"Applications that call the interface, and their credentials."`
-	User    userCommand    `cmd:"" help:"End users of a domain."`
-	Token   tokenCommand   `cmd:"" help:"Tokens for the operator's own programs."`
-	Config  configCommand  `cmd:"" help:"Configuration keys of a domain."`
-	Webhook webhookCommand `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`
-	Keys    keysCommand    `cmd:"" help:"The key file of a deployment, which seals the secrets in its database."`
+	Dev        devCommand        `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
+	Serve      serveCommand      `cmd:"" help:"Run the service in production."`
+	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a database up to date."`
+	Domain     domainCommand     `cmd:"" help:"Tenants: their base URL, kind and creation date."`
+	Client     clientCommand     `cmd:"" help:"Applications that call the interface, and their credentials."`
+	User       userCommand       `cmd:"" help:"End users of a domain."`
+	Connection connectionCommand `cmd:"" help:"Connections of users to institutions."`
+	Token      tokenCommand      `cmd:"" help:"Tokens for the operator's own programs."`
+	Config     configCommand     `cmd:"" help:"Configuration keys of a domain."`
+	Webhook    webhookCommand    `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`
+	Keys       keysCommand       `cmd:"" help:"The key file of a deployment, which seals the secrets in its database."`
 
 	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
 	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`

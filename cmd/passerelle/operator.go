@@ -59,7 +59,7 @@ type operatorNamed struct {
 
 type operatorCreate struct {
 	Name string         `arg:"" help:"Name to sign in with: letters, digits and . _ @ -"`
-	Role admission.Role `required:"" enum:"viewer,developer,operator,administrator" help:"What the operator may do: viewer (look), developer (and move the payments of sandboxes), operator (and act on payments, and see personal data) or administrator."`
+	Role admission.Role `required:"" enum:"viewer,developer,operator,administrator" help:"What the operator may do: viewer (look), developer (and move the payments of sandboxes and set them up), operator (and act on payments, users and connections, and see personal data) or administrator (and set live domains up, make and move domains)."`
 }
 
 // Run makes an operator.

@@ -16,6 +16,7 @@ import (
 	"passerelle/internal/mail"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
+	"passerelle/internal/tenancy"
 )
 
 // shutdownTimeout is how long dev drains; serve takes it from a flag.
@@ -67,7 +68,7 @@ type serving struct {
 }
 
 func (s *serveCommand) config(c *console) (service.Config, error) {
-	_, hostErr := service.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
+	_, hostErr := tenancy.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"passerelle/internal/access"
 	"passerelle/internal/store"
@@ -12,7 +11,7 @@ import (
 type tokenCommand struct {
 	tenant
 	Create tokenCreate `cmd:"" help:"Make a token that is valid until deleted; it is printed once."`
-	List   tokenList   `cmd:"" help:"List the config and users tokens, newest first."`
+	List   tokenList   `cmd:"" help:"List the config and users tokens, newest first, with about when each was last used."`
 	Delete tokenDelete `cmd:"" help:"End the validity of a token, of whatever kind."`
 }
 
@@ -24,11 +23,12 @@ type tokenView struct {
 	Token   string `json:"token,omitempty"`
 	Scopes  string `json:"scopes"`
 	Created string `json:"created"`
+	Used    string `json:"last_used,omitempty"`
 	Revoked string `json:"revoked,omitempty"`
 }
 
 func (d desk) viewToken(t store.Token) tokenView {
-	return tokenView{ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: d.moment(&t.Created), Revoked: d.moment(t.Revoked)}
+	return tokenView{ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: d.moment(&t.Created), Used: d.moment(t.Used), Revoked: d.moment(t.Revoked)}
 }
 
 type tokenCreate struct {
@@ -53,14 +53,11 @@ type tokenList struct{}
 // Run lists the operator's tokens, revoked ones included.
 func (tokenList) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d desk) (any, error) {
-		all, err := d.db.Tokens(c.ctx, d.domain.ID, math.MaxInt32)
+		all, err := d.db.Tokens(c.ctx, store.TokenFilter{Domain: d.domain.ID}, store.Window{Descending: true, Limit: math.MaxInt32})
 		if err != nil {
 			return nil, fmt.Errorf("list the tokens: %w", err)
 		}
-		theirs := slices.DeleteFunc(all, func(t store.Token) bool {
-			return t.Kind != string(access.ConfigToken) && t.Kind != string(access.UsersToken)
-		})
-		return views(theirs, d.viewToken), nil
+		return views(all, d.viewToken), nil
 	})
 }
 

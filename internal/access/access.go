@@ -1,8 +1,8 @@
 // Package access decides who calls and what they may do: tokens, scopes and
 // the applications that own them.
 //
-// It owns how tokens are made, hashed, checked and ended, which principal
-// a token stands for, and the keys that sign, tokens as well as answers. It does not own which scope a call needs (the route
+// It owns how tokens are made, hashed, checked and ended, about when each was last
+// used, which principal a token stands for, and the keys that sign, tokens as well as answers. It does not own which scope a call needs (the route
 // table does) nor users: their tokens are made in the units in which package
 // aggregation makes or keeps them. Tokens leave this package once, when they are
 // made; the database has their hashes, and the text of permanent user tokens
@@ -38,6 +38,7 @@ type Access struct {
 	Now func() time.Time
 
 	throttle throttle
+	uses     uses
 }
 
 func unauthenticated() error {
@@ -62,6 +63,9 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	}
 	if token.Kind != string(kind) || token.Revoked != nil || (token.Expires != nil && !a.Now().Before(*token.Expires)) {
 		return Principal{}, unauthenticated()
+	}
+	if token.Expires == nil {
+		a.uses.note(credential{domain: domain, token: token.ID}, token.Used, a.Now())
 	}
 	return principal(token), nil
 }
@@ -138,30 +142,30 @@ func grantable(maker Principal, scopes passerelle.Scopes) error {
 }
 
 // IssueOperator makes a permanent config or users token for the operator's own
-// programs.
-func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind) (Grant, error) {
+// programs. Acts of an operator go on record with it, here and below.
+func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind, acts ...store.Audit) (Grant, error) {
 	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
 	if !ok {
 		return Grant{}, passerelle.InvalidField("kind", "must be config or users")
 	}
-	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope})
+	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope}, acts...)
 }
 
 // Revoke ends the validity of a token; one that is revoked already is
 // store.ErrNotFound.
-func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64) (time.Time, error) {
+func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RevokeToken(domain, id, now)
-		return nil
+		return tx.Audit(acts...)
 	})
 }
 
-func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, scopes passerelle.Scopes) (Grant, error) {
+func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, scopes passerelle.Scopes, acts ...store.Audit) (Grant, error) {
 	var grant Grant
 	err := a.DB.Write(ctx, func(tx *store.Tx) (err error) {
 		grant, err = a.add(tx, kind, mint(kind), token, scopes)
-		return err
+		return errors.Join(err, tx.AuditOf(grant.Token.ID, acts...))
 	})
 	if err != nil {
 		return Grant{}, fmt.Errorf("store a %s token: %w", kind, err)

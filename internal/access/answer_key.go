@@ -35,24 +35,25 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (id 
 }
 
 // RotateAnswerKey has the answers of a domain signed with a new key. Those before
-// it still check what they signed, and are deprecated.
-func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID) (store.SignKey, error) {
+// it still check what they signed, and are deprecated. Acts of an operator go on
+// record with it.
+func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.SignKey{}, fmt.Errorf("find the key for answers of domain %d: %w", domain, err)
 	}
-	made, err := a.addAnswerKey(ctx, domain, last.Number+1)
+	made, err := a.addAnswerKey(ctx, domain, last.Number+1, acts...)
 	if errors.Is(err, store.ErrDuplicate) {
 		return store.SignKey{}, passerelle.Conflicting("somebody else rotates the key of this domain; look at what there is and try again")
 	}
 	return made, err
 }
 
-func (a *Access) addAnswerKey(ctx context.Context, domain passerelle.DomainID, number int64) (store.SignKey, error) {
+func (a *Access) addAnswerKey(ctx context.Context, domain passerelle.DomainID, number int64, acts ...store.Audit) (store.SignKey, error) {
 	private, public, err := keyPair()
 	if err != nil {
 		return store.SignKey{}, err
 	}
 	made := store.SignKey{Domain: domain, Number: number, Public: public, Private: private, Created: a.Now()}
-	return made, a.DB.Write(ctx, func(tx *store.Tx) error { return tx.AddSignKey(&made) })
+	return made, a.DB.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.AddSignKey(&made), tx.Audit(acts...)) })
 }

@@ -74,6 +74,7 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 		return store.Client{}, badCredentials()
 	}
 	a.throttle.forgive(who)
+	a.uses.note(credential{domain: domain, client: client.ID}, client.Used, a.Now())
 	return client, nil
 }
 
@@ -95,10 +96,13 @@ func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name 
 	return a.Create(ctx, domain, Change{Name: &name, RedirectURIs: redirectURIs})
 }
 
-// Create is Register with everything that can be said about an application.
-func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c Change) (store.Client, string, error) {
+// Create is Register with everything that can be said about an application. Acts
+// of an operator go on record with it.
+func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c Change, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
-	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error { return tx.CreateClient(client) })
+	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
+		return errors.Join(tx.CreateClient(client), tx.AuditOf(int64(client.ID), acts...))
+	})
 }
 
 // Change says what to change of an application; nil leaves a thing as it is.
@@ -120,13 +124,16 @@ type Change struct {
 }
 
 // Update changes an application and returns its new secret, if it got one,
-// shown once. One that is not there is store.ErrNotFound.
-func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c Change) (store.Client, string, error) {
+// shown once. One that is not there is store.ErrNotFound. Acts of an operator go
+// on record with it.
+func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c Change, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
 		return client, "", fmt.Errorf("load client %d: %w", id, err)
 	}
-	return a.put(ctx, client, c, func(tx *store.Tx, client *store.Client) error { return tx.UpdateClient(*client) })
+	return a.put(ctx, client, c, func(tx *store.Tx, client *store.Client) error {
+		return errors.Join(tx.UpdateClient(*client), tx.Audit(acts...))
+	})
 }
 
 func (a *Access) put(ctx context.Context, client store.Client, c Change, write func(*store.Tx, *store.Client) error) (store.Client, string, error) {
@@ -248,11 +255,11 @@ func checkConfig(client store.Client) error {
 }
 
 // Delete removes an application and ends its tokens. One that is not there is
-// store.ErrNotFound.
-func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (time.Time, error) {
+// store.ErrNotFound. Acts of an operator go on record with it.
+func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteClient(domain, id, now)
-		return nil
+		return tx.Audit(acts...)
 	})
 }

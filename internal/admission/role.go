@@ -28,16 +28,21 @@ type Ability string
 const (
 	// Simulate moves the payments of sandboxes.
 	Simulate Ability = "simulate"
-	// Act does with a payment what its client may do.
+	// Act does with payments, users and connections what their client may do.
 	Act Ability = "act"
 	// Reveal shows personal data.
 	Reveal Ability = "reveal"
+	// SetUpSandbox changes how sandboxes are set up: their configuration,
+	// connectors, applications and tokens.
+	SetUpSandbox Ability = "set up sandbox"
+	// SetUp does so in every domain, and makes and moves domains.
+	SetUp Ability = "set up"
 )
 
 var abilities = map[Role][]Ability{
-	Developer:     {Simulate},
-	Acting:        {Simulate, Act, Reveal},
-	Administrator: {Simulate, Act, Reveal},
+	Developer:     {Simulate, SetUpSandbox},
+	Acting:        {Simulate, SetUpSandbox, Act, Reveal},
+	Administrator: {Simulate, SetUpSandbox, Act, Reveal, SetUp},
 }
 
 // May reports whether the visitor's role has an ability.

@@ -41,6 +41,9 @@ type Request struct {
 	Background bool
 	// Execution is the idempotency key the request came with, if any.
 	Execution store.Execution
+	// Acts of an operator go on record once nobody else reads the connection, before
+	// the institution hears of them; those on a new connection are none.
+	Acts []store.Audit
 }
 
 // Connect makes a connection and reads what there is. Credentials that the
@@ -151,7 +154,7 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if r.Background {
 		take = a.again
 	}
-	v, reader, err := take(ctx, d, user, id)
+	v, reader, err := take(ctx, d, user, id, r.Acts...)
 	if err != nil {
 		return store.Connection{}, err
 	}
@@ -240,11 +243,11 @@ const (
 // await is again for somebody who can wait: while the connection is being read,
 // and no longer than Patience. Sharing one account after the other, each of which
 // has the connection read, is thus nothing that fails.
-func (a *Aggregation) await(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID) (*visit, connector.DataReader, error) {
+func (a *Aggregation) await(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*visit, connector.DataReader, error) {
 	waiting, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		v, reader, err := a.again(ctx, d, id, connection)
+		v, reader, err := a.again(ctx, d, id, connection, acts...)
 		var refused *passerelle.Error
 		if !errors.As(err, &refused) || refused.Code != lockedCode {
 			return v, reader, err
@@ -257,8 +260,9 @@ func (a *Aggregation) await(ctx context.Context, d passerelle.Domain, id passere
 	}
 }
 
-// again takes the lease of a connection. One that is being read is locked.
-func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID) (*visit, connector.DataReader, error) {
+// again takes the lease of a connection, with acts on record. One that is being
+// read is locked.
+func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*visit, connector.DataReader, error) {
 	user, err := a.User(ctx, d, id)
 	if err != nil {
 		return nil, nil, err
@@ -277,17 +281,17 @@ func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passere
 	}
 	v := a.visit(d, user, values.Configured(reader.Profile()), values)
 	v.c = c
-	if err := v.lock(ctx); err != nil {
+	if err := v.lock(ctx, acts); err != nil {
 		return nil, nil, err
 	}
 	return v, reader, nil
 }
 
 // lock takes the lease and reads the connection as it then stands.
-func (v *visit) lock(ctx context.Context) error {
+func (v *visit) lock(ctx context.Context, acts []store.Audit) error {
 	err := v.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.LeaseConnection(v.domain.ID, v.c.ID, v.holder, visitLease)
-		return nil
+		return tx.Audit(acts...)
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return locked()
@@ -369,8 +373,9 @@ func (a *Aggregation) Connection(ctx context.Context, d passerelle.Domain, user 
 }
 
 // Disconnect deletes a connection with everything that was read through it: out
-// of sight at once, erased soon after. A visit under way comes to nothing.
-func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID) error {
+// of sight at once, erased soon after. A visit under way comes to nothing. Acts of
+// an operator go on record with it.
+func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)
 		if err != nil {
@@ -380,7 +385,7 @@ func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id pa
 		if err != nil {
 			return err
 		}
-		if err = a.disconnect(ctx, d, user, c); !errors.Is(err, store.ErrConflict) {
+		if err = a.disconnect(ctx, d, user, c, acts); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -405,13 +410,16 @@ func (a *Aggregation) DisconnectAll(ctx context.Context, d passerelle.Domain, us
 	}
 }
 
-func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c store.Connection) error {
+func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c store.Connection, acts []store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return err
 	}
 	now := a.now(d)
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Audit(acts...); err != nil {
+			return err
+		}
 		tx.HoldUserAs(user)
 		tx.VersionConnection(d.ID, c.ID, c.Version, c.Version+1)
 		tx.DeleteConnection(d.ID, user.ID, c.ID, now)

@@ -8,6 +8,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/settings"
+	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
@@ -29,7 +30,8 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 
 // ConfigureConnectors changes connectors on behalf of by: all or none. A connector
 // that the domain does not have is NotFound; a value it cannot have is Invalid.
-func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string) error {
+// Acts of an operator go on record with the changes.
+func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string, acts ...store.Audit) error {
 	wanted := map[string]*string{}
 	for _, change := range list {
 		p, known := a.profile(d, change.Connector)
@@ -40,12 +42,12 @@ func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Doma
 			return err
 		}
 	}
-	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d))
+	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
 // ConfigureSource changes a source, with the errors of ConfigureConnectors. One
 // that is out of use already stays so since it was.
-func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change settings.SourceChange, by string) error {
+func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change settings.SourceChange, by string, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 	if err := change.Want(values.Configured(p), a.now(d), wanted); err != nil {
 		return err
 	}
-	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d))
+	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
 // profile is the connector of a UUID or a number, as it says itself.

@@ -118,8 +118,9 @@ func changing(id passerelle.UserID) error {
 }
 
 // DeleteUser removes a user. A permanent one is told of, with its token still
-// in the request; nothing is told of a temporary one.
-func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID) error {
+// in the request; nothing is told of a temporary one. Acts of an operator go on
+// record with it.
+func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return err
@@ -129,15 +130,18 @@ func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id pa
 		if err != nil {
 			return err
 		}
-		if err = a.remove(ctx, d, u, values.Location()); !errors.Is(err, store.ErrConflict) {
+		if err = a.remove(ctx, d, u, values.Location(), acts...); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
 	return changing(id)
 }
 
-func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passerelle.User, zone *time.Location) error {
+func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passerelle.User, zone *time.Location, acts ...store.Audit) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Audit(acts...); err != nil {
+			return err
+		}
 		tx.DeleteUser(u, a.Now())
 		tx.AfterCommit(a.Erase)
 		if u.Permanent == nil {

@@ -5,7 +5,6 @@ import (
 
 	"passerelle"
 	"passerelle/internal/admission"
-	"passerelle/internal/web"
 )
 
 // accountData is what operators see of themselves.
@@ -47,15 +46,7 @@ func (c *Console) account(v *visit) error {
 
 // backToAccount shows the account anew, or what is wrong with the form.
 func (c *Console) backToAccount(v *visit, err error) error {
-	if known, is := told(err); is {
-		v.problem = known
-		return c.account(v)
-	}
-	if err != nil {
-		return err
-	}
-	web.Redirect(v.writer, Root+"account")
-	return nil
+	return c.after(v, err, Root+"account", (*Console).account)
 }
 
 func (c *Console) changePassword(v *visit) error {

@@ -19,12 +19,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/access"
 	"passerelle/internal/admission"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/files"
 	"passerelle/internal/initiation"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
@@ -52,11 +56,15 @@ type Config struct {
 	// Location is the zone in which the times of a domain are shown.
 	Location func(context.Context, passerelle.Domain) (*time.Location, error)
 	// RequestID gives the identifier of a request, Address where it came from.
-	RequestID  func(ctx context.Context) string
-	Address    func(*http.Request) string
-	Admission  *admission.Admission
-	DB         *store.DB
-	Initiation *initiation.Initiation
+	RequestID   func(ctx context.Context) string
+	Address     func(*http.Request) string
+	Admission   *admission.Admission
+	DB          *store.DB
+	Initiation  *initiation.Initiation
+	Aggregation *aggregation.Aggregation
+	Access      *access.Access
+	// Files keeps the bytes of users' files.
+	Files files.Store
 	// MAC derives the key of the cookies from a secret of the deployment: at
 	// least 32 bytes, or New panics.
 	MAC func(purpose string, data []byte) []byte
@@ -93,6 +101,10 @@ type visit struct {
 	numbers []int64
 	// problem is what is wrong with the form that was sent.
 	problem string
+	// tabs are the pages beside this one; none for most.
+	tabs []tab
+	// reload is after how long the page is to be shown anew, zero for never.
+	reload time.Duration
 }
 
 // route is an address below Root, with # for a number, and who answers there.
@@ -103,7 +115,9 @@ type route struct {
 	open bool
 }
 
-var routes = []route{
+var routes = slices.Concat(doorRoutes, domainRoutes, userRoutes, connectionRoutes, connectorRoutes, configurationRoutes, clientRoutes, tokenRoutes)
+
+var doorRoutes = []route{
 	{http.MethodGet, "", (*Console).start, false},
 	{http.MethodGet, "sign-in", (*Console).askToSignIn, true},
 	{http.MethodPost, "sign-in", (*Console).signIn, true},
@@ -256,11 +270,18 @@ type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
 	Problem              string
+	Tabs                 []tab
 	Data                 any
 }
 
+// tab leads to a page beside the one that is shown, or is that one.
+type tab struct {
+	Name, Address string
+	Here          bool
+}
+
 func (c *Console) send(v *visit, name, title string, data any) error {
-	f := frame{Operator: v.who.Operator.Name, Role: v.who.Operator.Role, Problem: v.problem, Data: data}
+	f := frame{Operator: v.who.Operator.Name, Role: v.who.Operator.Role, Problem: v.problem, Tabs: v.tabs, Data: data}
 	if v.who.ID != 0 {
 		f.Form = v.who.FormToken()
 	}
@@ -269,7 +290,7 @@ func (c *Console) send(v *visit, name, title string, data any) error {
 	}
 	page := web.Page{
 		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: f, Sheet: "console.css",
-		Simulated: v.domain.Kind == passerelle.Sandbox,
+		Simulated: v.domain.Kind == passerelle.Sandbox, Refresh: v.reload,
 	}
 	if v.problem != "" {
 		page.Status = http.StatusUnprocessableEntity
@@ -277,15 +298,40 @@ func (c *Console) send(v *visit, name, title string, data any) error {
 	return pages.Send(v.writer, page)
 }
 
-// start leads to the only domain, or lets the operator choose one.
-func (c *Console) start(v *visit) error {
-	all, err := c.DB.Domains(v)
+// record is an act of the operator on something in the domain, to be put on record
+// where it becomes true.
+func (c *Console) record(v *visit, act, subject string, id int64) store.Audit {
+	entry := c.Admission.Entry(v.who, c.RequestID(v), act)
+	entry.Domain, entry.Subject, entry.SubjectID = v.domain.ID, subject, id
+	return entry
+}
+
+// by names the operator in records of changes.
+func (v *visit) by() string { return fmt.Sprintf("operator %d", v.who.Operator.ID) }
+
+// path is an address in the domain.
+func (v *visit) path(format string, args ...any) string {
+	return fmt.Sprintf("%sdomains/%d", Root, v.domain.ID) + fmt.Sprintf(format, args...)
+}
+
+// moment writes an instant of the domain, empty for none.
+func (v *visit) moment(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return passerelle.FormatDateTime(*at, v.zone)
+}
+
+// after leads on to an address when an act is done, and shows a page again, with
+// what is wrong with the form, when it is refused.
+func (c *Console) after(v *visit, err error, address string, again func(*Console, *visit) error) error {
+	if known, is := told(err); is {
+		v.problem = known
+		return again(c, v)
+	}
 	if err != nil {
-		return fmt.Errorf("list the domains: %w", err)
+		return err
 	}
-	if len(all) == 1 {
-		web.Redirect(v.writer, fmt.Sprintf("%sdomains/%d", Root, all[0].ID))
-		return nil
-	}
-	return c.send(v, "domains", "Domains", all)
+	web.Redirect(v.writer, address)
+	return nil
 }

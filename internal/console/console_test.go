@@ -97,7 +97,7 @@ func TestAddressesThatAreNot(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		d.enter(admission.Administrator)
 		for path, want := range map[string]int{
-			"/console/nothing": 404, "/console/domains": 404, "/console/domains/0": 404, "/console/domains/999": 404, "/console/domains/01": 404,
+			"/console/nothing": 404, "/console/domains/0": 404, "/console/domains/999": 404, "/console/domains/01": 404,
 			"/console/domains/x/payments": 404, d.paymentPath(999): 404, d.domainPath("/payments/99999999999999999999"): 404,
 			"/console/sign-out": 405, d.domainPath("/payments?state=nothing"): 422, d.domainPath("/payments?id=x"): 422,
 			d.domainPath("/payments?first=2026-02-30"): 422, d.domainPath("/payments?after=x&before=-"): 200, d.domainPath("/payments?id=99999"): 200,

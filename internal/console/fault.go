@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/admission"
+	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
 
@@ -37,7 +38,7 @@ func classify(err error) *fault {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, passerelle.NotFound):
+	case errors.Is(err, passerelle.NotFound), errors.Is(err, store.ErrNotFound):
 		return errNoPage
 	case errors.Is(err, passerelle.Unavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return errBusy

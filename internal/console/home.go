@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -18,6 +19,8 @@ const maxBars = 10
 type bar struct {
 	Label, Note, Count string
 	Length             int64
+	// Address is where the rows are that were counted, empty for nowhere.
+	Address string
 }
 
 // chart is rows under a caption.
@@ -118,7 +121,7 @@ func (c *Console) troubleFigures(v *visit, data *homeData) error {
 		counts []int64
 	)
 	for _, one := range all[:min(len(all), maxBars)] {
-		bars, counts = append(bars, bar{Label: one.State}), append(counts, one.Count)
+		bars, counts = append(bars, bar{Label: one.State, Address: v.path("/connections?state=%s", url.QueryEscape(one.State))}), append(counts, one.Count)
 	}
 	data.add("Connections that cannot be read, by state", bars, counts)
 	return err

@@ -78,7 +78,7 @@ func (c *Console) reveal(v *visit) error {
 	if _, err := c.load(v, false); err != nil {
 		return err
 	}
-	err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(c.entry(v, "look at personal data")) })
+	err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(c.entry(v, actReveal)) })
 	if err != nil {
 		return fmt.Errorf("record a look at payment %d: %w", v.numbers[1], err)
 	}
@@ -113,9 +113,7 @@ func (v *visit) nameText(text string, revealed bool) string {
 }
 
 func (c *Console) entry(v *visit, act string) store.Audit {
-	entry := c.Admission.Entry(v.who, c.RequestID(v), act)
-	entry.Domain, entry.Subject, entry.SubjectID = v.domain.ID, "payment", v.numbers[1]
-	return entry
+	return c.record(v, act, "payment", v.numbers[1])
 }
 
 func (c *Console) show(v *visit, revealed bool) error {
@@ -292,6 +290,7 @@ const (
 	actResume   = "resume payment"
 	actCancel   = "cancel payment"
 	actSimulate = "simulate payment"
+	actReveal   = "look at personal data"
 )
 
 // act does what a button says, through the use case that the JSON interface calls

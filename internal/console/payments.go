@@ -1,8 +1,6 @@
 package console
 
 import (
-	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,16 +11,12 @@ import (
 	"passerelle/payment"
 )
 
-// pageSize is how many payments a page lists.
-const pageSize = 50
-
 // listData is a page of payments and the filter that selects them.
 type listData struct {
 	States                 []payment.State
 	State, ID, First, Last string
 	Rows                   []listRow
-	// Older and Newer lead to the pages around, empty where there is none.
-	Older, Newer string
+	Turn                   turn
 }
 
 type listRow struct {
@@ -40,22 +34,13 @@ func (c *Console) payments(v *visit) error {
 		v.problem = known
 		return c.send(v, "payments", "Payments", data)
 	}
-	window := store.Window{Order: "register_date", Descending: true, Limit: pageSize + 1}
-	if from, given := place(query.Get("after")); given {
-		window.From = from
-	} else if from, given := place(query.Get("before")); given {
-		window.From, window.Backward = from, true
-	}
+	window := v.window(2)
+	window.Order = "register_date"
 	rows, err := c.DB.Payments(v, filter, window, false)
 	if err != nil {
 		return err
 	}
-	more := len(rows) > pageSize
-	rows = rows[:min(len(rows), pageSize)]
-	if window.Backward {
-		slices.Reverse(rows)
-	}
-	data.turn(query, rows, window, more)
+	rows, data.Turn = page(v, window, rows, func(row store.Listed) []any { return row.Place })
 	for _, row := range rows {
 		data.Rows = append(data.Rows, v.listRow(row.Payment))
 	}
@@ -103,39 +88,4 @@ func dayStart(field, text string, zone *time.Location, after int) (time.Time, er
 		return time.Time{}, passerelle.InvalidField(field, "must be a day in the form YYYY-MM-DD")
 	}
 	return day.AddDate(0, 0, after), nil
-}
-
-// place reads a place in the list as links have it: two numbers with a dash. It
-// selects nothing, so whoever changes one sees another part of the same list.
-func place(text string) ([]any, bool) {
-	instant, id, _ := strings.Cut(text, "-")
-	µs, err := strconv.ParseInt(instant, 10, 64)
-	if err != nil {
-		return nil, false
-	}
-	n, err := strconv.ParseInt(id, 10, 64)
-	return []any{µs, n}, err == nil
-}
-
-// turn makes the links around a page.
-func (l *listData) turn(query url.Values, rows []store.Listed, w store.Window, more bool) {
-	if len(rows) == 0 {
-		return
-	}
-	link := func(name string, row store.Listed) string {
-		to := url.Values{}
-		for _, kept := range []string{"state", "id", "first", "last"} {
-			if value := query.Get(kept); value != "" {
-				to.Set(kept, value)
-			}
-		}
-		to.Set(name, fmt.Sprintf("%v-%v", row.Place[0], row.Place[1]))
-		return "?" + to.Encode()
-	}
-	if more || w.Backward {
-		l.Older = link("after", rows[len(rows)-1])
-	}
-	if w.From != nil && (more || !w.Backward) {
-		l.Newer = link("before", rows[0])
-	}
 }

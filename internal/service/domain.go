@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
+	"passerelle/internal/tenancy"
 )
 
 // EnsureDomain creates the domain unless one of that name exists, and moves an
@@ -20,54 +19,18 @@ import (
 func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
 	known, err := db.DomainByName(ctx, d.Name)
 	if errors.Is(err, store.ErrNotFound) {
-		return createDomain(ctx, db, d)
+		err := tenancy.Create(ctx, db, &d)
+		return d, err
 	}
 	if err != nil {
 		return d, fmt.Errorf("look for domain %s: %w", d.Name, err)
 	}
-	host, err := HostOf(known.Kind, d.BaseURL)
-	if err != nil || known.BaseURL == d.BaseURL {
-		return known, err
+	if known.BaseURL == d.BaseURL {
+		return known, nil
 	}
-	known.BaseURL = d.BaseURL
-	err = db.Write(ctx, func(tx *store.Tx) error {
-		tx.MoveDomain(known.ID, host, d.BaseURL)
-		return nil
-	})
+	err = tenancy.Move(ctx, db, &known, d.BaseURL)
 	return known, err
 }
-
-func createDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
-	host, err := HostOf(d.Kind, d.BaseURL)
-	if err != nil {
-		return d, err
-	}
-	err = db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
-	return d, err
-}
-
-// HostOf checks the base URL of a domain, {scheme}://{host}/2.0 and nothing
-// else, and returns the host by which requests for it are told. It is https
-// for a live domain, except on this machine.
-func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
-	u, err := url.Parse(baseURL)
-	if err != nil || baseURL != u.Scheme+"://"+u.Host+"/2.0" {
-		return "", passerelle.InvalidField("base-url", "must be like https://bank.example/2.0, not %q", baseURL)
-	}
-	if _, err := passerelle.ParseReturnURL("base-url", baseURL); err != nil {
-		return "", err
-	}
-	if u.Port() != "" && u.Port() == defaultPorts[u.Scheme] {
-		return "", passerelle.InvalidField("base-url", "must not name port %s, which %s has anyway", u.Port(), u.Scheme)
-	}
-	if kind == passerelle.Live && u.Scheme != "https" && !Loopback(u.Host) {
-		return "", passerelle.InvalidField("base-url", "must begin with https:// for a live domain")
-	}
-	return strings.ToLower(u.Host), nil
-}
-
-// defaultPorts are left out by clients, who then name the host alone.
-var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // domain finds the tenant that the host of a request names. On a developer's
 // machine every loopback name is the first domain, whatever the port.
@@ -76,7 +39,7 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return d, err
 	}
-	if !s.config.Loopback || !Loopback(host) {
+	if !s.config.Loopback || !tenancy.Loopback(host) {
 		return d, passerelle.Missing()
 	}
 	all, err := s.DB.Domains(ctx)
@@ -90,24 +53,13 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 // no base URL names.
 func (s *Service) domainOf(ctx context.Context, host string) (passerelle.Domain, error) {
 	d, err := s.DB.DomainByHost(ctx, host)
-	for _, port := range defaultPorts {
+	for _, port := range tenancy.DefaultPorts {
 		bare, named := strings.CutSuffix(host, ":"+port)
 		if named && errors.Is(err, store.ErrNotFound) {
 			return s.DB.DomainByHost(ctx, bare)
 		}
 	}
 	return d, err
-}
-
-// Loopback reports whether a host, with a port or without, is this machine by
-// its name or address. Names are not resolved.
-func Loopback(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return strings.EqualFold(name, "localhost") || (ip != nil && ip.IsLoopback())
 }
 
 // origin is the address of a domain without the version segment, below which

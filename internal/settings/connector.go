@@ -40,8 +40,8 @@ func sourceKey(id int64, member string) string {
 // ConfigureConnectors gives keys of connectors values, or with nil returns them
 // to what the connectors themselves say: all or none. The values have been
 // checked by the caller, who knows the connectors.
-func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time) error {
-	return write(ctx, db, domain, changes, by, now)
+func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
+	return write(ctx, db, domain, changes, by, now, acts)
 }
 
 // moment writes an instant as the value of a key.

@@ -59,14 +59,37 @@ func Find(name string) (Key, bool) {
 func Matching(text string) []string {
 	var names []string
 	for _, key := range Keys() {
-		if key.matches(text) {
+		if key.Matches(text) {
 			names = append(names, key.Name)
 		}
 	}
 	return names
 }
 
-func (k Key) matches(text string) bool {
+// impossible is a value that no key has.
+const impossible = "\x00"
+
+// Takes says in words which values the key has.
+func (k Key) Takes() string { return cmp.Or(k.check(impossible), "any text") }
+
+// Choices are the values of a key that has a few, nil for others.
+func (k Key) Choices() []string {
+	if k.check("2") == "" {
+		return nil // neither yes or no, nor nothing
+	}
+	all := slices.DeleteFunc([]string{"", "0", "1"}, func(value string) bool { return k.check(value) != "" })
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
+// Long reports whether values of the key may have several lines.
+func (k Key) Long() bool { return k.max > maxSettingLength }
+
+// Matches reports whether one of the names of the key contains the text, without
+// regard to case.
+func (k Key) Matches(text string) bool {
 	contains := func(name string) bool { return strings.Contains(name, strings.ToLower(text)) }
 	return contains(k.Name) || slices.ContainsFunc(k.Aliases, contains)
 }
@@ -100,10 +123,11 @@ const ByCommand = "command"
 
 // Change gives keys values, or with nil returns them to their defaults: all or
 // none, after checking them. Names may be aliases; two names of one key must
-// agree. The record of each change says by whom it was made. The order of
-// changes is fixed: of several errors it is always the same that is told, and
-// two writers never wait for each other's rows.
-func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time) error {
+// agree. The record of each change says by whom it was made, and acts of an
+// operator go on record with them. The order of changes is fixed: of several
+// errors it is always the same that is told, and two writers never wait for each
+// other's rows.
+func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {
 		return err
@@ -111,10 +135,10 @@ func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, chang
 	if err := hasRoom(ctx, db, domain, wanted); err != nil {
 		return err
 	}
-	return write(ctx, db, domain, wanted, by, now)
+	return write(ctx, db, domain, wanted, by, now, acts)
 }
 
-func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string, by string, now time.Time) error {
+func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string, by string, now time.Time, acts []store.Audit) error {
 	err := db.Write(ctx, func(tx *store.Tx) error {
 		if len(wanted) > 0 {
 			tx.HoldSettings(domain)
@@ -126,7 +150,7 @@ func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted
 				tx.DeleteSetting(domain, name, by, now)
 			}
 		}
-		return nil
+		return tx.Audit(acts...)
 	})
 	if err != nil {
 		return fmt.Errorf("change settings of domain %d: %w", domain, err)

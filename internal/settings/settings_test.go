@@ -249,6 +249,53 @@ func shown(s *string) string {
 	return *s
 }
 
+// Every key says which values it takes, in the words of the refusal of others, and
+// its default is one of them.
+func TestKeysSayWhatTheyTake(t *testing.T) {
+	for name, want := range map[string]struct {
+		takes   string
+		choices []string
+		long    bool
+	}{
+		settings.Timezone:    {"an IANA time zone such as Europe/Paris", nil, false},
+		settings.BlockCount:  {"a whole number from 0 to 1000", nil, false},
+		settings.Compression: {`"0" or "1"`, []string{"0", "1"}, false},
+		settings.Systematic:  {`"0" or "1"`, []string{"", "0", "1"}, false},
+		settings.Authorities: {"certificates of authorities in PEM, or empty", nil, true},
+		"rate.enabled":       {"any text", nil, false},
+		"cat.of.a.client":    {"any text", nil, false},
+	} {
+		key, _ := settings.Find(name)
+		if key.Takes() != want.takes || !slices.Equal(key.Choices(), want.choices) || key.Long() != want.long {
+			t.Errorf("%s takes %q, of %q, long: %t", name, key.Takes(), key.Choices(), key.Long())
+		}
+	}
+	for _, key := range settings.Keys() {
+		if key.Takes() == "" || key.Help == "" || settings.Check(key.Name, key.Default) != nil {
+			t.Errorf("%s does not say what it takes or is for, or not its own default", key.Name)
+		}
+	}
+}
+
+// Acts go on record with the change, and with none that is refused.
+func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
+	db, domain := open(t)
+	act := store.Audit{Domain: domain, At: now, Act: "change", Request: "r"}
+	wantInvalid(t, settings.Change(t.Context(), db, domain, map[string]*string{settings.Timezone: pointer("x")}, "x", now, act), settings.Timezone)
+	for _, err := range []error{
+		settings.Change(t.Context(), db, domain, map[string]*string{settings.Timezone: pointer("UTC")}, "x", now, act),
+		settings.ConfigureConnectors(t.Context(), db, domain, map[string]*string{settings.ConnectorHidden("a"): pointer("1")}, "x", now, act),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	acts, err := db.AuditOfDomain(t.Context(), domain, 10)
+	if err != nil || len(acts) != 2 {
+		t.Errorf("%d acts, %v", len(acts), err)
+	}
+}
+
 // TestFamiliesAreBounded: the names of keys that are not known one by one are
 // the client's, and so might be their number.
 func TestFamiliesAreBounded(t *testing.T) {

@@ -29,8 +29,28 @@ type Audit struct {
 	Refused   bool
 }
 
-// Audit puts an act on record, in the unit in which it becomes true.
-func (tx *Tx) Audit(a Audit) error {
+// Audit puts acts on record, in the unit in which they become true.
+func (tx *Tx) Audit(acts ...Audit) error {
+	for _, a := range acts {
+		if err := tx.audit(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AuditOf is Audit for acts on what gets its number in the unit.
+func (tx *Tx) AuditOf(id int64, acts ...Audit) error {
+	for _, a := range acts {
+		a.SubjectID = id
+		if err := tx.audit(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) audit(a Audit) error {
 	id, err := tx.newID("audit")
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ type Client struct {
 	// Logo is the id of its picture, zero for none.
 	Logo    int64
 	Created time.Time
+	// Used is about when its secret was last used, nil for never.
+	Used *time.Time
 }
 
 // Look is how an application presents itself to people.
@@ -41,24 +43,24 @@ type Look struct {
 }
 
 const clientColumns = `id, domain_id, name, secret_hash, redirect_uris, public_key, primary_color, secondary_color, description, description_banks,
-	description_providers, pro, config, (SELECT l.id FROM client_logo l WHERE l.client_id = client.id) AS logo_id, created`
+	description_providers, pro, config, (SELECT l.id FROM client_logo l WHERE l.client_id = client.id) AS logo_id, created, last_used`
 
 func scanClient(row scanner) (Client, error) {
 	var (
 		c                                                          Client
 		uris, config                                               string
 		key, primary, secondary, description, onBanks, onProviders *string
-		logo                                                       *int64
+		logo, used                                                 *int64
 		created                                                    int64
 	)
 	err := row.Scan(&c.ID, &c.Domain, &c.Name, &c.SecretHash, &uris, &key, &primary, &secondary, &description, &onBanks,
-		&onProviders, &c.Pro, &config, &logo, &created)
+		&onProviders, &c.Pro, &config, &logo, &created, &used)
 	if err != nil {
 		return c, err
 	}
 	c.PrimaryColor, c.SecondaryColor, c.PublicKey = text[string](primary), text[string](secondary), text[string](key)
 	c.Description, c.DescriptionBanks, c.DescriptionProviders = text[string](description), text[string](onBanks), text[string](onProviders)
-	c.RedirectURIs, c.Created, c.Logo = strings.Fields(uris), instant(created), owner[int64](logo)
+	c.RedirectURIs, c.Created, c.Logo, c.Used = strings.Fields(uris), instant(created), owner[int64](logo), optionalInstant(used)
 	if config == noConfig {
 		return c, nil
 	}
@@ -89,6 +91,14 @@ func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id pass
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
 	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
 		int64(domain))
+}
+
+// ClientPage reads a window of the clients of a domain that are not deleted, by
+// id.
+func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w Window) ([]Client, error) {
+	p := idPlace(w)
+	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.sign+` $2
+		ORDER BY client.id `+p.order+` LIMIT $3`, int64(domain), p.from, w.Limit)
 }
 
 // OnlyClient is the client of a domain that has exactly one, or ErrNotFound.
@@ -129,6 +139,13 @@ func (tx *Tx) UpdateClient(c Client) error {
 		optionalText(c.Description), optionalText(c.DescriptionBanks), optionalText(c.DescriptionProviders), c.Pro, config,
 		int64(c.Domain), int64(c.ID))
 	return nil
+}
+
+// NoteClientUse notes that the secret of a client was used at an instant, unless
+// that was noted since another.
+func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
+	tx.exec(`UPDATE client SET last_used = $1 WHERE domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
+		micros(at), int64(domain), int64(id), micros(since))
 }
 
 func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Place {

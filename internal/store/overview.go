@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -110,6 +112,39 @@ func (r *Reader) DomainHealth(ctx context.Context, domain passerelle.DomainID, n
 	}, `SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT), CAST(COALESCE(SUM(successes), 0) AS BIGINT), CAST(COALESCE(SUM(reached), 0) AS BIGINT),
 			CAST(COALESCE(SUM(duration), 0) AS BIGINT)
 		FROM webhook_health WHERE domain_id = $1 AND hour > $2 AND hour <= $3`, int64(domain), hourOf(now)-healthHours, hourOf(now))
+}
+
+// TroubleFilter selects connections of a domain that could not be read when they
+// were last tried.
+type TroubleFilter struct {
+	Domain passerelle.DomainID
+	// State is the one they are in, Connector the UUID of theirs; empty for all.
+	State     passerelle.ConnectionState
+	Connector string
+}
+
+// ConnectionsInTrouble lists connections by id. The page is put together from the
+// beginnings of the lists of each state, which are in the order of an index.
+func (r *Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w Window) ([]Connection, error) {
+	states := passerelle.ConnectionStates()
+	if f.State != "" {
+		states = []passerelle.ConnectionState{f.State}
+	}
+	p := idPlace(w)
+	s := selection{from: "connection"}.and("domain_id = $%d", int64(f.Domain)).and("deleted IS NULL").and("id "+p.sign+" $%d", p.from)
+	if f.Connector != "" {
+		s = s.and("connector_uuid = $%d", f.Connector)
+	}
+	limit := s.bind(w.Limit)
+	var lists []string
+	for i, state := range states {
+		list := s.and("state = $%d", string(state))
+		lists = append(lists, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM connection WHERE %s ORDER BY id %s LIMIT %s) AS list_%d`,
+			connectionColumns, list.conditions(), p.order, limit, i))
+		s.args = list.args
+	}
+	return collect(ctx, r, scanConnection, fmt.Sprintf(`SELECT * FROM (%s) AS place ORDER BY id %s LIMIT %s`,
+		strings.Join(lists, " UNION ALL "), p.order, limit), s.args...)
 }
 
 // Trouble is how many connections are in a state that keeps them from being read.

@@ -4,8 +4,51 @@ import (
 	"testing"
 	"time"
 
+	"passerelle"
 	"passerelle/payment"
 )
+
+// Connections in trouble are listed newest first, those of a state or a connector
+// alone if wanted, and turn pages both ways.
+func TestConnectionsInTrouble(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		var ids []passerelle.ConnectionID
+		add := func(domain passerelle.DomainID, connector string, state passerelle.ConnectionState) {
+			c := Connection{Domain: domain, User: 7, Connector: connector, Created: now, Active: true, State: state}
+			s.write(func(tx *Tx) error { return tx.CreateConnection(&c, nil, reader, time.Minute) })
+			ids = append(ids, c.ID)
+		}
+		add(s.domain, "c1", passerelle.Wrongpass)
+		add(s.domain, "c2", passerelle.Bug)
+		add(s.domain, "c1", "")
+		add(s.domain, "c1", passerelle.Bug)
+		add(s.other, "c1", passerelle.Bug)
+		add(s.domain, "c2", passerelle.Wrongpass)
+		add(s.domain, "c1", passerelle.Bug)
+		s.write(func(tx *Tx) error { tx.DeleteConnection(s.domain, 7, ids[6], now); return nil })
+		want := func(f TroubleFilter, w Window, places ...int) {
+			t.Helper()
+			f.Domain, w.Descending = s.domain, true
+			got, err := s.db.ConnectionsInTrouble(t.Context(), f, w)
+			var found, expected []passerelle.ConnectionID
+			for _, c := range got {
+				found = append(found, c.ID)
+			}
+			for _, place := range places {
+				expected = append(expected, ids[place])
+			}
+			wantSame(t, expected, found, err)
+		}
+		want(TroubleFilter{}, Window{Limit: 9}, 5, 3, 1, 0)
+		want(TroubleFilter{}, Window{Limit: 2}, 5, 3)
+		want(TroubleFilter{}, Window{Limit: 2, From: []any{int64(ids[3])}}, 1, 0)
+		want(TroubleFilter{}, Window{Limit: 2, Backward: true, From: []any{int64(ids[0])}}, 1, 3)
+		want(TroubleFilter{State: passerelle.Bug}, Window{Limit: 9}, 3, 1)
+		want(TroubleFilter{Connector: "c1"}, Window{Limit: 9}, 3, 0)
+		want(TroubleFilter{State: passerelle.Wrongpass, Connector: "c2"}, Window{Limit: 9}, 5)
+		want(TroubleFilter{State: passerelle.Decoupled}, Window{Limit: 9})
+	})
+}
 
 func TestOverviewOfPayments(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {

@@ -115,7 +115,7 @@ func unlessMissing(err error) error {
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		h, engine := planned(t, url)
-		for _, queries := range []map[string]query{h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.aroundQueries(), h.exportQueries(), h.withdrawalQueries(), h.providerQueries()} {
+		for _, queries := range []map[string]query{h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.aroundQueries(), h.exportQueries(), h.withdrawalQueries(), h.providerQueries(), h.consoleQueries()} {
 			for name, q := range queries {
 				engine.plans = nil
 				if err := q.run(); err != nil {
@@ -396,6 +396,33 @@ func (h *savings) withdrawalQueries() map[string]query {
 		"the next withdrawal":     {run: reading(func() (bool, error) { return h.db.EraseWithdrawn(context.Background(), 5) }), sorts: "one, in the order of ids"},
 		"withdrawing a user":      {run: h.writing(func(tx *Tx) { tx.WithdrawUser(h.domain, 8, now) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
 		"deleting one connection": {run: h.writing(func(tx *Tx) { tx.DeleteConnection(h.domain, 8, 99, now) }), index: "PRIMARY KEY (rowid=?)", sorts: "the events of the user that hold it"},
+	}
+}
+
+// consoleQueries are those of the lists that operators look at.
+func (h *savings) consoleQueries() map[string]query {
+	ctx, db, page := context.Background(), h.db, Window{Descending: true, Limit: 5, From: []any{int64(9)}}
+	troubles := func(f TroubleFilter) func() error {
+		f.Domain = h.domain
+		return reading(func() ([]Connection, error) { return db.ConnectionsInTrouble(ctx, f, page) })
+	}
+	const merged = "a page of each state"
+	return map[string]query{
+		"connections in trouble": {run: troubles(TroubleFilter{}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
+		"… in a state":           {run: troubles(TroubleFilter{State: "bug"}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
+		"… of a connector":       {run: troubles(TroubleFilter{Connector: "c1"}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=? AND id<?)", sorts: merged},
+		"users, newest first": {run: reading(func() ([]passerelle.User, error) {
+			return db.Users(ctx, h.domain, UserWindow{Limit: 5, From: 9, Backward: true})
+		}), index: "end_user_by_domain (domain_id=? AND id<?)"},
+		"tokens of programs":  {run: reading(func() ([]Token, error) { return db.Tokens(ctx, TokenFilter{Domain: h.domain}, page) }), index: "token_of_program (domain_id=? AND id<?)"},
+		"tokens":              {run: reading(func() ([]Token, error) { return db.Tokens(ctx, TokenFilter{Domain: h.domain, All: true}, page) }), index: "token_by_domain (domain_id=? AND id<?)"},
+		"the use of a token":  {run: h.writing(func(tx *Tx) { tx.NoteTokenUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"clients":             {run: reading(func() ([]Client, error) { return db.ClientPage(ctx, h.domain, page) }), index: "client_by_domain (domain_id=? AND id<?)"},
+		"the use of a client": {run: h.writing(func(tx *Tx) { tx.NoteClientUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"settings":            {run: reading(func() (map[string]Setting, error) { return db.GivenSettings(ctx, h.domain) }), index: "setting_1 (domain_id=?)"},
+		"changes of a key": {run: reading(func() ([]SettingChange, error) {
+			return db.SettingChanges(ctx, SettingChanges{Domain: h.domain, Key: "a"}, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+		}), index: "setting_change_of_key (domain_id=? AND key=? AND at<?)"},
 	}
 }
 

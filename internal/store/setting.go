@@ -31,6 +31,36 @@ func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[
 	return values, nil
 }
 
+// Setting is a configuration value that a domain has given a key.
+type Setting struct {
+	Value string
+	// By is who gave it, empty when nobody knows any more.
+	By string
+	At time.Time
+}
+
+// GivenSettings is Settings with who gave each value, and when.
+func (r *Reader) GivenSettings(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
+	type named struct {
+		key string
+		Setting
+	}
+	all, err := collect(ctx, r, func(row scanner) (named, error) {
+		var (
+			one named
+			at  int64
+		)
+		err := row.Scan(&one.key, &one.Value, &one.By, &at)
+		one.At = instant(at)
+		return one, err
+	}, `SELECT key, value, changed_by, updated FROM setting WHERE domain_id = $1`, int64(domain))
+	given := make(map[string]Setting, len(all))
+	for _, one := range all {
+		given[one.key] = one.Setting
+	}
+	return given, err
+}
+
 // HoldSettings lets one unit at a time change the settings of a domain, so that
 // the record of each change begins where the one before ended.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
@@ -46,9 +76,10 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 		FROM (SELECT MAX(value) AS value FROM setting WHERE domain_id = $1 AND key = $2) AS previous
 		WHERE previous.value IS NULL OR previous.value <> $3`,
 		int64(domain), key, value, by, micros(now))
-	tx.exec(`INSERT INTO setting (domain_id, key, value, updated) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (domain_id, key) DO UPDATE SET value = excluded.value, updated = excluded.updated`,
-		int64(domain), key, value, micros(now))
+	tx.exec(`INSERT INTO setting (domain_id, key, value, changed_by, updated) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (domain_id, key) DO UPDATE SET value = excluded.value, changed_by = excluded.changed_by, updated = excluded.updated
+		WHERE setting.value <> excluded.value`,
+		int64(domain), key, value, by, micros(now))
 }
 
 // DeleteSetting returns a key to its default, and puts on record who did so. A
@@ -75,6 +106,8 @@ type SettingChange struct {
 // field selects nothing away.
 type SettingChanges struct {
 	Domain passerelle.DomainID
+	// Key is the only one, empty for all.
+	Key string
 	// Name is a text that the key contains, unless it is one of Keys.
 	Name string
 	Keys []string
@@ -85,6 +118,9 @@ type SettingChanges struct {
 
 func (f SettingChanges) selection() selection {
 	s := selection{from: "setting_change", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}}
+	if f.Key != "" {
+		s = s.and("key = $%d", f.Key)
+	}
 	s = s.during("at", f.From, f.Until)
 	if f.Type != "" {
 		s = s.and("type = $%d", f.Type)

@@ -156,7 +156,7 @@ func TestTokenComesBack(t *testing.T) {
 			got, err := s.db.TokenByHash(t.Context(), s.domain+s.other-token.Domain, token.Hash)
 			wantNotFound(t, got, err)
 		}
-		listed, err := s.db.Tokens(t.Context(), s.domain, 1)
+		listed, err := s.db.Tokens(t.Context(), TokenFilter{Domain: s.domain, All: true}, Window{Descending: true, Limit: 1})
 		if err != nil || len(listed) != 1 || string(listed[0].Hash) != "b" {
 			t.Errorf("newest token %+v, %v", listed, err)
 		}

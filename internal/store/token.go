@@ -23,9 +23,11 @@ type Token struct {
 	// Expires is nil for a token that is valid until revoked.
 	Expires *time.Time
 	Revoked *time.Time
+	// Used is about when it was last used; known of tokens that do not expire.
+	Used *time.Time
 }
 
-const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires, revoked`
+const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires, revoked, last_used`
 
 func scanToken(row scanner) (Token, error) {
 	var (
@@ -33,10 +35,12 @@ func scanToken(row scanner) (Token, error) {
 		client, user, payment *int64
 		created               int64
 		expires, revoked      *int64
+		used                  *int64
 	)
-	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &t.Single, &created, &expires, &revoked)
+	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &t.Single, &created, &expires, &revoked, &used)
 	t.Client, t.User, t.Payment = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[passerelle.PaymentID](payment)
 	t.Created, t.Expires, t.Revoked = instant(created), optionalInstant(expires), optionalInstant(revoked)
+	t.Used = optionalInstant(used)
 	return t, err
 }
 
@@ -63,9 +67,29 @@ func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, ha
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// Tokens lists the newest tokens of a domain, at most limit.
-func (r *Reader) Tokens(ctx context.Context, domain passerelle.DomainID, limit int) ([]Token, error) {
-	return collect(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token WHERE domain_id = $1 ORDER BY id DESC LIMIT $2`, int64(domain), limit)
+// TokenFilter selects tokens of a domain. Unless All is set, they are those of
+// the operator's own programs, of kind config and users.
+type TokenFilter struct {
+	Domain passerelle.DomainID
+	// Only is the token of that id, zero for all.
+	Only int64
+	All  bool
+}
+
+// Tokens lists tokens by id. The tokens of deleted users are among them until
+// they are erased.
+func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, error) {
+	s := selection{from: "token"}.and("domain_id = $%d", int64(f.Domain))
+	if f.Only != 0 {
+		s = s.and("id = $%d", f.Only)
+	}
+	if !f.All {
+		s = s.and("kind IN ('config', 'users')") // as in the index
+	}
+	p := idPlace(w)
+	s = s.and("id "+p.sign+" $%d", p.from)
+	sql := `SELECT ` + tokenColumns + ` FROM token WHERE ` + s.conditions() + ` ORDER BY id ` + p.order + ` LIMIT ` + s.bind(w.Limit)
+	return collect(ctx, r, scanToken, sql, s.args...)
 }
 
 // CreateToken stores a token and gives it its id.
@@ -80,6 +104,13 @@ func (tx *Tx) CreateToken(t *Token) error {
 		id, int64(t.Domain), optionalID(t.Client), t.Kind, t.Hash, t.Scopes, optionalID(t.User), optionalID(t.Payment), t.Single,
 		micros(t.Created), optionalMicros(t.Expires))
 	return nil
+}
+
+// NoteTokenUse notes that a token was used at an instant, unless that was noted
+// since another.
+func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
+	tx.exec(`UPDATE token SET last_used = $1 WHERE domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
+		micros(at), int64(domain), id, micros(since))
 }
 
 // RevokeToken ends a token's validity; one already revoked is ErrNotFound.

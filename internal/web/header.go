@@ -1,6 +1,7 @@
 package web
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -67,6 +68,14 @@ func leave(w http.ResponseWriter, status int, address string) {
 	secure(w.Header())
 	w.Header().Set("Location", address)
 	w.WriteHeader(status)
+}
+
+// Download says that what follows is a file for the browser to keep, of a media
+// type and under a name of letters, digits and hyphens.
+func Download(w http.ResponseWriter, mediaType, name string) {
+	secure(w.Header())
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 }
 
 // Forged reports whether a request that changes something was certainly sent by a

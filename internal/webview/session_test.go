@@ -216,7 +216,7 @@ func (s *stack) revoked(t *testing.T, id passerelle.PaymentID) string {
 
 func (s *stack) revokeAll(t *testing.T) {
 	t.Helper()
-	tokens, err := s.DB.Tokens(t.Context(), s.domain.ID, 100)
+	tokens, err := s.DB.Tokens(t.Context(), store.TokenFilter{Domain: s.domain.ID, All: true}, store.Window{Limit: 100})
 	must(t, err)
 	for _, token := range tokens {
 		must(t, s.DB.Write(t.Context(), func(tx *store.Tx) error {

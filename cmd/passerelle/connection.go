@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+type connectionCommand struct {
+	tenant
+	List connectionList `cmd:"" help:"List the connections that could not be read when they were last tried, newest first."`
+}
+
+// connectionView is a connection as it is printed.
+type connectionView struct {
+	ID         passerelle.ConnectionID    `json:"id"`
+	User       passerelle.UserID          `json:"id_user"`
+	Connector  string                     `json:"connector_uuid"`
+	State      passerelle.ConnectionState `json:"state"`
+	Created    string                     `json:"created"`
+	LastUpdate string                     `json:"last_update,omitempty"`
+	NextTry    string                     `json:"next_try,omitempty"`
+}
+
+func (d desk) viewConnection(c store.Connection) connectionView {
+	return connectionView{c.ID, c.User, c.Connector, c.State, d.moment(&c.Created), d.moment(c.LastUpdate), d.moment(c.NextTry)}
+}
+
+type connectionList struct {
+	State     passerelle.ConnectionState `placeholder:"STATE" help:"Only those in the state."`
+	Connector string                     `placeholder:"UUID" help:"Only those of the connector."`
+	Limit     int                        `default:"100" placeholder:"N" help:"Connections at most, up to 1000."`
+	Before    passerelle.ConnectionID    `placeholder:"ID" help:"Only those with a lower id."`
+}
+
+// Run lists connections.
+func (l *connectionList) Run(c *console, g *connectionCommand) error {
+	if err := checkLimit(l.Limit); err != nil {
+		return err
+	}
+	if states := passerelle.ConnectionStates(); l.State != "" && !slices.Contains(states, l.State) {
+		return passerelle.InvalidField("--state", "must be one of %q", states)
+	}
+	return g.at(c, func(d desk) (any, error) {
+		w := store.Window{Descending: true, Limit: l.Limit}
+		if l.Before != 0 {
+			w.From = []any{int64(l.Before)}
+		}
+		all, err := d.db.ConnectionsInTrouble(c.ctx, store.TroubleFilter{Domain: d.domain.ID, State: l.State, Connector: l.Connector}, w)
+		if err != nil {
+			return nil, fmt.Errorf("list the connections: %w", err)
+		}
+		return views(all, d.viewConnection), nil
+	})
+}

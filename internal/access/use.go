@@ -1,0 +1,95 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The bounds of what is written about the use of credentials: how exactly their
+// last use is known, how many of them are remembered until it is written, and how
+// many are written at once.
+const (
+	useSpan  = time.Hour
+	maxUses  = 10_000
+	useBatch = 500
+)
+
+// uses are the credentials that were used since KeepUses was called last, of those
+// whose last use is not known to the hour. What does not fit is noted when it is
+// used again; so is what was lost with the process.
+type uses struct {
+	mu sync.Mutex
+	at map[credential]time.Time
+}
+
+// credential is a token, or the secret of a client.
+type credential struct {
+	domain passerelle.DomainID
+	client passerelle.ClientID
+	token  int64
+}
+
+// note remembers a use, unless one is known that is not long ago.
+func (u *uses) note(c credential, known *time.Time, now time.Time) {
+	if known != nil && now.Sub(*known) < useSpan {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at == nil {
+		u.at = map[credential]time.Time{}
+	}
+	if _, noted := u.at[c]; noted || len(u.at) < maxUses {
+		u.at[c] = now
+	}
+}
+
+func (u *uses) take() map[credential]time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	taken := u.at
+	u.at = nil
+	return taken
+}
+
+// KeepUses writes which credentials were used since it was called last: each once
+// in an hour at most, however many processes it is used at.
+func (a *Access) KeepUses(ctx context.Context) error {
+	used := a.uses.take()
+	var failed error
+	for batch := range slices.Chunk(slices.SortedFunc(maps.Keys(used), credential.compare), useBatch) {
+		failed = errors.Join(failed, a.DB.Write(ctx, func(tx *store.Tx) error {
+			for _, c := range batch {
+				c.keep(tx, used[c])
+			}
+			return nil
+		}))
+	}
+	if failed != nil {
+		return fmt.Errorf("note the use of credentials: %w", failed)
+	}
+	return nil
+}
+
+// compare orders credentials, so that two processes never wait for each other's
+// rows.
+func (c credential) compare(o credential) int {
+	return cmp.Or(cmp.Compare(c.domain, o.domain), cmp.Compare(c.client, o.client), cmp.Compare(c.token, o.token))
+}
+
+func (c credential) keep(tx *store.Tx, at time.Time) {
+	if c.token != 0 {
+		tx.NoteTokenUse(c.domain, c.token, at, at.Add(-useSpan))
+		return
+	}
+	tx.NoteClientUse(c.domain, c.client, at, at.Add(-useSpan))
+}

@@ -1,0 +1,128 @@
+package console_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/admission"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/settings"
+	"passerelle/internal/store/storetest"
+)
+
+// inWindows runs a subtest in a browser of each size, with an administrator who has
+// signed in to a domain in which hostile texts are planted.
+func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
+	for _, window := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+		t.Run(window.name, func(t *testing.T) {
+			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+			p := newPerson(t, s, window.width, window.height)
+			_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+			must(t, err)
+			have := p.plant()
+			p.open("/console/")
+			p.typeAndGo("main button", "#name", "zoe", "#password", password)
+			p.do(chromedp.WaitVisible(`.figures`))
+			run(p, window.name, have)
+		})
+	}
+}
+
+// plants are a user, their connections, one in order, one that cannot be read and
+// one that waits, and a client.
+type plants struct {
+	user, client int64
+	connections  []int64
+}
+
+// plant puts hostile texts wherever somebody may write one.
+func (p *person) plant() (have plants) {
+	user, token := p.desk.user()
+	have.user = user
+	for _, login := range []string{"anna", "down", "otp"} {
+		have.connections = append(have.connections, p.connect(token, login))
+	}
+	var list struct{ Accounts []struct{ ID int64 } }
+	p.JSON(p.OK(p.Call("GET", "/users/me/accounts?all", token, nil)), &list)
+	p.OK(p.Call("PUT", fmt.Sprintf("/users/me/accounts/%d?all", list.Accounts[0].ID), token, map[string]any{"disabled": false, "name": hostile}))
+	p.OK(p.Call("POST", "/config", p.ConfigToken, map[string]any{"cat.of_a.client": hostile, "api.timezone": "Europe/Paris"}))
+	var made struct{ ID int64 }
+	p.JSON(p.OK(p.Call("POST", "/clients", p.ConfigToken, map[string]any{"name": hostile, "description": hostile, "generate_keys": true})), &made)
+	must(p.t, p.Access.KeepUses(p.t.Context()))
+	have.client = made.ID
+	return have
+}
+
+// visits opens pages and looks at what each has to be. The browser has nothing to
+// say about any of them.
+func (p *person) visits(window string, pages map[string]string) {
+	p.t.Helper()
+	var seen []string
+	for name, path := range pages {
+		p.open(path)
+		p.do(chromedp.WaitVisible(`h1`))
+		p.checked(window + "-" + name)
+		seen = append(seen, path)
+	}
+	p.silent(seen)
+}
+
+func TestPagesAboutDataInABrowser(t *testing.T) {
+	inWindows(t, func(p *person, window string, have plants) {
+		p.do(chromedp.Click(`.chart a`), chromedp.WaitVisible(`.filters`))
+		p.visits(window, map[string]string{
+			"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
+			"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),
+			"connection": p.userPath(have.user, fmt.Sprint("/connections/", have.connections[1])), "connections": p.domainPath("/connections"),
+		})
+	})
+}
+
+func TestPagesAboutSettingsInABrowser(t *testing.T) {
+	inWindows(t, func(p *person, window string, have plants) {
+		p.visits(window, map[string]string{
+			"domains": "/console/domains", "connectors": p.domainPath("/connectors"), "connector": p.domainPath("/connectors/40"),
+			"configuration": p.domainPath("/configuration"), "key": p.domainPath("/configuration/key?name=" + settings.Timezone),
+			"certificates": p.domainPath("/configuration/key?name=" + settings.Authorities), "log": p.domainPath("/configuration/log"),
+			"clients": p.domainPath("/clients"), "client": p.domainPath(fmt.Sprint("/clients/", have.client)), "tokens": p.domainPath("/tokens?all=1"),
+			"domain": p.domainPath("/domain"),
+		})
+	})
+}
+
+func TestFormsAboutSettingsInABrowser(t *testing.T) {
+	inWindows(t, func(p *person, window string, _ plants) {
+		p.open(p.domainPath("/configuration/key?name=" + settings.Timezone))
+		p.do(chromedp.WaitVisible(`#value`), chromedp.SendKeys(`#value`, "x"), chromedp.Click(`[value=set]`), chromedp.WaitVisible(`.problem`))
+		p.checked(window + "-key-wrong")
+		p.do(chromedp.Click(`[value=reset]`), chromedp.WaitNotPresent(`[value=reset]`))
+		p.open(p.domainPath("/clients"))
+		p.typeAndGo(`form[action$="clients"] button`, "#name", "Shop", "#redirect_uris", "https://shop.example/back")
+		p.do(chromedp.WaitVisible(`.key`))
+		p.checked(window + "-client-made")
+		p.open(p.domainPath("/tokens"))
+		p.do(chromedp.Click(`form[action$="tokens"] button`), chromedp.WaitVisible(`.key`))
+		p.checked(window + "-token-made")
+		p.open(p.domainPath("/domain"))
+		p.do(chromedp.Click(`form[action$="sign-key"] button`), chromedp.WaitVisible(`table`))
+		p.checked(window + "-domain-key")
+	})
+}
+
+func TestFormsAboutDataInABrowser(t *testing.T) {
+	inWindows(t, func(p *person, window string, have plants) {
+		p.open(p.userPath(have.user, "/accounts"))
+		p.do(chromedp.Click(`form.act button`), chromedp.WaitVisible(`[role=status]`))
+		p.checked(window + "-accounts-shown")
+		p.open(p.userPath(have.user, ""))
+		p.do(chromedp.Click(`summary`), chromedp.WaitVisible(`#number`))
+		p.checked(window + "-user-deleting")
+		p.typeAndGo(`button.grave`, "#number", fmt.Sprint(have.user))
+		p.do(chromedp.WaitVisible(`.filters`))
+	})
+}

@@ -1,0 +1,292 @@
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/admission"
+	"passerelle/internal/settings"
+)
+
+func TestConfiguration(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		o, _ := d.enter(admission.Developer)
+		list, key := d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone")
+		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "rate.enabled"})
+		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "rate.enabled")
+		d.shows(list+"?search=nothing", []string{"No key is called like that."})
+		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "It has never been changed."}, "Return to the default")
+
+		to, set := d.domainPath("/configuration/key"), []string{"name", "api.timezone", "act", "set", "value"}
+		a := d.wants(key, to, 422, "api.timezone: must be an IANA time zone", append(set, "<Nowhere>")...)
+		if !strings.Contains(a.body, `value="&lt;Nowhere&gt;"`) {
+			t.Errorf("what was typed is lost: %s", a.body)
+		}
+		d.wants(key, to, 400, "", "name", "api.timezone", "act", "other", "value", "UTC")
+		d.wantOnRecord()
+		d.wants(key, to, 303, "", append(set, "Europe/Paris")...)
+		by := fmt.Sprint("operator ", o.ID)
+		d.shows(list, []string{"<strong>Europe/Paris</strong>", by})
+		d.shows(key, []string{"Return to the default", by, "<em>default</em>", "Europe/Paris"})
+		d.shows(d.domainPath("/configuration/log"), []string{"Europe/Paris", by})
+		var logs struct {
+			Logs []struct {
+				By string `json:"changed_by"`
+			} `json:"configlogs"`
+		}
+		d.JSON(d.OK(d.Call("GET", "/config/logs?search=timezone", d.ConfigToken, nil)), &logs)
+		if len(logs.Logs) != 1 || logs.Logs[0].By != by {
+			t.Errorf("the interface says %+v", logs)
+		}
+		d.wants(key, to, 303, "", "name", "api.timezone", "act", "reset")
+		values, err := settings.Load(t.Context(), &d.DB.Reader, d.Domain.ID)
+		if must(t, err); values.Text(settings.Timezone) != "UTC" {
+			t.Errorf("the zone is %s", values.Text(settings.Timezone))
+		}
+		d.wantOnRecord("change configuration  0", "change configuration  0")
+
+		alias := d.domainPath("/configuration/key?name=biapi.manager.email")
+		d.shows(alias, []string{"svc.manager.email", "Also called"})
+		choice := d.domainPath("/configuration/key?name=" + settings.Compression)
+		d.shows(choice, []string{`<option value="1">1: yes</option>`})
+		d.wants(choice, to, 422, "must be &#34;0&#34; or &#34;1&#34;", "name", settings.Compression, "act", "set", "value", "yes")
+		family := "cat.of_a.client"
+		d.wants(choice, to, 303, "", "name", family, "act", "set", "value", hostile)
+		for _, path := range []string{list, d.domainPath("/configuration/log"), d.domainPath("/configuration/key?name=" + family)} {
+			d.shows(path, []string{"planted"}, `<b id="planted"`)
+		}
+	})
+}
+
+func TestConnectors(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		o, _ := d.enter(admission.Developer)
+		var shown struct {
+			ID            int64
+			Hidden        bool
+			AuthMechanism string `json:"auth_mechanism"`
+			Sources       []struct {
+				ID       int64
+				Name     string
+				Disabled *string
+			}
+		}
+		read := func() {
+			t.Helper()
+			d.JSON(d.OK(d.Call("GET", "/connectors/"+sandbox.TestConnector+"?expand=sources", "", nil)), &shown)
+		}
+		read()
+		page := d.domainPath(fmt.Sprint("/connectors/", shown.ID))
+		d.shows(d.domainPath("/connectors"), []string{page + `"`, "bankwealth", "instant"})
+		d.shows(page, []string{sandbox.TestConnector, "directaccess", "openapi", "Payments it carries", "Instructions at most", "webauth", "Account types"})
+		keep := func(status int, text string, values ...string) {
+			t.Helper()
+			d.wants(page, page, status, text, values...)
+		}
+		keep(422, "sync_frequency: must be", "hidden", "", "mechanism", "", "days", "x")
+		keep(422, "auth_mechanism: must be", "hidden", "", "mechanism", "smoke", "days", "")
+		keep(400, "", "hidden", "maybe", "mechanism", "", "days", "")
+		d.wantOnRecord()
+		keep(303, "", "hidden", "1", "mechanism", "webauth", "days", "0.5")
+		if read(); !shown.Hidden || shown.AuthMechanism != "webauth" {
+			t.Errorf("the interface says %+v", shown)
+		}
+		d.shows(page, []string{`<option value="1" selected>hidden`, "<option selected>webauth", `value="0.5"`})
+		source := shown.Sources[0]
+		where := fmt.Sprint(page, "/sources/", source.ID)
+		d.wants(page, where, 422, "auth_mechanism: must be", "disabled", "0", "mechanism", "smoke")
+		d.wants(page, page+"/sources/999999", 404, "", "disabled", "1")
+		d.wants(page, where, 303, "", "disabled", "1")
+		if read(); shown.Sources[0].Disabled == nil {
+			t.Errorf("the source is in use: %+v", shown)
+		}
+		d.shows(d.domainPath("/connectors"), []string{"<td>hidden <small>1 sources out of use"})
+		d.wants(page, where, 303, "", "disabled", "0")
+		keep(303, "", "hidden", "", "mechanism", "", "days", "")
+		if read(); shown.Hidden || shown.Sources[0].Disabled != nil {
+			t.Errorf("the interface says %+v", shown)
+		}
+		act := fmt.Sprint("configure connector connector ", shown.ID)
+		d.wantOnRecord(act, act, act, act)
+		d.shows(d.domainPath("/configuration/log"), []string{fmt.Sprint("operator ", o.ID), settings.ConnectorHidden(sandbox.TestConnector)})
+	})
+}
+
+var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
+
+// once is the secret that an answer shows.
+func once(t *testing.T, a answer) string {
+	t.Helper()
+	found := secretOnPage.FindStringSubmatch(a.body)
+	if found == nil || a.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("no secret in %s", a.body)
+	}
+	return found[1]
+}
+
+func TestClients(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Developer)
+		list := d.domainPath("/clients")
+		d.shows(list, []string{"test application", d.ClientID})
+		a := d.wants(list, list, 422, "redirect_uris[1]: ", "name", hostile, "redirect_uris", "https://shop.example/back\r\nhttps://shop.example/back?query")
+		if !strings.Contains(a.body, "https://shop.example/back?query</textarea>") || strings.Contains(a.body, `<b id="planted"`) {
+			t.Errorf("what was typed is lost, or not escaped: %s", a.body)
+		}
+		d.wants(list, list, 422, "name: ", "name", "  ")
+		d.wantOnRecord()
+
+		a = d.wants(list, list, 200, "shown once", "name", hostile, "redirect_uris", "https://shop.example/back\r\n\r\nhttps://shop.example/other")
+		secret := once(t, a)
+		id := regexp.MustCompile(`/clients/(\d+)/secret`).FindStringSubmatch(a.body)[1]
+		page := d.domainPath("/clients/" + id)
+		token := func(secret string) int {
+			return d.Call("POST", "/auth/token", "", map[string]any{"grant_type": "client_credentials", "client_id": id, "client_secret": secret, "scope": "payments:admin"}).Status
+		}
+		if got := token(secret); got != 200 {
+			t.Errorf("with the secret: %d", got)
+		}
+		must(t, d.Access.KeepUses(t.Context()))
+		d.shows(page, []string{"about 20", "https://shop.example/back\nhttps://shop.example/other", "planted"}, secret, `<b id="planted"`)
+		d.shows(list, []string{"planted"}, `<b id="planted"`)
+
+		d.wants(page, page, 422, "primary_color: must be", "name", "Shop", "primary_color", "red")
+		d.wants(page, page, 303, "", "name", "Shop", "redirect_uris", "https://shop.example/third", "primary_color", "#155e63", "description", "About us", "pro", "1")
+		var client struct {
+			Name         string
+			RedirectURIs []string `json:"redirect_uris"`
+			PrimaryColor string   `json:"primary_color"`
+			Description  string
+			Pro          bool
+		}
+		d.JSON(d.OK(d.Call("GET", "/clients/"+id, d.ConfigToken, nil)), &client)
+		if client.Name != "Shop" || len(client.RedirectURIs) != 1 || client.PrimaryColor != "#155e63" || client.Description != "About us" || !client.Pro {
+			t.Errorf("the interface says %+v", client)
+		}
+		fresh := once(t, d.wants(page, page+"/secret", 200, "shown once"))
+		if old, new := token(secret), token(fresh); old != 401 || new != 200 {
+			t.Errorf("the old secret: %d, the new one: %d", old, new)
+		}
+		d.wants(page, page+"/delete", 422, "number: must be", "number", "1")
+		d.wants(page, page+"/delete", 303, "", "number", id)
+		if got := token(fresh); got != 401 {
+			t.Errorf("after the deletion: %d", got)
+		}
+		for _, gone := range []string{"", "/secret", "/delete"} {
+			d.wants(list, page+gone, 404, "", "name", "x", "number", id)
+		}
+		d.wantOnRecord("create client client "+id, "change client client "+id, "reset client secret client "+id, "delete client client "+id)
+		if logs := d.Logs.String(); strings.Contains(logs, secret) || strings.Contains(logs, fresh) {
+			t.Error("the log has a secret")
+		}
+	})
+}
+
+func TestTokens(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Developer)
+		_, user := d.user()
+		list := d.domainPath("/tokens")
+		d.shows(list, []string{"<td>config</td>", "<td>users</td>"}, "<td>user <", d.ConfigToken)
+		d.shows(list+"?all=1", []string{"<td>user <small>"}, user)
+		d.wants(list, list, 422, "kind: must be", "kind", "service")
+		a := d.wants(list, list, 200, "shown once", "kind", "config")
+		text := once(t, a)
+		id := regexp.MustCompile(`Revoke token (\d+)`).FindStringSubmatch(a.body)[1]
+		d.shows(list+"?id="+id, []string{"<td>config</td>", ">never<"}, text)
+		d.OK(d.Call("GET", "/config", text, nil))
+		must(t, d.Access.KeepUses(t.Context()))
+		d.shows(list+"?id="+id, []string{"<td>config</td>"}, ">never<")
+		d.shows(list+"?id=999999", []string{"No token is like that."})
+		d.wants(list, list+"/"+id+"/revoke", 303, "")
+		if a := d.Call("GET", "/config", text, nil); a.Status != 401 {
+			t.Errorf("after the end: %d", a.Status)
+		}
+		d.shows(list+"?id="+id, []string{"revoked 20"}, "Revoke token")
+		d.wants(list, list+"/"+id+"/revoke", 404, "")
+		d.wantOnRecord("create token token "+id, "revoke token token "+id)
+		if strings.Contains(d.Logs.String(), text) {
+			t.Error("the log has the token")
+		}
+	})
+}
+
+func TestDomains(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		o, password := d.enter(admission.Administrator)
+		list := "/console/domains"
+		d.shows(list, []string{d.Domain.Name, d.Domain.BaseURL, "sandbox"})
+		make := func(status int, text string, values ...string) {
+			t.Helper()
+			d.wants(list, list, status, text, values...)
+		}
+		make(422, "name: must not be empty", "name", " ", "kind", "sandbox", "base_url", "https://second.example/2.0")
+		make(422, "base_url: must be like", "name", "second", "kind", "sandbox", "base_url", "second.example")
+		make(422, "name: another domain", "name", d.Domain.Name, "kind", "sandbox", "base_url", "https://second.example/2.0")
+		make(422, "kind: must be", "name", "second", "kind", "other", "base_url", "https://second.example/2.0")
+		make(422, "second factor", "name", "second", "kind", "live", "base_url", "https://second.example/2.0")
+		make(303, "", "name", hostile, "kind", "sandbox", "base_url", "https://second.example/2.0")
+		d.shows(list, []string{"planted", "https://second.example/2.0"}, `<b id="planted"`)
+		second, err := d.DB.DomainByHost(t.Context(), "second.example")
+		must(t, err)
+		page := fmt.Sprintf("%s/%d/domain", list, second.ID)
+		d.shows(page, []string{"planted", "The first one is made when it is needed."}, `<b id="planted"`)
+		d.wants(page, page, 422, "base_url: another domain", "base_url", d.Domain.BaseURL)
+		d.wants(page, page, 422, "base_url: must be like", "base_url", "x")
+		d.wants(page, page, 200, "The domain is now at", "base_url", "https://third.example/2.0")
+		d.wants(page, page+"/sign-key", 303, "")
+		d.shows(page, []string{"https://third.example/2.0"}, "The first one is made")
+		d.twice(password)
+		make(303, "", "name", "real", "kind", "live", "base_url", "https://real.example/2.0")
+		real, err := d.DB.DomainByHost(t.Context(), "real.example")
+		if must(t, err); real.Kind != passerelle.Live {
+			t.Errorf("it is %+v", real)
+		}
+		var acts []string
+		all, err := d.DB.AuditOfOperator(t.Context(), o.ID, 20)
+		must(t, err)
+		for _, a := range all {
+			if a.Subject == "domain" {
+				acts = append(acts, fmt.Sprint(a.Act, " ", a.Domain, " ", a.SubjectID))
+			}
+		}
+		want := []string{
+			fmt.Sprint("create domain 0 ", real.ID), fmt.Sprint("rotate sign key ", second.ID, " ", second.ID),
+			fmt.Sprint("move domain ", second.ID, " ", second.ID), fmt.Sprint("create domain 0 ", second.ID),
+		}
+		if strings.Join(acts, ", ") != strings.Join(want, ", ") {
+			t.Errorf("on record are %q, want %q", acts, want)
+		}
+	})
+}
+
+// What a sandbox is set up like, developers may change; domains and live ones only
+// administrators.
+func TestWhoSetsUp(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		for role, may := range map[admission.Role]struct{ sandbox, domains int }{
+			admission.Viewer: {403, 403}, admission.Developer: {303, 403}, admission.Acting: {303, 403}, admission.Administrator: {303, 422},
+		} {
+			desk := newDesk(t, d.Instance)
+			desk.enter(role)
+			form := func(path string, values url.Values) int {
+				values.Set("csrf", desk.token("/console/account"))
+				return desk.post(path, "same-origin", values).status
+			}
+			if got := form(d.domainPath("/configuration/key"), url.Values{"name": {settings.Timezone}, "act": {"set"}, "value": {"UTC"}}); got != may.sandbox {
+				t.Errorf("%s sets a key: %d", role, got)
+			}
+			if got := form("/console/domains", url.Values{"name": {""}}); got != may.domains {
+				t.Errorf("%s makes a domain: %d", role, got)
+			}
+			if got := form(d.domainPath("/domain"), url.Values{"base_url": {"x"}}); got != may.domains {
+				t.Errorf("%s moves a domain: %d", role, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package console
+
+import (
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// consentRow is one time that something was shared.
+type consentRow struct {
+	ID                                 int64
+	Connection                         passerelle.ConnectionID
+	To, Words, Where, Given, Withdrawn string
+}
+
+// consents lists what the user agreed to, the newest first.
+func (c *Console) consents(v *visit) error {
+	data, err := c.about(v, "Consents")
+	if err != nil {
+		return err
+	}
+	w := v.window(2)
+	rows, err := c.DB.Consents(v, store.ConsentFilter{Domain: v.domain.ID, User: data.ID}, w)
+	if err != nil {
+		return fmt.Errorf("list the consents of user %d: %w", data.ID, err)
+	}
+	rows, data.Turn = page(v, w, rows, store.Consent.Place)
+	for _, one := range rows {
+		data.Consents = append(data.Consents, v.consentRow(one))
+	}
+	return c.send(v, "user-consents", fmt.Sprintf("Consents of user %d", data.ID), data)
+}
+
+func (v *visit) consentRow(one store.Consent) consentRow {
+	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Given: v.moment(&one.Given), Withdrawn: v.moment(one.Withdrawn)}
+	switch {
+	case one.Account != 0:
+		row.To = fmt.Sprintf("account %d", one.Account)
+	case one.Subscription != 0:
+		row.To = fmt.Sprintf("subscription %d", one.Subscription)
+	}
+	return row
+}

@@ -1,0 +1,375 @@
+package console_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/admission"
+	"passerelle/internal/store"
+	"passerelle/internal/tenancy"
+)
+
+// user makes an end user who stays, with a token.
+func (d *desk) user() (id int64, token string) {
+	d.t.Helper()
+	var made struct {
+		Token string `json:"auth_token"`
+		ID    int64  `json:"id_user"`
+	}
+	d.JSON(d.OK(d.Call("POST", "/auth/init", "", map[string]any{"client_id": d.ClientID, "client_secret": d.Secret})), &made)
+	return made.ID, made.Token
+}
+
+// connect connects a user to the test bank, which treats them as the login says.
+func (d *desk) connect(token, login string) int64 {
+	d.t.Helper()
+	var made struct{ ID int64 }
+	d.JSON(d.OK(d.Call("POST", "/users/me/connections", token, map[string]any{
+		"connector_uuid": sandbox.TestConnector, "login": login, "password": sandbox.Password,
+	})), &made)
+	return made.ID
+}
+
+func (d *desk) userPath(id int64, more string) string {
+	return d.domainPath(fmt.Sprintf("/users/%d%s", id, more))
+}
+
+// rows counts those of the tables of a page.
+func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
+
+// wantOnRecord compares the acts in the domain with those expected.
+func (d *desk) wantOnRecord(want ...string) {
+	d.t.Helper()
+	if diff := cmp.Diff(want, d.acts()); diff != "" {
+		d.t.Errorf("on record (-want +got): %s", diff)
+	}
+}
+
+// wants sends a form of a page to an address and wants a status, and a text.
+func (d *desk) wants(page, to string, status int, text string, values ...string) answer {
+	d.t.Helper()
+	a := d.submit(page, to, values...)
+	if a.status != status || !strings.Contains(a.body, text) {
+		d.t.Errorf("%q to %s: %d %s, want %d with %q", values, to, a.status, a.body, status, text)
+	}
+	return a
+}
+
+// shows wants a page to be there with some texts, and without others.
+func (d *desk) shows(path string, texts []string, hidden ...string) answer {
+	d.t.Helper()
+	a := d.get(path)
+	if a.status != http.StatusOK {
+		d.t.Fatalf("%s: %d %s", path, a.status, a.body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.body, text) {
+			d.t.Errorf("%s does not say %q: %s", path, text, a.body)
+		}
+	}
+	for _, text := range hidden {
+		if strings.Contains(a.body, text) {
+			d.t.Errorf("%s says %q", path, text)
+		}
+	}
+	return a
+}
+
+func TestUsersAreListedAndFound(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		d.shows(d.domainPath("/users"), []string{"There is none yet."})
+		var ids []passerelle.UserID
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			for range 51 {
+				now := time.Now()
+				u := passerelle.User{Domain: d.Domain.ID, Platform: passerelle.SharedAccess, Created: now, Permanent: &now, Version: 1}
+				if err := tx.CreateUser(&u); err != nil {
+					return err
+				}
+				ids = append(ids, u.ID)
+			}
+			return nil
+		}))
+		oldest, newest := fmt.Sprint(d.domainPath("/users/"), ids[0], `"`), fmt.Sprint(d.domainPath("/users/"), ids[50], `"`)
+		first := d.shows(d.domainPath("/users"), []string{newest}, oldest)
+		second := d.shows(d.domainPath("/users")+link(t, first, "next"), []string{oldest}, newest)
+		if rows(first) != 50 || rows(second) != 1 || strings.Contains(second.body, `rel="next"`) || strings.Contains(first.body, `rel="prev"`) {
+			t.Errorf("%d and %d rows", rows(first), rows(second))
+		}
+		if again := d.get(d.domainPath("/users") + link(t, second, "prev")); rows(again) != 50 {
+			t.Errorf("%d rows on the way back", rows(again))
+		}
+		d.shows(fmt.Sprint(d.domainPath("/users?id="), ids[0]), []string{oldest}, newest)
+		d.shows(d.domainPath("/users?id=999999"), []string{"No user has that number."})
+		for query, want := range map[string]int{"?id=x": 422, "?id=-1": 422, "?after=x": 200, "?after=1-2": 200, "?before=9223372036854775808": 200} {
+			if a := d.get(d.domainPath("/users") + query); a.status != want {
+				t.Errorf("%s: %d", query, a.status)
+			}
+		}
+	})
+}
+
+// What a user has is shown; what may name a person and numbers of accounts only on
+// record, to those who may see it.
+func TestOneUser(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Acting)
+		id, token := d.user()
+		connection := d.connect(token, "anna")
+		var list struct {
+			Accounts []struct {
+				ID           int64
+				IBAN, Number string
+			}
+		}
+		d.JSON(d.OK(d.Call("GET", "/users/me/accounts?all", token, nil)), &list)
+		shared := list.Accounts[0]
+		d.OK(d.Call("PUT", fmt.Sprintf("/users/me/accounts/%d?all", shared.ID), token, map[string]any{"disabled": false, "name": hostile}))
+
+		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "in order", "until deleted"})
+		masked := shared.IBAN[:4] + " **** " + shared.IBAN[len(shared.IBAN)-4:]
+		page := d.userPath(id, "/accounts")
+		d.shows(page, []string{masked, "Show personal data", "planted"}, shared.IBAN, shared.Number, hostile, `id="planted"`)
+		a := d.wants(page, page, 200, shared.IBAN)
+		if !strings.Contains(a.body, "on record") || !strings.Contains(a.body, shared.Number) || strings.Contains(a.body, `id="planted"`) {
+			t.Errorf("the accounts are not shown: %s", a.body)
+		}
+		page = d.userPath(id, "/subscriptions")
+		d.shows(page, []string{"Électricité"}, "M-0601020304")
+		d.wants(page, page, 200, "M-0601020304")
+		d.shows(d.userPath(id, "/consents"), []string{fmt.Sprint("account ", shared.ID), "version 1", "api"})
+		seen := fmt.Sprint("look at personal data user ", id)
+		d.wantOnRecord(seen, seen)
+
+		onlooker := newDesk(t, d.Instance)
+		onlooker.enter(admission.Viewer)
+		onlooker.shows(d.userPath(id, "/accounts"), []string{masked}, "Show personal data")
+		onlooker.wants("/console/account", d.userPath(id, "/accounts"), 403, "")
+		onlooker.shows(d.userPath(id, ""), nil, "Export all", "Delete the user")
+		for _, path := range []string{"/accounts", "/subscriptions", "/consents", "/connections/1", "/connections/999999"} {
+			if a := d.get(d.userPath(999999, path)); a.status != 404 {
+				t.Errorf("%s of nobody: %d", path, a.status)
+			}
+		}
+		if strings.Contains(d.Logs.String(), shared.IBAN) {
+			t.Error("the log has the account")
+		}
+	})
+}
+
+// Acts on users and connections are those of the interface, with its events, and on
+// record; without the number typed by hand nothing is deleted.
+func TestActsOnUsers(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Acting)
+		d.Subscribe("CONNECTION_DELETED", "users")
+		d.Subscribe("USER_DELETED", "deleted")
+		id, token := d.user()
+		first, second := d.connect(token, "one"), d.connect(token, "down")
+		page := d.userPath(id, fmt.Sprint("/connections/", second))
+		d.shows(page, []string{"websiteUnavailable", "It is tried again by itself.", "directaccess", "there"}, "away")
+		a := d.submit(page, page+"/sync")
+		if a.status != http.StatusSeeOther || a.location != page {
+			t.Errorf("reading now: %d %s", a.status, a.body)
+		}
+		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // waits for the visit under way
+		d.shows(page, []string{"away"}, "It is being read.")
+
+		d.wants(page, page+"/delete", 422, "number: must be", "number", fmt.Sprint(first))
+		d.wants(page, page+"/delete", 303, "", "number", fmt.Sprint(" ", second, " "))
+		if a := d.get(page); a.status != 404 {
+			t.Errorf("the connection is there: %d", a.status)
+		}
+		export := d.wants(d.userPath(id, ""), d.userPath(id, "/export"), 200, "")
+		if got := export.header.Get("Content-Disposition"); got != fmt.Sprintf("attachment; filename=user-%d.zip", id) || export.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("the export comes as %s", got)
+		}
+		archive, err := zip.NewReader(bytes.NewReader([]byte(export.body)), int64(len(export.body)))
+		if err != nil || len(archive.File) < 5 {
+			t.Errorf("the export is no archive: %v", err)
+		}
+		page = d.userPath(id, "")
+		d.wants(page, page+"/delete", 422, "number: must be", "number", "")
+		d.wants(page, page+"/delete", 303, "", "number", fmt.Sprint(id))
+		if a := d.Call("GET", "/users/me", token, nil); a.Status != 401 {
+			t.Errorf("the user is there: %d", a.Status)
+		}
+		d.wants("/console/account", page+"/delete", 404, "", "number", fmt.Sprint(id))
+		d.wants("/console/account", page+"/export", 404, "")
+		d.wantOnRecord(fmt.Sprint("synchronise connection connection ", second), fmt.Sprint("delete connection connection ", second),
+			fmt.Sprint("export user user ", id), fmt.Sprint("delete user user ", id))
+		if n, m := len(d.Received("users")), len(d.Received("deleted")); n != 1 || m != 1 {
+			t.Errorf("%d and %d events", n, m)
+		}
+	})
+}
+
+// An institution is not read without its person more often than it allows, whoever
+// asks.
+func TestReadingNowKeepsToTheBound(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Acting)
+		id, token := d.user()
+		connection := d.connect(token, "one")
+		page := d.userPath(id, fmt.Sprint("/connections/", connection))
+		for range 4 {
+			d.wants(page, page+"/sync", 303, "")
+			d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", connection), token, nil))
+		}
+		d.wants(page, page+"/sync", 422, "It was left as it is")
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			tx.LeaseConnection(d.Domain.ID, passerelle.ConnectionID(connection), "somebody", time.Minute)
+			return nil
+		}))
+		d.wants(page, page+"/sync", 422, "is being synchronised")
+	})
+}
+
+func TestConnectionsThatCannotBeRead(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		_, token := d.user()
+		well, down, waits := d.connect(token, "one"), d.connect(token, "down"), d.connect(token, "otp")
+		at := func(connection int64) string { return fmt.Sprint("/connections/", connection, `"`) }
+		home := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=websiteUnavailable")})
+		if !strings.Contains(home.body, d.domainPath("/connections?state=additionalInformationNeeded")) {
+			t.Error("home does not lead to those that wait")
+		}
+		list := d.domainPath("/connections")
+		d.shows(list, []string{at(down), at(waits)}, at(well))
+		d.shows(list+"?state=websiteUnavailable", []string{at(down)}, at(waits))
+		d.shows(list+"?connector="+sandbox.TestConnector, []string{at(down), at(waits)})
+		d.shows(list+"?connector="+sandbox.ProviderConnector, []string{"No connection is like that."}, at(down))
+		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connection is like that."})
+		for query, want := range map[string]string{"?state=broken": "state: must be", "?connector=x": "connector: must be"} {
+			if a := d.get(list + query); a.status != 422 || !strings.Contains(a.body, want) {
+				t.Errorf("%s: %d %s", query, a.status, a.body)
+			}
+		}
+	})
+}
+
+// live makes a live domain with a user who has a connection and an account.
+func (d *desk) live() (passerelle.Domain, passerelle.UserID, passerelle.ConnectionID) {
+	d.t.Helper()
+	now := time.Now().Truncate(time.Microsecond)
+	live := passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: now}
+	must(d.t, tenancy.Create(d.t.Context(), d.DB, &live))
+	u := passerelle.User{Domain: live.ID, Platform: passerelle.SharedAccess, Created: now, Permanent: &now, Version: 1}
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.CreateUser(&u) }))
+	c := store.Connection{Domain: live.ID, User: u.ID, Connector: "gone", Created: now, Active: true}
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.CreateConnection(&c, nil, "", 0) }))
+	account, err := d.DB.NewAccountID(d.t.Context())
+	must(d.t, err)
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
+		return tx.CreateAccount(live.ID, &store.StoredAccount{BankAccount: passerelle.BankAccount{
+			ID: account, Connection: c.ID, User: u.ID, AccountDetails: passerelle.AccountDetails{Key: "k", Name: "Erika Mustermann", IBAN: "DE93999999990000000001"},
+		}})
+	}))
+	return live, u.ID, c.ID
+}
+
+// twice has the operator who is signed in give a second factor.
+func (d *desk) twice(password string) {
+	d.t.Helper()
+	d.wants("/console/account", "/console/account/second-factor", 303, "", "present", password)
+	_, key, _ := strings.Cut(d.get("/console/account").body, `<p class="digits key">`)
+	key, _, _ = strings.Cut(key, "<")
+	d.wants("/console/account", "/console/account/second-factor/confirm", 303, "", "code", phoneCode(d.t, key, time.Now()))
+}
+
+// In live domains, what personal there is and every act want a second factor.
+func TestLiveDomainsWantASecondFactor(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		_, password := d.enter(admission.Administrator)
+		live, user, connection := d.live()
+		at := func(format string, args ...any) string {
+			return fmt.Sprintf("/console/domains/%d", live.ID) + fmt.Sprintf(format, args...)
+		}
+		const name, number = "Erika Mustermann", "DE93999999990000000001"
+		acts := map[string][]string{
+			at("/users/%d/accounts", user): nil, at("/users/%d/export", user): nil, at("/users/%d/delete", user): {"number", fmt.Sprint(user)},
+			at("/users/%d/connections/%d/sync", user, connection): nil, at("/users/%d/connections/%d/delete", user, connection): {"number", fmt.Sprint(connection)},
+			at("/configuration/key"): {"name", "api.timezone", "act", "set", "value", "UTC"}, at("/clients"): {"name", "x"}, at("/tokens"): {"kind", "config"},
+			at("/domain"): {"base_url", "https://moved.example/2.0"}, at("/domain/sign-key"): nil,
+		}
+		for path, values := range acts {
+			d.wants("/console/account", path, 403, "", values...)
+		}
+		d.shows(at("/users/%d/accounts", user), []string{"E…", "DE93 **** 0001"}, name, number, "Show personal data")
+		for path, button := range map[string]string{
+			at("/users/%d", user): "Delete the user", at("/users/%d/connections/%d", user, connection): "Read now", at("/clients"): "Make the client",
+			at("/tokens"): "Make the token", at("/configuration/key?name=api.timezone"): "Keep", at("/domain"): "Move the domain",
+		} {
+			d.shows(path, nil, button)
+		}
+		d.twice(password)
+		d.wants(at("/users/%d/accounts", user), at("/users/%d/accounts", user), 200, number)
+		d.wants("/console/account", at("/configuration/key"), 303, "", acts[at("/configuration/key")]...)
+		record, err := d.DB.AuditOfDomain(t.Context(), live.ID, 10)
+		if err != nil || len(record) != 2 || record[1].Act != "look at personal data" || record[0].Act != "change configuration" {
+			t.Errorf("on record: %+v, %v", record, err)
+		}
+	})
+}
+
+// Pages about data are for those who are signed in, and forms for those whose role
+// allows the act.
+func TestDoorsOfDataAndSettings(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		id, token := d.user()
+		connection := d.connect(token, "one")
+		client := d.domainPath("/clients/" + d.ClientID)
+		pages := []string{
+			"/console/domains", d.domainPath("/users"), d.userPath(id, ""), d.userPath(id, "/accounts"), d.userPath(id, "/subscriptions"), d.userPath(id, "/consents"),
+			d.userPath(id, fmt.Sprint("/connections/", connection)), d.domainPath("/connections"), d.domainPath("/connectors"), d.domainPath("/connectors/40"),
+			d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone"), d.domainPath("/configuration/log"), d.domainPath("/clients"), client,
+			d.domainPath("/tokens"), d.domainPath("/domain"),
+		}
+		for _, path := range pages {
+			if a := d.get(path); a.status != http.StatusSeeOther || a.location != "/console/sign-in" {
+				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
+			}
+		}
+		d.enter(admission.Viewer)
+		for _, path := range pages {
+			d.shows(path, nil, `class="grave`, "<textarea")
+		}
+		form := d.token("/console/account")
+		for _, path := range []string{
+			"/console/domains", d.userPath(id, "/export"), d.userPath(id, "/delete"), d.userPath(id, "/accounts"), d.userPath(id, "/subscriptions"),
+			d.userPath(id, fmt.Sprint("/connections/", connection, "/sync")), d.userPath(id, fmt.Sprint("/connections/", connection, "/delete")),
+			d.domainPath("/connectors/40"), d.domainPath("/connectors/40/sources/401"), d.domainPath("/configuration/key?name=api.timezone"), d.domainPath("/clients"), client,
+			client + "/secret", client + "/delete", d.domainPath("/tokens"), d.domainPath("/tokens/1/revoke"), d.domainPath("/domain"), d.domainPath("/domain/sign-key"),
+		} {
+			if a := d.post(path, "same-origin", map[string][]string{"csrf": {form}, "name": {"api.timezone"}}); a.status != 403 {
+				t.Errorf("%s for a viewer: %d %s", path, a.status, a.body)
+			}
+			if a := d.post(path, "same-origin", map[string][]string{"csrf": {"forged"}}); a.status != 403 {
+				t.Errorf("%s forged: %d", path, a.status)
+			}
+		}
+		d.wantOnRecord()
+		for path, want := range map[string]int{
+			d.domainPath("/connectors/999999"): 404, d.domainPath("/configuration/key"): 404, d.domainPath("/configuration/key?name=no.such"): 404,
+			d.domainPath("/clients/999999"): 404, d.domainPath("/tokens?id=x"): 422, d.userPath(id, "/connections/999999"): 404, d.userPath(id, "/export"): 405,
+		} {
+			if a := d.get(path); a.status != want {
+				t.Errorf("%s: %d, want %d", path, a.status, want)
+			}
+		}
+		if logs := d.Logs.String(); strings.Contains(logs, "could not be served") {
+			t.Error(logs)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+// Package tenancy makes the domains of a deployment and moves them.
+//
+// It owns which names and base URLs a domain may have, and the host by which
+// requests for it are told. It does not own what is in a domain, nor how a request
+// finds its own (package service).
+//
+// It fails with Invalid, naming the field, for a name or a base URL that will not
+// do, and with Conflict for one that another domain has.
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxName is how many characters the name of a domain may have.
+const maxName = 255
+
+// Create makes a domain and gives it its id. Acts of an operator go on record
+// with it.
+func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...store.Audit) error {
+	if strings.TrimSpace(d.Name) == "" {
+		return passerelle.InvalidField("name", "must not be empty")
+	}
+	if err := passerelle.CheckLine("name", d.Name, maxName); err != nil {
+		return err
+	}
+	if d.Kind != passerelle.Sandbox && d.Kind != passerelle.Live {
+		return passerelle.InvalidField("kind", "must be %s or %s", passerelle.Sandbox, passerelle.Live)
+	}
+	host, err := HostOf(d.Kind, d.BaseURL)
+	if err != nil {
+		return err
+	}
+	err = db.Write(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.CreateDomain(d, host), tx.AuditOf(int64(d.ID), acts...))
+	})
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, store.ErrDuplicate):
+		return fmt.Errorf("create a domain: %w", err)
+	}
+	if _, err := db.DomainByName(ctx, d.Name); err == nil {
+		return taken("name", "another domain is called %s", d.Name)
+	}
+	return taken("base_url", "another domain has the host %s", host)
+}
+
+// Move gives a domain another base URL; requests for the old host find nothing
+// any more. Acts of an operator go on record with it.
+func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL string, acts ...store.Audit) error {
+	host, err := HostOf(d.Kind, baseURL)
+	if err != nil {
+		return err
+	}
+	err = db.Write(ctx, func(tx *store.Tx) error {
+		tx.MoveDomain(d.ID, host, baseURL)
+		return tx.Audit(acts...)
+	})
+	switch {
+	case errors.Is(err, store.ErrDuplicate):
+		return taken("base_url", "another domain has the host %s", host)
+	case err != nil:
+		return fmt.Errorf("move domain %d: %w", d.ID, err)
+	}
+	d.BaseURL = baseURL
+	return nil
+}
+
+// taken is the answer to what another domain has.
+func taken(field, format string, args ...any) error {
+	conflict := passerelle.Conflicting("%s: %s", field, fmt.Sprintf(format, args...))
+	conflict.Field = field
+	return conflict
+}
+
+// HostOf checks the base URL of a domain, {scheme}://{host}/2.0 and nothing
+// else, and returns the host by which requests for it are told. It is https
+// for a live domain, except on this machine.
+func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
+	const field = "base_url"
+	u, err := url.Parse(baseURL)
+	if err != nil || baseURL != u.Scheme+"://"+u.Host+"/2.0" {
+		return "", passerelle.InvalidField(field, "must be like https://bank.example/2.0, not %q", baseURL)
+	}
+	if _, err := passerelle.ParseReturnURL(field, baseURL); err != nil {
+		return "", err
+	}
+	if u.Port() != "" && u.Port() == DefaultPorts[u.Scheme] {
+		return "", passerelle.InvalidField(field, "must not name port %s, which %s has anyway", u.Port(), u.Scheme)
+	}
+	if kind == passerelle.Live && u.Scheme != "https" && !Loopback(u.Host) {
+		return "", passerelle.InvalidField(field, "must begin with https:// for a live domain")
+	}
+	return strings.ToLower(u.Host), nil
+}
+
+// DefaultPorts are left out by clients, who then name the host alone.
+var DefaultPorts = map[string]string{"http": "80", "https": "443"}
+
+// Loopback reports whether a host, with a port or without, is this machine by
+// its name or address. Names are not resolved.
+func Loopback(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	ip := net.ParseIP(strings.Trim(name, "[]"))
+	return strings.EqualFold(name, "localhost") || (ip != nil && ip.IsLoopback())
+}
