@@ -41,7 +41,7 @@ func (c *Console) connectors(v *visit) error {
 	v.setUp("Connectors")
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
-		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: strings.Join(b.Countries, ", "), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
+		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
 		if b.Payments != nil {
 			rows[i].Pays = listed(b.Payments.DateTypes)
 		}
@@ -52,6 +52,16 @@ func (c *Console) connectors(v *visit) error {
 		}
 	}
 	return c.send(v, "connectors", "Connectors", rows)
+}
+
+// maxCountries is how many countries are named in the list.
+const maxCountries = 6
+
+func countries(all []string) string {
+	if len(all) > maxCountries {
+		return strconv.Itoa(len(all)) + " countries"
+	}
+	return strings.Join(all, ", ")
 }
 
 // mechanisms are the ways in which a person lets an institution be read.
