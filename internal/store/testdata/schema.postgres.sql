@@ -217,6 +217,7 @@ column client.description_providers text
 column client.pro boolean NOT NULL DEFAULT false
 column client.private_key bytea
 column client.public_key text
+column client.last_used bigint
 constraint client.client_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint client.client_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX client_by_domain ON client USING btree (domain_id, id)
@@ -264,7 +265,8 @@ column connection.read_soon boolean NOT NULL DEFAULT false
 constraint connection.connection_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint connection.connection_pkey PRIMARY KEY (id)
 CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHERE ((next_try IS NOT NULL) AND (deleted IS NULL))
-CREATE INDEX connection_in_trouble ON connection USING btree (domain_id, state) WHERE ((state IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX connection_in_trouble ON connection USING btree (domain_id, state, id) WHERE ((state IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX connection_in_trouble_at ON connection USING btree (domain_id, connector_uuid, state, id) WHERE ((state IS NOT NULL) AND (deleted IS NULL))
 CREATE INDEX connection_lapsing ON connection USING btree (domain_id, consent_until) WHERE ((consent_until IS NOT NULL) AND (deleted IS NULL) AND ((state IS NULL) OR (state <> ALL (ARRAY['SCARequired'::text, 'webauthRequired'::text]))))
 CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
@@ -831,6 +833,7 @@ column setting.domain_id bigint NOT NULL
 column setting.key text NOT NULL
 column setting.value text NOT NULL
 column setting.updated bigint NOT NULL
+column setting.changed_by text NOT NULL DEFAULT ''::text
 constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
 CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
@@ -848,6 +851,7 @@ constraint setting_change.setting_change_domain_id_fkey FOREIGN KEY (domain_id) 
 constraint setting_change.setting_change_pkey PRIMARY KEY (id)
 constraint setting_change.setting_change_type_check CHECK ((type = ANY (ARRAY['add'::text, 'update'::text, 'delete'::text])))
 CREATE INDEX setting_change_by_time ON setting_change USING btree (domain_id, at, id)
+CREATE INDEX setting_change_of_key ON setting_change USING btree (domain_id, key, at, id)
 CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
 column sign_in_failure.subject bytea NOT NULL
 column sign_in_failure.failures bigint NOT NULL
@@ -939,6 +943,7 @@ column token.created bigint NOT NULL
 column token.expires bigint
 column token.revoked bigint
 column token.single boolean NOT NULL DEFAULT false
+column token.last_used bigint
 constraint token.token_check CHECK (((kind = 'payment'::text) = (payment_id IS NOT NULL)))
 constraint token.token_domain_id_client_id_fkey FOREIGN KEY (domain_id, client_id) REFERENCES client(domain_id, id)
 constraint token.token_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
@@ -950,6 +955,7 @@ CREATE INDEX token_by_expiry ON token USING btree (expires) WHERE (expires IS NO
 CREATE INDEX token_by_payment ON token USING btree (domain_id, payment_id) WHERE (payment_id IS NOT NULL)
 CREATE INDEX token_by_user ON token USING btree (domain_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX token_hash_key ON token USING btree (hash)
+CREATE INDEX token_of_program ON token USING btree (domain_id, id) WHERE (kind = ANY (ARRAY['config'::text, 'users'::text]))
 CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
 column transaction_cluster.id bigint NOT NULL IDENTITY
 column transaction_cluster.domain_id bigint NOT NULL

@@ -203,7 +203,7 @@ CREATE TABLE client (
   redirect_uris TEXT NOT NULL,
   created       BIGINT NOT NULL,
   deleted       BIGINT
-, config TEXT NOT NULL DEFAULT '{}', primary_color TEXT, secondary_color TEXT, description TEXT, description_banks TEXT, description_providers TEXT, pro BOOLEAN NOT NULL DEFAULT FALSE, private_key BLOB, public_key TEXT);
+, config TEXT NOT NULL DEFAULT '{}', primary_color TEXT, secondary_color TEXT, description TEXT, description_banks TEXT, description_providers TEXT, pro BOOLEAN NOT NULL DEFAULT FALSE, private_key BLOB, public_key TEXT, last_used BIGINT);
 CREATE UNIQUE INDEX client_by_domain ON client (domain_id, id);
 CREATE TABLE client_logo (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -246,7 +246,8 @@ CREATE TABLE connection (
   deleted         BIGINT
 , read_soon BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX connection_due ON connection (domain_id, next_try) WHERE next_try IS NOT NULL AND deleted IS NULL;
-CREATE INDEX connection_in_trouble ON connection (domain_id, state) WHERE state IS NOT NULL AND deleted IS NULL;
+CREATE INDEX connection_in_trouble ON connection (domain_id, state, id) WHERE state IS NOT NULL AND deleted IS NULL;
+CREATE INDEX connection_in_trouble_at ON connection (domain_id, connector_uuid, state, id) WHERE state IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
   WHERE consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'));
 CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
@@ -743,7 +744,7 @@ CREATE TABLE setting (
   domain_id BIGINT NOT NULL REFERENCES domain (id),
   key       TEXT NOT NULL,
   value     TEXT NOT NULL,
-  updated   BIGINT NOT NULL,
+  updated   BIGINT NOT NULL, changed_by TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (domain_id, key)
 );
 CREATE TABLE setting_change (
@@ -760,6 +761,7 @@ CREATE TABLE setting_change (
   CHECK ((type = 'delete') = (new_value IS NULL))
 );
 CREATE INDEX setting_change_by_time ON setting_change (domain_id, at, id);
+CREATE INDEX setting_change_of_key ON setting_change (domain_id, key, at, id);
 CREATE TABLE sign_in_failure (
   subject  BLOB NOT NULL PRIMARY KEY,
   failures BIGINT NOT NULL,
@@ -833,7 +835,7 @@ CREATE TABLE token (
   payment_id BIGINT,
   created    BIGINT NOT NULL,
   expires    BIGINT,
-  revoked    BIGINT, single BOOLEAN NOT NULL DEFAULT FALSE,
+  revoked    BIGINT, single BOOLEAN NOT NULL DEFAULT FALSE, last_used BIGINT,
   CHECK ((kind = 'payment') = (payment_id IS NOT NULL)),
   FOREIGN KEY (domain_id, client_id) REFERENCES client (domain_id, id)
 );
@@ -841,6 +843,7 @@ CREATE INDEX token_by_domain ON token (domain_id, id);
 CREATE INDEX token_by_expiry ON token (expires) WHERE expires IS NOT NULL;
 CREATE INDEX token_by_payment ON token (domain_id, payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX token_by_user ON token (domain_id, user_id, id) WHERE user_id IS NOT NULL;
+CREATE INDEX token_of_program ON token (domain_id, id) WHERE kind IN ('config', 'users');
 CREATE TABLE transaction_cluster (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL,
