@@ -62,14 +62,12 @@ func (p *person) plant() (have plants) {
 // say about any of them.
 func (p *person) visits(window string, pages map[string]string) {
 	p.t.Helper()
-	var seen []string
 	for name, path := range pages {
 		p.open(path)
 		p.do(chromedp.WaitVisible(`h1`))
 		p.checked(window + "-" + name)
-		seen = append(seen, path)
 	}
-	p.silent(seen)
+	p.says.Silent(p.t)
 }
 
 func TestPagesAboutDataInABrowser(t *testing.T) {
