@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"passerelle/connector/sandbox"
+	"passerelle/internal/servicetest"
 )
 
 // The whole way: an institution, the login there, the choice of what is shared,
@@ -181,4 +182,17 @@ func (p *walker) decide(bank string, with url.Values) string {
 		with.Set("code", regexpOne(p.t, `name="code" value="([^"]*)"`, body))
 	}
 	return action + "?" + with.Encode()
+}
+
+// In a sandbox, the root leads newcomers to a first connection, unless the only
+// application receives people at addresses of its own.
+func TestATryFromTheRoot(t *testing.T) {
+	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
+		p := newWalker(t, s)
+		page := p.settled(p.send(p.click(p.open(p.Origin+"/webview"), "Try it"), "begin", "field.login", "one", "field.password", sandbox.Password))
+		accounts, _ := page.offered()
+		p.send(page, "share", "account", accounts[0]).shows(t, "Welcome back", "connection_id", "psl_cod_")
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+		p.open(p.Origin+"/webview").lacks(t, "Try it")
+	})
 }
