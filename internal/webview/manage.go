@@ -108,6 +108,15 @@ func (b *sharingBody) manage(v *visit, s *stop) {
 	}
 }
 
+// manageConnection shows what is shared of a connection, or asks whether it is to
+// be deleted.
+func (w *Webview) manageConnection(v *visit, s *stop) error {
+	if v.step() == stepForget {
+		return w.confirmForgetting(v, s)
+	}
+	return w.showSharing(v, s)
+}
+
 // confirmForgetting asks whether a connection is to be deleted, before anything is
 // done.
 func (w *Webview) confirmForgetting(v *visit, s *stop) error {

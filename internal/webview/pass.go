@@ -90,24 +90,32 @@ func (w *Webview) visitConnection(v *visit, t *traveller, id passerelle.Connecti
 	if err != nil {
 		return err
 	}
-	concerned, err := w.concerns(v, s)
-	if err != nil {
-		return err
-	}
-	settled := s.c.State == "" && !s.renews() || !concerned
+	settled, err := w.settled(v, s)
 	switch {
-	case t.Flow == flowManage && v.step() == stepForget:
-		return w.confirmForgetting(v, s)
+	case err != nil:
+		return err
 	case t.Flow == flowManage && (settled || v.step() != stepRepair):
-		return w.showSharing(v, s)
-	case !settled && (s.c.State == passerelle.Validating || s.c.Locked && s.c.State != ""):
-		return w.waitForBank(v, s)
+		return w.manageConnection(v, s)
 	case !settled:
-		return w.stand(v, s)
+		return w.mend(v, s)
 	case t.Flow == flowReconnect:
 		return w.depart(v, t, t.reconnected(s.c))
 	}
 	return w.showSharing(v, s)
+}
+
+// settled reports whether there is nothing to be done about a connection.
+func (w *Webview) settled(v *visit, s *stop) (bool, error) {
+	concerned, err := w.concerns(v, s)
+	return !concerned || s.c.State == "" && !s.renews(), err
+}
+
+// mend shows what keeps a connection from being read, as soon as that is known.
+func (w *Webview) mend(v *visit, s *stop) error {
+	if s.c.State == passerelle.Validating || s.c.Locked && s.c.State != "" {
+		return w.waitForBank(v, s)
+	}
+	return w.stand(v, s)
 }
 
 // renews reports whether the client wants new credentials, and there have been

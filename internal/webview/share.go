@@ -180,9 +180,27 @@ func (w *Webview) shared(v *visit, s *stop) error {
 
 // selection is a choice, apart from what stays as it is.
 type selection struct {
-	shared, withheld           []passerelle.AccountID
-	subscribed, unsubscribed   []passerelle.SubscriptionID
-	chosenAccounts, chosenElse int
+	accounts      picked[passerelle.AccountID]
+	subscriptions picked[passerelle.SubscriptionID]
+}
+
+// picked are things of one kind that are to be shared from now on, or no longer,
+// and how many are ticked at all.
+type picked[T ~int64] struct {
+	shared, withheld []T
+	ticked           int
+}
+
+func (p *picked[T]) take(id T, ticked, shared bool) {
+	switch {
+	case ticked && !shared:
+		p.shared = append(p.shared, id)
+	case !ticked && shared:
+		p.withheld = append(p.withheld, id)
+	}
+	if ticked {
+		p.ticked++
+	}
 }
 
 func newSelection(all belongings, form url.Values) (c selection) {
@@ -190,33 +208,15 @@ func newSelection(all belongings, form url.Values) (c selection) {
 		return form.Has("all") || slices.Contains(form[name], strconv.FormatInt(id, 10))
 	}
 	for _, a := range all.accounts {
-		chosen := ticked("account", int64(a.ID))
-		switch {
-		case chosen && a.Disabled != nil:
-			c.shared = append(c.shared, a.ID)
-		case !chosen && a.Disabled == nil:
-			c.withheld = append(c.withheld, a.ID)
-		}
-		if chosen {
-			c.chosenAccounts++
-		}
+		c.accounts.take(a.ID, ticked("account", int64(a.ID)), a.Disabled == nil)
 	}
 	for _, one := range all.subscriptions {
-		chosen := ticked("subscription", int64(one.ID))
-		switch {
-		case chosen && one.Disabled != nil:
-			c.subscribed = append(c.subscribed, one.ID)
-		case !chosen && one.Disabled == nil:
-			c.unsubscribed = append(c.unsubscribed, one.ID)
-		}
-		if chosen {
-			c.chosenElse++
-		}
+		c.subscriptions.take(one.ID, ticked("subscription", int64(one.ID)), one.Disabled == nil)
 	}
 	return c
 }
 
-func (c selection) nothing() bool { return c.chosenAccounts+c.chosenElse == 0 }
+func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
 
 // turn withholds first: what a person no longer wants to share is not read once
 // more because of what they do.
@@ -224,17 +224,17 @@ func (w *Webview) turn(v *visit, s *stop, c selection) error {
 	yes, no := false, true
 	steps := []func() error{
 		func() error {
-			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.unsubscribed, aggregation.SubscriptionChange{Disabled: &no, Origin: fromWebview})
+			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.subscriptions.withheld, aggregation.SubscriptionChange{Disabled: &no, Origin: fromWebview})
 		},
 		func() error {
-			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.withheld, aggregation.AccountChange{Disabled: &no, Origin: fromWebview})
+			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.accounts.withheld, aggregation.AccountChange{Disabled: &no, Origin: fromWebview})
 			return err
 		},
 		func() error {
-			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.subscribed, aggregation.SubscriptionChange{Disabled: &yes, Origin: fromWebview})
+			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.subscriptions.shared, aggregation.SubscriptionChange{Disabled: &yes, Origin: fromWebview})
 		},
 		func() error {
-			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.shared, aggregation.AccountChange{Disabled: &yes, Origin: fromWebview})
+			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.accounts.shared, aggregation.AccountChange{Disabled: &yes, Origin: fromWebview})
 			return err
 		},
 	}

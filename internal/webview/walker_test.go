@@ -231,18 +231,20 @@ func (p *walker) connection(login string) string {
 	return out.ID.String()
 }
 
-// connections are those of a token, with what is shared of them.
-func (p *walker) connections(token string) (all []struct {
+// connected is a connection with what is shared of it.
+type connected struct {
 	ID            json.Number
 	State         *string
 	Accounts      []struct{ Name string }
 	Subscriptions []struct{ Label string }
-}) {
+}
+
+// connections are those of a token's person.
+func (p *walker) connections(token string) []connected {
 	p.t.Helper()
-	var out struct{ Connections json.RawMessage }
+	var out struct{ Connections []connected }
 	p.JSON(p.OK(p.Call("GET", "/connections?expand=accounts,subscriptions", token, nil)), &out)
-	must(p.t, json.Unmarshal(out.Connections, &all))
-	return all
+	return out.Connections
 }
 
 var ticked = regexp.MustCompile(`name="(account|subscription)" value="(\d+)"`)

@@ -1,0 +1,214 @@
+package webview_test
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/connector/sandbox"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// window is a size of the browser and the language of the pages.
+type window struct {
+	name, lang    string
+	width, height int64
+}
+
+var windows = []window{{"desk", "en", 1280, 900}, {"phone", "fr", 390, 844}}
+
+// tour is a person in a real browser.
+type tour struct {
+	*walker
+	ctx  context.Context
+	name string
+	site string
+}
+
+func startTour(t *testing.T, w window) *tour {
+	t.Helper()
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	back := shop(t)
+	s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{back}}))
+	return &tour{newWalker(t, s), servicetest.Browser(t, w.width, w.height), w.name + "-" + w.lang, back}
+}
+
+// enter opens a link in the language.
+func (p *tour) enter(w window, flow string, pairs ...string) {
+	p.t.Helper()
+	link := p.link(flow, append([]string{"redirect_uri", p.site}, pairs...)...)
+	p.do(chromedp.Navigate(strings.Replace(link, "/en/", "/"+w.lang+"/", 1)))
+}
+
+func (p *tour) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	for n, step := range steps {
+		if err := chromedp.Do(p.ctx, step); err != nil {
+			servicetest.Picture(p.ctx, p.t, p.name+"-failed")
+			p.t.Fatalf("step %d: %v", n, err)
+		}
+	}
+}
+
+// see waits for something on a page and holds the page against what all pages
+// have to be.
+func (p *tour) see(selector, name string) {
+	p.t.Helper()
+	p.do(chromedp.WaitVisible(selector))
+	servicetest.Inspect(p.ctx, p.t, p.name+"-"+name)
+}
+
+func step(name string) string { return `form:has(input[name="step"][value="` + name + `"])` }
+
+// The whole journeys, in a real browser, in two languages and on a phone.
+func TestJourneysInABrowser(t *testing.T) {
+	for _, w := range windows {
+		t.Run(w.name, func(t *testing.T) {
+			p := startTour(t, w)
+			console := servicetest.Listen(p.ctx, t)
+			p.enter(w, "connect", "max_connections", "2")
+			p.see(step("begin"), "credentials")
+			p.do(chromedp.SetValue(`#field\.login`, "otp"), chromedp.SetValue(`#field\.password`, "0000"), chromedp.Click(step("begin")+` button`))
+			p.see(step("fill")+` input[type=password]`, "wrong")
+			p.do(chromedp.SetValue(`#field\.login`, "otp"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("fill")+` button`))
+			p.see(`#field\.otp`, "code")
+			p.do(chromedp.SetValue(`#field\.otp`, "123456"), chromedp.Click(step("fill")+` button`))
+			p.see(step("share"), "share")
+			p.do(chromedp.Click(`#accounts li:first-child input`), chromedp.Click(step("share")+` button:not([name])`))
+			p.see(step("finish"), "more")
+			p.do(chromedp.Click(step("finish")+` button`), chromedp.WaitVisible(`#landed`))
+
+			id := p.waiting("app")
+			p.enter(w, "reconnect", "connection_id", id)
+			p.see(step("resume"), "app")
+			p.do(chromedp.Click(step("resume")+` button`), chromedp.WaitVisible(`#landed`))
+
+			p.waiting("action")
+			p.enter(w, "manage")
+			p.see(`.choices`, "list")
+			p.do(chromedp.Click(`.choices li:first-child a`))
+			p.see(step("share"), "manage")
+			p.do(chromedp.Click(`a[href*="step=forget"]`))
+			p.see(step("forget"), "forget")
+			p.do(chromedp.Click(step("forget")+` button`), chromedp.WaitVisible(`.choices`))
+			p.do(chromedp.Click(`.choices li:last-child a`), chromedp.WaitVisible(`a[href*="step=repair"]`), chromedp.Click(`a[href*="step=repair"]`))
+			p.see(step("again"), "action")
+			console.Silent(t)
+
+			// Browsers say it on their console when an answer is a refusal.
+			p.do(chromedp.Click(`a[href*="step=leave"]`), chromedp.WaitVisible(`#landed`))
+			p.enter(w, "connect")
+			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`))
+			p.do(chromedp.WaitVisible(step("share")), chromedp.Click(step("share")+` button:not([name])`))
+			p.see(`#problem`, "share-nothing")
+		})
+	}
+}
+
+// By the institution's page, which is another one's, and with a list to choose
+// from.
+func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
+	for _, w := range windows {
+		t.Run(w.name, func(t *testing.T) {
+			p := startTour(t, w)
+			console := servicetest.Listen(p.ctx, t)
+			p.enter(w, "connect", "connector_capabilities", "document")
+			p.see(`#institutions`, "institutions")
+			p.do(chromedp.Click(`#institutions li:first-child a`))
+			p.see(step("begin"), "documents")
+			p.enter(w, "connect")
+			p.do(chromedp.WaitVisible(`a[href*="by=webauth"]`), chromedp.Click(`a[href*="by=webauth"]`))
+			p.see(`a[href*="by=credentials"]`, "page")
+			p.do(chromedp.Click(step("begin")+` button`), chromedp.WaitVisible(`button.refuse`), chromedp.Click(`button.refuse`))
+			p.see(step("bank"), "refused")
+			p.do(chromedp.Click(step("bank")+` button`), chromedp.WaitVisible(`#login`), chromedp.SetValue(`#login`, "many"), chromedp.Click(`button.approve`))
+			p.see(`#search`, "many")
+			p.do(chromedp.Click(`button[name=all]`), chromedp.WaitVisible(`#landed`))
+			console.Silent(t)
+		})
+	}
+}
+
+// A code behind a # reaches us although no browser sends it, and leaves the
+// address.
+func TestACodeBehindAHash(t *testing.T) {
+	p := startTour(t, windows[0])
+	p.connection("anna")
+	for flow, arrived := range map[string]string{"manage": `.choices`, "connect": step("begin") + `[action*="session"]`} {
+		link := strings.Replace(p.link(flow, "redirect_uri", p.site, "code", ""), "/webview/", "/2.0/auth/webview/", 1)
+		p.do(chromedp.Navigate(link+"#"+p.code()), chromedp.WaitVisible(arrived), chromedp.WaitNotPresent(`form[data-handover]`))
+		address, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`location.href`))
+		must(t, err)
+		if u, _ := url.Parse(address); u.Fragment != "" || !u.Query().Has("session") {
+			t.Errorf("%s: the browser is at %s", flow, address)
+		}
+	}
+}
+
+// parent is a page of the application's, on a site of its own, that shows a link
+// inside and takes the last message for its title.
+func parent(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<!doctype html><title>nothing yet</title><iframe src="%s" width="600" height="900"></iframe>
+			<script>addEventListener("message", (e) => { document.title = e.origin + " " + JSON.stringify(e.data); });</script>`,
+			html.EscapeString(r.URL.Query().Get("link")))
+	}))
+	t.Cleanup(server.Close)
+	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+}
+
+// inside is the page in the frame of the page that the browser shows.
+func (p *tour) inside() context.Context {
+	p.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+		all, err := chromedp.Targets(p.ctx)
+		must(p.t, err)
+		for _, one := range all {
+			if one.Type == "iframe" {
+				ctx, leave := chromedp.NewContext(p.ctx, chromedp.WithTargetID(one.TargetID))
+				p.t.Cleanup(leave)
+				return ctx
+			}
+		}
+	}
+	p.t.Fatal("there is nothing in the frame")
+	return nil
+}
+
+// Inside a page of the application's, the end is a message to that page.
+func TestInsideAPageOfTheApplication(t *testing.T) {
+	p, origin := startTour(t, windows[0]), parent(t)
+	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": "https://other.example " + origin}}))
+	p.do(chromedp.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
+	p.ctx = p.inside()
+	p.do(
+		chromedp.WaitVisible(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`),
+		chromedp.WaitVisible(step("share")), chromedp.Click(`#accounts input`), chromedp.Click(step("share")+` button:not([name])`),
+		chromedp.WaitVisible(`[data-message]`),
+	)
+	title := ""
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(title, "powens") && time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+		all, err := chromedp.Targets(p.ctx)
+		must(t, err)
+		for _, one := range all {
+			if one.Type == "page" {
+				title = one.Title
+			}
+		}
+	}
+	id := p.connections(p.token)[0].ID.String()
+	if want := p.Origin + ` {"data":{"connectionId":"` + id + `","state":"a b&c=ü"},"type":"powensWebviewTermination"}`; title != want {
+		t.Errorf("the page around is told %s, want %s", title, want)
+	}
+}
