@@ -79,9 +79,12 @@ func (w *Webview) chooseInstitution(v *visit, t *traveller) error {
 	return pages.Send(v.writer, page)
 }
 
-// choicesOfCountry are the countries of institutions, by their names, when there
-// is more than one to choose.
+// choicesOfCountry are the countries of a list that is too long to be read, by
+// their names, when there is more than one to choose.
 func choicesOfCountry(v *visit, all []wire.Bank) []country {
+	if len(all) < manyBanks {
+		return nil
+	}
 	list := make([]bank, len(all))
 	for i, b := range all {
 		list[i].Countries = b.Countries

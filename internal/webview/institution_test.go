@@ -71,7 +71,15 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newTeller(3, "Hidden Bank", "FR")
 		hidden.profile.Hidden = true
-		s.offer(t, newTeller(1, "Banque du Lac", "FR"), newTeller(2, "Island Bank", "GB", "IE"), hidden)
+		all := []connector.Connector{newTeller(1, "Banque du Lac", "FR"), newTeller(2, "Island Bank", "GB", "IE"), hidden}
+		s.offer(t, all...)
+		if page := s.journey(t); strings.Contains(page.body, "<select") || !strings.Contains(page.body, "Island Bank") {
+			t.Errorf("a short list is narrowed: %s", page.body)
+		}
+		for id := int64(4); id < 12; id++ {
+			all = append(all, newTeller(id, fmt.Sprintf("Bank %d", id), "DE"))
+		}
+		s.offer(t, all...)
 		page := s.journey(t)
 		for _, text := range []string{"Banque du Lac", "Island Bank", `<option value="GB">United Kingdom</option>`, `<span class="place">France</span>`} {
 			if !strings.Contains(page.body, text) {

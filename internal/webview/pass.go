@@ -152,8 +152,9 @@ type journeyBody struct {
 	// own, with Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
-	// Back and Leave lead to what comes before, and to the client.
-	Back, Leave string
+	// Back and Leave lead to what comes before, and to the client; LeaveText is what
+	// the latter is called.
+	Back, Leave, LeaveText string
 }
 
 // journeyFrame surrounds the pages of a journey.
@@ -169,9 +170,13 @@ func (v *visit) journeyFrame(t *traveller) frame {
 
 // body is that of a page whose texts are under a key.
 func (v *visit) body(t *traveller, key string) journeyBody {
+	leaving := "journey.leave"
+	if t.Flow == flowManage {
+		leaving = "list.done" // there is nothing to go on with
+	}
 	return journeyBody{
 		frame: v.journeyFrame(t), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"), Problem: v.problem.key, Notice: v.notice,
-		Action: v.to(t),
+		Action: v.to(t), LeaveText: v.words.Say(leaving),
 	}
 }
 
