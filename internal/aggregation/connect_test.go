@@ -314,6 +314,47 @@ func TestReadingInTheBackground(t *testing.T) {
 	})
 }
 
+// TestConnectingInTheBackground: a connection that nobody waits for is there at
+// once; a refusal is a state of it, and of what is too much nothing is left.
+func TestConnectingInTheBackground(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		later := func(password string) (store.Connection, error) {
+			return h.Connect(t.Context(), h.domain, h.user.ID, aggregation.Request{
+				Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "one", "password": password}, Background: true,
+			})
+		}
+		var ids []passerelle.ConnectionID
+		for _, password := range []string{"1234", "0000"} {
+			c, err := later(password)
+			if err != nil || c.State != passerelle.Validating || c.NextTry == nil || c.Expire == nil {
+				t.Errorf("%+v (%v)", c, err)
+			}
+			ids = append(ids, c.ID)
+		}
+		if got := names(h.events()); got != "" {
+			t.Errorf("before anything was read: %s", got)
+		}
+		if _, err := later("1234"); !errors.Is(err, passerelle.Unavailable) {
+			t.Errorf("too much: %v", err)
+		}
+		if got := names(h.events()); got != "CONNECTION_DELETED" {
+			t.Errorf("of what was too much: %s", got)
+		}
+		for _, work := range h.waiting {
+			work(t.Context())
+		}
+		for i, want := range []passerelle.ConnectionState{"", passerelle.Wrongpass} {
+			c, err := h.Connection(t.Context(), h.domain, h.user.ID, ids[i])
+			if err != nil || c.State != want || c.Locked {
+				t.Errorf("in the end: %+v (%v), want %q", c, err, want)
+			}
+		}
+		if n, err := h.DB.CountConnections(t.Context(), h.domain.ID, h.user.ID); n != 2 || err != nil {
+			t.Errorf("%d connections are left (%v)", n, err)
+		}
+	})
+}
+
 // TestReadsWithoutThePerson: they are counted against what the institution
 // allows in a day, also when a program asks for them.
 func TestReadsWithoutThePerson(t *testing.T) {

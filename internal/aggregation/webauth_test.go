@@ -74,6 +74,9 @@ func TestWebauthTells(t *testing.T) {
 		if got := names(h.events()); got != "CONNECTION_SYNCED" || c.State != passerelle.WebauthRequired || c.Established != nil {
 			t.Fatalf("events %s, connection %+v", got, c)
 		}
+		if _, err := h.Return(t.Context(), h.domain, state, h.granted(c, "one"), left(false)); !errors.Is(err, passerelle.Forbidden) || len(h.events()) != 0 {
+			t.Errorf("in another browser: %v", err)
+		}
 		arrival, err := h.returns(state, h.granted(c, "one"))
 		must(t, err)
 		if want := "https://app.example/back?id_connection=1&state=opaque"; arrival.URL != want || arrival.State != "" {
