@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"internal/admission":       {".", "internal/store"},
 	"internal/tenancy":         {".", "internal/store"},
 	"internal/protocol":        {".", "internal/access", "internal/store"},
-	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery", "internal/picture"},
+	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery", "internal/lab", "internal/picture"},
 	"internal/bankdata":        {".", "internal/protocol", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/archive", "internal/picture"},
 	"internal/wire":            {".", "payment"},
 	"internal/initiation":      {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/secrecy"},
@@ -58,10 +58,11 @@ var mayImport = map[string][]string{
 	"internal/aggregation":     {".", "webhook", "connector", "internal/store", "internal/certificate", "internal/wire", "internal/settings", "internal/secrecy", "internal/statement"},
 	"internal/archive":         {".", "internal/store", "internal/files", "internal/wire", "internal/aggregation"},
 	"internal/delivery":        {".", "webhook", "internal/keys", "internal/store", "internal/settings"},
+	"internal/lab":             {".", "payment", "connector/sandbox", "internal/store", "internal/settings", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/web":             {"."},
 	"internal/webview":         {".", "payment", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation"},
 	"internal/mail":            {"."},
-	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/access", "internal/admission", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/files", "internal/archive", "internal/delivery"},
+	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/access", "internal/admission", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/files", "internal/archive", "internal/delivery", "internal/lab"},
 	"internal/background":      {},
 	"internal/httpd":           {},
 	"connector/*":              {".", "payment", "connector"},
@@ -103,7 +104,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery", "internal/lab",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

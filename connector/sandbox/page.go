@@ -112,11 +112,7 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 		notice(w, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose one of the buttons. Nothing has been decided.")
 		return
 	}
-	var back string
-	o, err := b.change(r.Context(), domain, key, func(o *order) bool {
-		back = o.back(c.decision, b.Page(domain, key))
-		return o.decide(c, b.Timing)
-	})
+	o, back, err := b.take(r.Context(), domain, key, c)
 	switch {
 	case err != nil:
 		b.fail(r.Context(), w, err)
@@ -126,6 +122,30 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 		setHeaders(w)
 		http.Redirect(w, r, back, http.StatusSeeOther)
 	}
+}
+
+// take records a choice, and says where the browser goes then.
+func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string, c choice) (o order, back string, err error) {
+	o, err = b.change(ctx, domain, key, func(o *order) bool {
+		back = o.back(c.decision, b.Page(domain, key))
+		return o.decide(c, b.Timing)
+	})
+	return o, back, err
+}
+
+// Decide is the payer who presses a button of an order's page, without the page:
+// as a scenario says it. It returns where the browser would go then. It is Invalid
+// when there is no such button, and a Conflict when it is not offered now.
+func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (back string, err error) {
+	c := choice{decision: decision(button), account: account}
+	if !c.known() {
+		return "", passerelle.InvalidField("decision", "no page of the bank has that button")
+	}
+	o, back, err := b.take(ctx, domain, key, c)
+	if err == nil && o.Decision != c.decision {
+		err = passerelle.Conflicting("The bank does not ask for that now.")
+	}
+	return back, err
 }
 
 func (b *Bank) showOrder(w http.ResponseWriter, code int, o order, domain passerelle.DomainID, key string) {

@@ -52,14 +52,24 @@ func (v Visitor) Owns(formToken string) bool {
 // Twice reports whether the operator gave a second factor.
 func (v Visitor) Twice() bool { return v.Stage == double }
 
-// Resume is the visitor a token stands for, or ErrNoSession.
-func (a *Admission) Resume(ctx context.Context, token string) (Visitor, error) {
+// Glance is the visitor a token stands for, or ErrNoSession. It is for what a page
+// asks by itself: nobody stays longer for it.
+func (a *Admission) Glance(ctx context.Context, token string) (Visitor, error) {
 	v, err := a.find(ctx, token)
+	if err == nil && v.Stage == waiting {
+		err = ErrNoSession
+	}
 	if err != nil {
 		return Visitor{}, err
 	}
-	if v.Stage == waiting {
-		return Visitor{}, ErrNoSession
+	return v, nil
+}
+
+// Resume is Glance for what the visitor does: a stay lasts while it is used.
+func (a *Admission) Resume(ctx context.Context, token string) (Visitor, error) {
+	v, err := a.Glance(ctx, token)
+	if err != nil {
+		return Visitor{}, err
 	}
 	now := a.Now()
 	if now.Sub(v.Seen) < seenEvery {

@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/delivery"
 	"passerelle/internal/filing"
 	"passerelle/internal/initiation"
+	"passerelle/internal/lab"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -26,6 +27,7 @@ type Service struct {
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
 	Filing      *filing.Filing
+	Lab         *lab.Lab
 	// Wake tells the sender of webhooks that something is due.
 	Wake func()
 	// Scenarios are what the simulated banks can be made to do.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"passerelle"
+	"passerelle/internal/lab"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 )
@@ -42,7 +43,7 @@ type listMailsOutput struct {
 }
 
 func (s *Service) listMails(ctx context.Context, c *protocol.Caller, in listMailsInput) (listMailsOutput, error) {
-	if err := sandbox(c); err != nil {
+	if err := lab.Open(c.Domain); err != nil {
 		return listMailsOutput{}, err
 	}
 	fetch := func(ctx context.Context, w protocol.Window) ([]store.Mail, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"passerelle"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -26,6 +27,12 @@ type listPaymentsInput struct {
 	PayerIdentification       string                    `query:"payer_identification" doc:"only payments from this account"`
 	BeneficiaryIdentification string                    `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
 	ReferenceID               string                    `query:"reference_id" doc:"only payments with an instruction of this reference"`
+	PayerEnd                  string                    `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
+	BeneficiaryEnd            string                    `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
+	Label                     string                    `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
+	IDClient                  *int64                    `query:"id_client" doc:"only payments that this application registered"`
+	MinAmount                 protocol.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
+	MaxAmount                 protocol.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
 	ExecutionDateType         payment.DateType          `query:"execution_date_type" doc:"only payments of this type"`
 	Country                   string                    `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
 	OrderBy                   string                    `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
@@ -41,6 +48,9 @@ func (s *Service) listPayments(ctx context.Context, c *protocol.Caller, in listP
 	filter, err := s.paymentFilter(c, in)
 	if err != nil {
 		return listPaymentsOutput{}, err
+	}
+	if in.Label != "" {
+		in.OrderBy = "label"
 	}
 	fetch := func(ctx context.Context, w protocol.Window) ([]store.Listed, error) {
 		return s.DB.Payments(ctx, filter, store.Window{
@@ -67,10 +77,45 @@ func (s *Service) paymentFilter(c *protocol.Caller, in listPaymentsInput) (store
 		Website: in.Website, DateType: string(in.ExecutionDateType), Payer: in.PayerIdentification, Beneficiary: in.BeneficiaryIdentification,
 		Reference: in.ReferenceID, DateField: in.Filter, From: in.From(), Until: in.Until(),
 		NoConnector: in.ConnectorUUID.Null || in.IDConnector.Null,
+		PayerEnd:    in.PayerEnd, BeneficiaryEnd: in.BeneficiaryEnd, LabelStart: in.Label,
+	}
+	if in.IDClient != nil {
+		filter.Client = passerelle.ClientID(*in.IDClient)
+	}
+	if err := checkEnds(in); err != nil {
+		return filter, err
 	}
 	var err error
+	if filter.Least, err = hundredths("min_amount", in.MinAmount); err != nil {
+		return filter, err
+	}
+	if filter.Most, err = hundredths("max_amount", in.MaxAmount); err != nil {
+		return filter, err
+	}
 	filter.Connectors, err = s.filteredConnectors(in)
 	return filter, err
+}
+
+// checkEnds refuses ends that are too short to be looked for.
+func checkEnds(in listPaymentsInput) error {
+	for _, end := range []struct{ field, value string }{{"payer_end", in.PayerEnd}, {"beneficiary_end", in.BeneficiaryEnd}} {
+		if end.value != "" && len(end.value) != 4 {
+			return passerelle.InvalidField(end.field, "must be the last four characters of an account number")
+		}
+	}
+	return nil
+}
+
+// hundredths is an amount that bounds a list, zero for none.
+func hundredths(field string, amount protocol.Number) (int64, error) {
+	if amount == "" {
+		return 0, nil
+	}
+	bound, err := passerelle.ParseMoney(field, string(amount), "EUR")
+	if err == nil && bound.Minor <= 0 {
+		err = passerelle.InvalidField(field, "must be more than zero")
+	}
+	return bound.Minor, err
 }
 
 // filteredConnectors are the connectors that all parameters about connectors

@@ -3,20 +3,10 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"time"
 
 	"passerelle"
+	"passerelle/internal/lab"
 	"passerelle/internal/protocol"
-	"passerelle/internal/store"
-)
-
-// A clock call advances at most this far, and gives up, saying so, when what
-// it sets off does not come to rest in this many rounds.
-const (
-	maxAdvance = 400 * 24 * time.Hour
-	maxRounds  = 1000
 )
 
 type clockOutput struct {
@@ -40,16 +30,8 @@ type firedOutput struct {
 	Deliveries int `json:"deliveries" doc:"webhook requests sent"`
 }
 
-// sandbox refuses live domains, where nothing of a sandbox exists.
-func sandbox(c *protocol.Caller) error {
-	if c.Domain.Kind != passerelle.Sandbox {
-		return passerelle.Missing()
-	}
-	return nil
-}
-
 func (s *Service) readClock(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (clockOutput, error) {
-	return shownClock(c), sandbox(c)
+	return shownClock(c), lab.Open(c.Domain)
 }
 
 func shownClock(c *protocol.Caller) clockOutput {
@@ -63,121 +45,18 @@ type clockInput struct {
 }
 
 func (s *Service) setClock(ctx context.Context, c *protocol.Caller, in clockInput) (movedClockOutput, error) {
-	if err := sandbox(c); err != nil {
-		return movedClockOutput{}, err
-	}
-	real := s.Now()
-	moved, err := in.apply(c, real)
-	if err != nil {
-		return movedClockOutput{}, err
-	}
-	err = s.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.SetClock(c.Domain.ID, c.Domain.Clock, moved)
-		return nil
-	})
-	if errors.Is(err, store.ErrConflict) {
-		return movedClockOutput{}, passerelle.Conflicting("Another call moved the clock at the same moment; read it and try again.")
-	}
-	if err != nil {
-		return movedClockOutput{}, fmt.Errorf("move the clock of domain %d: %w", c.Domain.ID, err)
-	}
-	c.Domain.Clock, c.Now = moved, moved.Now(real)
-	ran, err := s.rest(ctx, c.Domain)
-	return movedClockOutput{clockOutput: shownClock(c), ranOutput: ran}, err
-}
-
-// apply is the clock after the call, which asks for exactly one thing.
-func (in clockInput) apply(c *protocol.Caller, real time.Time) (passerelle.Clock, error) {
-	asked := 0
-	for _, given := range []bool{in.Advance != "", in.Set != "", in.Freeze != nil} {
-		if given {
-			asked++
-		}
-	}
-	switch {
-	case asked == 0:
-		return passerelle.Clock{}, passerelle.MissingField("advance", "give exactly one of advance, set and freeze")
-	case asked > 1:
-		return passerelle.Clock{}, passerelle.InvalidField("advance", "give exactly one of advance, set and freeze")
-	case in.Freeze != nil:
-		return frozen(c.Now, real, *in.Freeze), nil
-	}
-	to, err := in.target(c)
-	if err != nil {
-		return passerelle.Clock{}, err
-	}
-	return frozen(to, real, c.Domain.Clock.Frozen != nil), nil
-}
-
-// frozen is a clock that shows now, standing still or running on.
-func frozen(now, real time.Time, still bool) passerelle.Clock {
-	if still {
-		return passerelle.Clock{Frozen: &now}
-	}
-	return passerelle.Clock{Offset: now.Sub(real)}
-}
-
-// target is the instant that advance or set asks for: never in the past, and
-// not so far away that catching up would take for ever.
-func (in clockInput) target(c *protocol.Caller) (time.Time, error) {
-	field, to := "advance", c.Now
-	if in.Set != "" {
-		field = "set"
-		instant, err := passerelle.ParseDateTime(field, in.Set, c.Location)
-		if err != nil {
-			return to, err
-		}
-		to = instant
-	} else {
-		length, err := passerelle.ParseDuration(field, in.Advance)
-		if err != nil {
-			return to, err
-		}
-		to = to.Add(length)
-	}
-	if to.Before(c.Now) {
-		return to, passerelle.InvalidField(field, "the clock does not go backwards; it is %s", passerelle.FormatDateTime(c.Now, c.Location))
-	}
-	if to.Sub(c.Now) > maxAdvance {
-		return to, passerelle.InvalidField(field, "at most 400d at a time")
-	}
-	return to, nil
+	moved, ran, err := s.Lab.Move(ctx, c.Domain, lab.Change{Advance: in.Advance, Set: in.Set, Freeze: in.Freeze, Zone: c.Location})
+	c.Domain, c.Now = moved, moved.Clock.Now(s.Now())
+	return movedClockOutput{clockOutput: shownClock(c), ranOutput: shownRun(ran)}, err
 }
 
 func (s *Service) runSandbox(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (ranOutput, error) {
-	if err := sandbox(c); err != nil {
-		return ranOutput{}, err
-	}
-	return s.rest(ctx, c.Domain)
+	ran, err := s.Lab.Run(ctx, c.Domain)
+	return shownRun(ran), err
 }
 
-// rest does what is due in a sandbox domain until nothing is left: payments and
-// syncs first, because they make the events that are then delivered.
-func (s *Service) rest(ctx context.Context, d passerelle.Domain) (ranOutput, error) {
-	var out ranOutput
-	for range maxRounds {
-		followed, err := s.Initiation.RunDue(ctx, d)
-		if err != nil {
-			return out, err
-		}
-		read, err := s.Aggregation.RunDue(ctx, d)
-		if err != nil {
-			return out, err
-		}
-		sent, err := s.Delivery.RunDue(ctx, d)
-		if err != nil {
-			return out, err
-		}
-		did := followed.Checked + followed.Recovered + followed.Expired
-		out.Fired.Payments += did
-		out.Fired.Syncs += read
-		out.Fired.Deliveries += sent.Delivered + sent.Failed
-		if did+read+sent.Delivered+sent.Failed == 0 {
-			return out, s.Delivery.Purge(ctx, d)
-		}
-	}
-	out.Truncated = true
-	return out, nil
+func shownRun(r lab.Ran) ranOutput {
+	return ranOutput{Fired: firedOutput{Payments: r.Payments, Syncs: r.Syncs, Deliveries: r.Deliveries}, Truncated: r.Truncated}
 }
 
 type receivedOutput struct {
@@ -195,10 +74,7 @@ type listReceivedOutput struct {
 }
 
 func (s *Service) received(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listReceivedOutput, error) {
-	if err := sandbox(c); err != nil {
-		return listReceivedOutput{}, err
-	}
-	got, err := s.DB.ReceivedRequests(ctx, c.Domain.ID)
+	got, err := s.Lab.Received(ctx, c.Domain)
 	out := listReceivedOutput{Requests: make([]receivedOutput, len(got)), Total: len(got)}
 	for i, r := range got {
 		out.Requests[i] = receivedOutput{
@@ -210,11 +86,5 @@ func (s *Service) received(ctx context.Context, c *protocol.Caller, _ protocol.N
 }
 
 func (s *Service) forgetReceived(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
-	if err := sandbox(c); err != nil {
-		return protocol.Nothing{}, err
-	}
-	return protocol.Nothing{}, s.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ForgetReceived(c.Domain.ID)
-		return nil
-	})
+	return protocol.Nothing{}, s.Lab.Forget(ctx, c.Domain)
 }

@@ -5,6 +5,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/lab"
 	"passerelle/internal/protocol"
 	"passerelle/webhook"
 )
@@ -29,7 +30,7 @@ type triggeredOutput struct {
 }
 
 func (s *Service) triggerEvent(ctx context.Context, c *protocol.Caller, in triggerInput) (triggeredOutput, error) {
-	if err := sandbox(c); err != nil {
+	if err := lab.Open(c.Domain); err != nil {
 		return triggeredOutput{}, err
 	}
 	t, err := s.Aggregation.Trigger(ctx, c.Domain, aggregation.Trigger{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})

@@ -102,6 +102,13 @@ func (s *stage) filters(all []*payment.Payment) []filter {
 		}
 		return p.Payer.Identification
 	})
+	for _, p := range all[:1] {
+		list = append(list, filter{query("id_client", strconv.FormatInt(int64(p.Client), 10)), func(other *payment.Payment) bool { return other.Client == p.Client }})
+	}
+	ending := func(end string) func(*payment.Payment) bool {
+		return func(p *payment.Payment) bool { return p.Payer != nil && strings.HasSuffix(p.Payer.Identification, end) }
+	}
+	list = append(list, filter{"payer_end=0189", ending("0189")}, filter{"payer_end=0000", ending("0000")}, filter{"id_client=9", func(*payment.Payment) bool { return false }})
 	for _, state := range payment.States() {
 		list = append(list, filter{query("state", string(state)), func(p *payment.Payment) bool { return p.State == state }})
 	}
@@ -152,6 +159,10 @@ func lineFilters(all []*payment.Payment) []filter {
 	return append(list,
 		filter{query("beneficiary_identification", "fr76 3000 6000 0112 3456 7890 189"), anyLine(spaced)},
 		filter{query("beneficiary_identification", "nobody"), func(*payment.Payment) bool { return false }},
+		filter{"beneficiary_end=0189", anyLine(spaced)},
+		filter{"beneficiary_end=0000", func(*payment.Payment) bool { return false }},
+		filter{"min_amount=12.51", func(p *payment.Payment) bool { return p.Total() > 1250 }},
+		filter{"max_amount=12.5", func(p *payment.Payment) bool { return p.Total() <= 1250 }},
 		filter{query("reference_id", "none"), func(*payment.Payment) bool { return false }},
 		filter{"filter=validate_date&min_date=2026-11-22", func(p *payment.Payment) bool {
 			return p.Validated != nil && !p.Validated.Before(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
@@ -296,6 +307,30 @@ func sided(x, y any) int {
 		return cmp.Compare(n, y.(int64))
 	}
 	return strings.Compare(x.(string), y.(string))
+}
+
+// A list by the beginning of a label is in the order of labels, and each payment is
+// in it once.
+func TestLabelsOfPayments(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		all := s.variety(t)
+		for _, start := range []string{"i", "Invoice", "INVOICE ", "nothing", "%"} {
+			first := func(p *payment.Payment) (found string) {
+				for _, in := range p.Instructions {
+					label := strings.ToLower(in.Label)
+					if strings.HasPrefix(label, strings.ToLower(start)) && (found == "" || label < found) {
+						found = label
+					}
+				}
+				return found
+			}
+			f := filter{query("label", start), func(p *payment.Payment) bool { return first(p) != "" }}
+			sorted := slices.SortedFunc(slices.Values(all), func(a, b *payment.Payment) int {
+				return cmp.Or(strings.Compare(first(a), first(b)), cmp.Compare(a.ID, b.ID))
+			})
+			s.paged(t, f.query+"&limit=2", wanted(sorted, f))
+		}
+	})
 }
 
 // A token bound to one payment finds that one or nothing, whatever it filters by.

@@ -431,6 +431,7 @@ func TestQueriesRefused(t *testing.T) {
 			"id_connector_source=x": "id_connector_source", "id_connector_source=null": "id_connector_source", "error_code=cancelledByUser": "error_code: must be one of", "error_code=%00": "error_code",
 			"execution_date_type=now": "execution_date_type: must be one of", "country=France": "country: must be", "country=FR,ZZ": "country: must be", "country=%ff": "country: not valid UTF-8",
 			"bank_payment_id=%00": "bank_payment_id", "website=%ff": "website", "payer_identification=%00": "payer_identification", "beneficiary_identification=%ff": "beneficiary_identification", "reference_id=%00": "reference_id",
+			"payer_end=189": "payer_end", "beneficiary_end=00189": "beneficiary_end", "label=%00": "label", "id_client=x": "id_client", "min_amount=0": "min_amount: must be more", "max_amount=1.001": "max_amount", "min_amount=-1": "min_amount",
 			"expand=transitions[": "expand: expected", "expand=a[b[c[d[e]]]]": "expand: nested deeper", "expand=%00": "expand",
 			"%zz": "query string", "a=1;b=2": "query string",
 		} {

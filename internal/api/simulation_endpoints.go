@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"passerelle/internal/initiation"
+	"passerelle/internal/lab"
 	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 	"passerelle/payment"
@@ -18,7 +19,7 @@ type simulateInput struct {
 
 // simulate makes a change happen as if the bank had reported it.
 func (s *Service) simulate(ctx context.Context, c *protocol.Caller, in simulateInput) (wire.Payment, error) {
-	if err := sandbox(c); err != nil {
+	if err := lab.Open(c.Domain); err != nil {
 		return wire.Payment{}, err
 	}
 	p, err := s.Initiation.Simulate(ctx, c.Domain, in.ID, initiation.Simulation{State: in.State, Code: in.ErrorCode, Instruction: in.Instruction})
@@ -35,5 +36,5 @@ type listScenariosOutput struct {
 }
 
 func (s *Service) listScenarios(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (listScenariosOutput, error) {
-	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios), Logins: s.Logins}, sandbox(c)
+	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios), Logins: s.Logins}, lab.Open(c.Domain)
 }

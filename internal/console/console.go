@@ -30,8 +30,10 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/files"
 	"passerelle/internal/initiation"
+	"passerelle/internal/lab"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
+	"passerelle/internal/wire"
 )
 
 // Root is where the console is.
@@ -65,6 +67,10 @@ type Config struct {
 	Access      *access.Access
 	// Files keeps the bytes of users' files.
 	Files files.Store
+	Lab   *lab.Lab
+	// Scenarios and Logins are what the simulated banks can be made to do.
+	Scenarios []wire.Scenario
+	Logins    []wire.Login
 	// MAC derives the key of the cookies from a secret of the deployment: at
 	// least 32 bytes, or New panics.
 	MAC func(purpose string, data []byte) []byte
@@ -131,9 +137,19 @@ var doorRoutes = []route{
 	{http.MethodPost, "account/sessions/#/end", (*Console).endSession, false},
 	{http.MethodGet, "domains/#", (*Console).home, false},
 	{http.MethodGet, "domains/#/payments", (*Console).payments, false},
+	{http.MethodPost, "domains/#/payments/file", (*Console).exportPayments, false},
 	{http.MethodGet, "domains/#/payments/#", (*Console).payment, false},
+	{http.MethodGet, "domains/#/payments/#/support", (*Console).supportFile, false},
 	{http.MethodPost, "domains/#/payments/#", (*Console).act, false},
 	{http.MethodPost, "domains/#/payments/#/reveal", (*Console).reveal, false},
+	{http.MethodGet, "domains/#/lab", (*Console).lab, false},
+	{http.MethodPost, "domains/#/lab/clock", (*Console).moveClock, false},
+	{http.MethodPost, "domains/#/lab/run", (*Console).runSandbox, false},
+	{http.MethodGet, "domains/#/lab/scenarios", (*Console).scenarios, false},
+	{http.MethodPost, "domains/#/lab/scenarios", (*Console).playScenario, false},
+	{http.MethodPost, "domains/#/lab/logins", (*Console).playLogin, false},
+	{http.MethodGet, "domains/#/lab/receiver", (*Console).receiver, false},
+	{http.MethodPost, "domains/#/lab/receiver/empty", (*Console).emptyReceiver, false},
 }
 
 // numbersOf compares an address with a pattern and takes its numbers.
@@ -235,7 +251,11 @@ func (c *Console) admit(v *visit) error {
 	if err := c.sealer.Read(v.request, sessionCookie, &v.token); err != nil {
 		return admission.ErrNoSession
 	}
-	who, err := c.Admission.Resume(v, v.token)
+	resume := c.Admission.Resume
+	if v.part() {
+		resume = c.Admission.Glance
+	}
+	who, err := resume(v, v.token)
 	if err != nil {
 		return err
 	}
@@ -295,6 +315,12 @@ func (c *Console) send(v *visit, name, title string, data any) error {
 	if v.problem != "" {
 		page.Status = http.StatusUnprocessableEntity
 	}
+	if v.who.ID != 0 {
+		page.Module, page.Asks = "console.mjs", true
+	}
+	if v.part() && v.problem == "" && pages.Has(name, liveBlock) {
+		return pages.SendPart(v.writer, v.request, page, liveBlock)
+	}
 	return pages.Send(v.writer, page)
 }
 
@@ -334,4 +360,13 @@ func (c *Console) after(v *visit, err error, address string, again func(*Console
 	}
 	web.Redirect(v.writer, address)
 	return nil
+}
+
+// liveBlock is the part of a page that changes while somebody looks at it. It has
+// nothing in it to be filled in or opened.
+const liveBlock = "live"
+
+// part reports whether the script of a page asks for what may have changed.
+func (v *visit) part() bool {
+	return v.request.Method == http.MethodGet && v.request.Header.Get(web.PartHeader) == liveBlock
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -274,5 +275,5 @@ func link(t *testing.T, a answer, rel string) string {
 	if !found {
 		t.Fatalf("no link %s: %s", rel, a.body)
 	}
-	return strings.ReplaceAll(before[strings.LastIndex(before, `href="`)+len(`href="`):], "&amp;", "&")
+	return html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):])
 }

@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/store"
+	"passerelle/payment"
 )
 
 // maxBars is how many rows a chart has.
@@ -84,6 +85,16 @@ func counted(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
+// listOf is where the payments of the time are that a figure counts, by names of
+// fields and their values.
+func (c *Console) listOf(v *visit, fields ...string) string {
+	query := url.Values{"first": {c.since(v).In(v.zone).Format(time.DateOnly)}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		query.Set(fields[i], fields[i+1])
+	}
+	return v.path("/payments?%s", query.Encode())
+}
+
 func (c *Console) paymentFigures(v *visit, data *homeData) error {
 	all, err := c.DB.PaymentStates(v, v.domain.ID, c.since(v))
 	var (
@@ -91,7 +102,7 @@ func (c *Console) paymentFigures(v *visit, data *homeData) error {
 		counts []int64
 	)
 	for _, one := range all {
-		bars, counts = append(bars, bar{Label: string(one.State)}), append(counts, one.Count)
+		bars, counts = append(bars, bar{Label: string(one.State), Address: c.listOf(v, "state", string(one.State))}), append(counts, one.Count)
 	}
 	data.add("Payments registered in 24 h, by state", bars, counts)
 	return err
@@ -108,7 +119,12 @@ func (c *Console) rejectionFigures(v *visit, data *homeData) error {
 		if note == "" {
 			note = "no connector chosen"
 		}
-		bars, counts = append(bars, bar{Label: string(one.Code), Note: note}), append(counts, one.Count)
+		connector := one.ConnectorUUID
+		if connector == "" {
+			connector = none
+		}
+		to := c.listOf(v, "state", string(payment.Rejected), "code", string(one.Code), "connector", connector)
+		bars, counts = append(bars, bar{Label: string(one.Code), Note: note, Address: to}), append(counts, one.Count)
 	}
 	data.add("Rejected among them, by code and connector", bars, counts)
 	return err

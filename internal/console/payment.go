@@ -26,9 +26,12 @@ type paymentData struct {
 	State        string
 	Facts        []fact
 	Instructions []instructionRow
-	Timeline     []timelineRow
+	Trail        []trailRow
 	Evidence     []evidenceRow
 	Acts         []actButton
+	Objections   []objection
+	// Curl is the request that would make the same payment.
+	Curl string
 	// Revealable is set when there is something hidden that the operator may see,
 	// and Revealed when it is shown.
 	Revealable, Revealed bool
@@ -37,10 +40,6 @@ type paymentData struct {
 type instructionRow struct {
 	Reference, Amount, Label, Name, Account, State, Problem string
 	Identity                                                []fact
-}
-
-type timelineRow struct {
-	At, What, Who, Bank, Text string
 }
 
 // evidenceRow is what the payer saw when they acted on a page.
@@ -121,19 +120,21 @@ func (c *Console) show(v *visit, revealed bool) error {
 	if err != nil {
 		return err
 	}
-	timelines, err := c.DB.Timeline(v, v.domain.ID, []passerelle.PaymentID{p.ID})
-	if err != nil {
-		return fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
-	}
 	data := paymentData{
 		ID: p.ID, State: string(p.State), Facts: c.facts(v, p, revealed), Acts: c.acts(v, p),
 		Revealable: !revealed && c.mayReveal(v), Revealed: revealed,
 	}
+	if data.Trail, err = c.trail(v, p); err != nil {
+		return err
+	}
+	if data.Objections, err = c.objections(v, p); err != nil {
+		return err
+	}
+	if data.Curl, err = c.curl(v, p, revealed); err != nil {
+		return err
+	}
 	for i := range p.Instructions {
 		data.Instructions = append(data.Instructions, v.instructionRow(&p.Instructions[i], revealed))
-	}
-	for _, row := range timelines[p.ID] {
-		data.Timeline = append(data.Timeline, v.timelineRow(row))
 	}
 	if data.Evidence, err = c.evidence(v, p.ID, revealed); err != nil {
 		return err
@@ -189,11 +190,13 @@ func (c *Console) facts(v *visit, p *payment.Payment, revealed bool) []fact {
 
 // connector names the connector of a payment, by its UUID when this program does
 // not have it any more.
-func (c *Console) connector(p *payment.Payment) string {
-	if one, known := c.Initiation.Connectors.Initiator(p.Connector); known {
+func (c *Console) connector(p *payment.Payment) string { return c.connectorName(p.Connector) }
+
+func (c *Console) connectorName(uuid string) string {
+	if one, known := c.Initiation.Connectors.Initiator(uuid); known {
 		return one.Profile().Name
 	}
-	return p.Connector
+	return uuid
 }
 
 // cancellable reports whether the payment's connector cancels at all.
@@ -237,18 +240,6 @@ func (v *visit) instructionRow(in *payment.Instruction, revealed bool) instructi
 		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + in.ErrorDescription),
 		Identity: slices.DeleteFunc(identity, func(f fact) bool { return f.Value == "" }),
 	}
-}
-
-func (v *visit) timelineRow(row store.TimelineRow) timelineRow {
-	if t := row.Transition; t != nil {
-		what := string(t.To)
-		if t.From != "" {
-			what = string(t.From) + " → " + string(t.To)
-		}
-		return timelineRow{At: passerelle.FormatDateTime(t.At, v.zone), What: what, Who: string(t.Cause.Actor), Bank: t.Cause.Bank, Text: string(t.Cause.Trigger)}
-	}
-	n := row.Note
-	return timelineRow{At: passerelle.FormatDateTime(n.At, v.zone), What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: n.Text}
 }
 
 // acts are what the operator's role and the payment's state leave to be done.

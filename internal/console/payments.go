@@ -1,22 +1,25 @@
 package console
 
 import (
-	"slices"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
-// listData is a page of payments and the filter that selects them.
+// listData is a page of payments and the form that selects them.
 type listData struct {
-	States                 []payment.State
-	State, ID, First, Last string
-	Rows                   []listRow
-	Turn                   turn
+	// Fields are the form, More the part of it that is folded away unless Open.
+	Fields, More []shownField
+	Open         bool
+	Rows         []listRow
+	Turn         turn
+	// MayReveal is set when the operator may have the file with all it holds.
+	MayReveal bool
 }
 
 type listRow struct {
@@ -25,18 +28,33 @@ type listRow struct {
 	Lines                                  int
 }
 
+// listing is what a form selects, and in which order it is read.
+type listing struct {
+	store.PaymentFilter
+	order string
+}
+
+// byLabel reports whether the list is in the order of labels, which begins at a
+// beginning; all others begin with the newest or the largest.
+func (l listing) byLabel() bool { return l.order == "label" }
+
 // payments lists the payments of a domain, the newest first.
 func (c *Console) payments(v *visit) error {
 	query := v.request.URL.Query()
-	data := listData{States: payment.States(), State: query.Get("state"), ID: strings.TrimSpace(query.Get("id")), First: query.Get("first"), Last: query.Get("last")}
-	filter, err := c.filter(v, data)
+	data := listData{MayReveal: c.mayReveal(v)}
+	if err := c.showFields(v, query, &data); err != nil {
+		return err
+	}
+	list, err := c.listing(v, query)
 	if known, is := told(err); is {
 		v.problem = known
 		return c.send(v, "payments", "Payments", data)
 	}
-	window := v.window(2)
-	window.Order = "register_date"
-	rows, err := c.DB.Payments(v, filter, window, false)
+	if err != nil {
+		return err
+	}
+	window := list.window(query)
+	rows, err := c.DB.Payments(v, list.PaymentFilter, window, false)
 	if err != nil {
 		return err
 	}
@@ -56,36 +74,48 @@ func (v *visit) listRow(p *payment.Payment) listRow {
 
 func amountText(m passerelle.Money) string { return m.Decimal() + " " + string(m.Currency) }
 
-// filter selects what the form of the list says.
-func (c *Console) filter(v *visit, data listData) (store.PaymentFilter, error) {
-	f := store.PaymentFilter{Domain: v.domain.ID, State: data.State}
-	if data.State != "" && !slices.Contains(data.States, payment.State(data.State)) {
-		return f, passerelle.InvalidField("state", "must be one of %q", data.States)
+// window is the page of the list that an address names.
+func (l listing) window(query url.Values) store.Window {
+	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: pageSize + 1}
+	if from, given := l.place(query.Get("after")); given {
+		w.From = from
+	} else if from, given := l.place(query.Get("before")); given {
+		w.From, w.Backward = from, true
 	}
-	if data.ID != "" {
-		id, err := strconv.ParseInt(data.ID, 10, 64)
-		if err != nil || id <= 0 {
-			return f, passerelle.InvalidField("id", "must be the number of a payment")
-		}
-		f.Only = passerelle.PaymentID(id)
-	}
-	var err error
-	if f.From, err = dayStart("first", data.First, v.zone, 0); err != nil {
-		return f, err
-	}
-	f.Until, err = dayStart("last", data.Last, v.zone, 1)
-	return f, err
+	return w
 }
 
-// dayStart is the first instant of the day so many days after the one given, or
-// zero for none.
-func dayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// place reads a place in the list as links have it: a key and a number with a
+// dash. It selects nothing, so whoever changes one sees another part of the same
+// list; what is no place is none.
+func (l listing) place(text string) ([]any, bool) {
+	dash := strings.LastIndex(text, "-")
+	if dash < 0 || passerelle.CheckText("place", text, maxPlace) != nil {
+		return nil, false
 	}
-	day, err := time.ParseInLocation(time.DateOnly, text, zone)
-	if err != nil || day.Year() < 1 {
-		return time.Time{}, passerelle.InvalidField(field, "must be a day in the form YYYY-MM-DD")
+	id, err := strconv.ParseInt(text[dash+1:], 10, 64)
+	if err != nil {
+		return nil, false
 	}
-	return day.AddDate(0, 0, after), nil
+	if l.byLabel() {
+		return []any{text[:dash], id}, true
+	}
+	key, err := strconv.ParseInt(text[:dash], 10, 64)
+	return []any{key, id}, err == nil
+}
+
+// maxPlace is the length of a folded label and a number.
+const maxPlace = 1000
+
+// exportPayments sends the payments that a form selects as a file, and puts that on
+// record.
+func (c *Console) exportPayments(v *visit) error {
+	list, err := c.listing(v, v.request.PostForm)
+	if known, is := told(err); is {
+		return &fault{http.StatusUnprocessableEntity, "There is no such list", known}
+	}
+	if err != nil {
+		return err
+	}
+	return c.sendPayments(v, list, v.field("whole") != "")
 }

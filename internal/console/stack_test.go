@@ -74,6 +74,11 @@ func (d *desk) send(method, path, site string, form url.Values) answer {
 	if site != "" {
 		request.Header.Set("Sec-Fetch-Site", site)
 	}
+	return d.do(request)
+}
+
+func (d *desk) do(request *http.Request) answer {
+	d.t.Helper()
 	response, err := d.browser.Do(request)
 	must(d.t, err)
 	defer response.Body.Close()

@@ -93,6 +93,16 @@ func (i *Initiation) record(tx *store.Tx) error {
 	return nil
 }
 
+// recordCreation is record for an act that makes what it is about.
+func (i *Initiation) recordCreation(tx *store.Tx, id passerelle.PaymentID) error {
+	if i.audit == nil {
+		return nil
+	}
+	entry := *i.audit
+	entry.Subject, entry.SubjectID = subject, int64(id)
+	return tx.Audit(entry)
+}
+
 // nothingElse is what has to be true besides when nothing has.
 func nothingElse(*store.Tx) error { return nil }
 
@@ -137,7 +147,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 			return err
 		}
 		tx.Executed(wish.Execution, int64(p.ID))
-		return nil
+		return i.recordCreation(tx, p.ID)
 	})
 	if errors.Is(err, store.ErrConstraint) {
 		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted since

@@ -37,6 +37,7 @@ import (
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
+	"passerelle/internal/lab"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -92,15 +93,18 @@ type Service struct {
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
 	Filing      *filing.Filing
+	Lab         *lab.Lab
 	// Bank is the simulated bank behind the test connectors.
 	Bank *sandbox.Bank
 
-	config  Config
-	api     *protocol.API
-	server  *httpd.Server
-	ops     *httpd.Server
-	metrics *httpd.Metrics
-	loops   background.Group
+	config Config
+	api    *protocol.API
+	// scenarios are those of the simulated banks.
+	scenarios []wire.Scenario
+	server    *httpd.Server
+	ops       *httpd.Server
+	metrics   *httpd.Metrics
+	loops     background.Group
 	// visits are those that no request waits for, errands the files that readers
 	// wait for.
 	visits, errands *background.Crew
@@ -205,8 +209,9 @@ func (s *Service) assemble() error {
 	if c.Mail != nil {
 		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
 	}
-	shown, err := scenarios()
-	s.api = s.newAPI(shown)
+	s.Lab = &lab.Lab{DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Bank: s.Bank, Now: c.Now}
+	s.scenarios, err = scenarios()
+	s.api = s.newAPI()
 	return err
 }
 
@@ -260,9 +265,9 @@ func (s *Service) Handler() http.Handler {
 // API is the JSON interface alone.
 func (s *Service) API() *protocol.API { return s.api }
 
-func (s *Service) newAPI(shown []wire.Scenario) *protocol.API {
+func (s *Service) newAPI() *protocol.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Filing: s.Filing, Wake: s.Initiation.Wake, Scenarios: shown, Logins: logins(), Now: c.Now}
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Filing: s.Filing, Lab: s.Lab, Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Now: c.Now}
 	return protocol.New(protocol.Config{
 		Domain: s.domain, Authenticate: s.authenticate, QueryToken: s.queryToken, Location: s.location, Maintenance: s.maintenance,
 		MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,

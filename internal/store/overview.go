@@ -39,11 +39,12 @@ func (r *Reader) PaymentStates(ctx context.Context, domain passerelle.DomainID, 
 }
 
 // Rejection is how many payments of a time were rejected with a code, through a
-// connector; its name is empty where none was chosen.
+// connector; its name and UUID are empty where none was chosen.
 type Rejection struct {
-	Code      payment.ErrorCode
-	Connector string
-	Count     int64
+	Code          payment.ErrorCode
+	Connector     string
+	ConnectorUUID string
+	Count         int64
 }
 
 // Rejections counts the newest MaxTold payments registered since an instant that
@@ -52,12 +53,12 @@ type Rejection struct {
 func (r *Reader) Rejections(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) ([]Rejection, error) {
 	return collect(ctx, r, func(row scanner) (Rejection, error) {
 		var one Rejection
-		err := row.Scan(&one.Code, &one.Connector, &one.Count)
+		err := row.Scan(&one.Code, &one.Connector, &one.ConnectorUUID, &one.Count)
 		return one, err
-	}, `SELECT code, connector, count(*) AS n FROM (
-			SELECT COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector FROM payment
+	}, `SELECT code, connector, uuid, count(*) AS n FROM (
+			SELECT COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector, COALESCE(connector_uuid, '') AS uuid FROM payment
 			WHERE domain_id = $1 AND state = 'rejected' AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS place
-		GROUP BY code, connector ORDER BY n DESC, code, connector LIMIT $4`, int64(domain), micros(since), MaxTold, limit)
+		GROUP BY code, connector, uuid ORDER BY n DESC, code, connector, uuid LIMIT $4`, int64(domain), micros(since), MaxTold, limit)
 }
 
 // OpenPayment is a payment that is not final.

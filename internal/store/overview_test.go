@@ -71,7 +71,7 @@ func TestOverviewOfPayments(t *testing.T) {
 		states, err := s.db.PaymentStates(t.Context(), s.domain, now.Add(-24*time.Hour))
 		wantSame(t, []StateCount{{payment.Created, 1}, {payment.Rejected, 2}}, states, err)
 		rejections, err := s.db.Rejections(t.Context(), s.domain, now.Add(-24*time.Hour), 5)
-		wantSame(t, []Rejection{{payment.CancelledByClient, "", 2}}, rejections, err)
+		wantSame(t, []Rejection{{Code: payment.CancelledByClient, Count: 2}}, rejections, err)
 		open, err = s.db.OldestOpen(t.Context(), s.domain)
 		wantSame(t, OpenPayment{old.ID, payment.Created, old.Created}, open, err)
 		foreign, err := s.db.OldestOpen(t.Context(), s.other)

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"passerelle"
 )
@@ -26,6 +28,21 @@ type PaymentFilter struct {
 	Payer       string
 	Beneficiary string
 	Reference   string
+	// PayerEnd and BeneficiaryEnd are the last four characters of an account
+	// number.
+	PayerEnd       string
+	BeneficiaryEnd string
+	// LabelStart is how the label of a line begins, in any case. Such a list has
+	// the order "label" and no other.
+	LabelStart string
+	// Client is whose application registered the payment.
+	Client passerelle.ClientID
+	// Least and Most bound the amount in minor units, both inclusive; zero is no
+	// bound. The list in the order of amounts is read from an index.
+	Least, Most int64
+
+	// labels are those of the window that is read; whole when empty.
+	labels labelRange
 	// Connectors are UUIDs of which the payment has one: nil for no filter,
 	// empty for one that no payment passes. NoConnector selects payments
 	// without any.
@@ -43,8 +60,9 @@ type selection struct {
 	from  string
 	where []string
 	args  []any
-	// registered and id are the columns of the list's own order.
-	registered, id string
+	// registered and id are the columns of the list's own order, label that of
+	// the order of labels.
+	registered, id, label string
 }
 
 // and narrows the selection. The clause has a %d for the number of each value.
@@ -67,6 +85,19 @@ func (f PaymentFilter) selection() selection {
 	if f.Only != 0 {
 		s = s.and("id = $%d", int64(f.Only))
 	}
+	if end := number(f.PayerEnd); end != "" {
+		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // as the index has it
+	}
+	for _, is := range []struct {
+		clause string
+		value  int64
+	}{
+		{"client_id = $%d", int64(f.Client)}, {"amount >= $%d", f.Least}, {"amount <= $%d", f.Most},
+	} {
+		if is.value != 0 {
+			s = s.and(is.clause, is.value)
+		}
+	}
 	for _, is := range []struct{ column, value string }{
 		{"state", f.State},
 		{"error_code", f.ErrorCode},
@@ -82,24 +113,75 @@ func (f PaymentFilter) selection() selection {
 	return f.dates(f.connectors(s))
 }
 
+// endOf is the expression of the indexes of the last four characters.
+func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
+
+// lineFilter is a condition on a line, with a %d for the number of each value.
+// Once is true of one line of each payment among those that fulfil it.
+type lineFilter struct {
+	clause, once string
+	values       []any
+}
+
+// lineFilters are the conditions on lines. The first one leads to the payments.
+func (f PaymentFilter) lineFilters() []lineFilter {
+	var filters []lineFilter
+	if start := fold(f.LabelStart); start != "" {
+		from, until := cmp.Or(f.labels.from, start), cmp.Or(f.labels.until, untilLabel(start))
+		filters = append(filters, lineFilter{
+			clause: "label_folded >= $%d AND label_folded < $%d", once: fmt.Sprintf("label_shared < %d", len(start)), values: []any{from, until},
+		})
+	}
+	for _, is := range []struct{ column, once, value string }{
+		{"reference_id", "new_reference", f.Reference},
+		{"beneficiary_identification", "new_beneficiary", number(f.Beneficiary)},
+		{endOf("beneficiary_identification"), "new_end", number(f.BeneficiaryEnd)},
+	} {
+		if is.value != "" {
+			filters = append(filters, lineFilter{is.column + " = $%d", is.once, []any{is.value}})
+		}
+	}
+	return filters
+}
+
+// labelRange bounds folded labels: from is inclusive, until exclusive.
+type labelRange struct{ from, until string }
+
+// untilLabel is after all labels that begin so.
+func untilLabel(start string) string { return start + string(utf8.MaxRune) }
+
+// towards bounds the labels of a window that begins at a place: of two bounds on one
+// side, databases may take the wider.
+func (f PaymentFilter) towards(w Window) PaymentFilter {
+	key, from := "", w.From != nil
+	if from {
+		key, from = w.From[0].(string)
+	}
+	switch {
+	case !from || key < fold(f.LabelStart):
+		return f
+	case w.Descending != w.Backward:
+		f.labels.until = min(key+"\x01", untilLabel(fold(f.LabelStart))) // after the key itself, before all that goes on
+	default:
+		f.labels.from = key
+	}
+	return f
+}
+
 // source begins with the lines when the filter names a value of theirs, so that
-// payments come in the order of registration straight from the index of lines.
+// payments come in the order of the list straight from the index of lines.
 func (f PaymentFilter) source() selection {
 	s := selection{from: "payment", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}, registered: "registered", id: "id"}
-	const line = `(SELECT payment_id AS line_payment, registered AS line_registered FROM instruction
-		WHERE domain_id = $1 AND %s = $2 AND %s) AS line JOIN payment ON payment.id = line_payment`
-	beneficiary := number(f.Beneficiary)
-	switch {
-	case f.Reference != "":
-		s.from, s.args = fmt.Sprintf(line, "reference_id", "new_reference"), append(s.args, f.Reference)
-	case beneficiary != "":
-		s.from, s.args = fmt.Sprintf(line, "beneficiary_identification", "new_beneficiary"), append(s.args, beneficiary)
-	default:
+	filters := f.lineFilters()
+	if len(filters) == 0 {
 		return s
 	}
-	s.registered, s.id = "line_registered", "line_payment"
-	if f.Reference != "" && beneficiary != "" {
-		s = s.and(`EXISTS (SELECT 1 FROM instruction other WHERE other.payment_id = payment.id AND other.beneficiary_identification = $%d)`, beneficiary)
+	line := selection{where: []string{"domain_id = $1", filters[0].once}, args: s.args}.and(filters[0].clause, filters[0].values...)
+	s.from = `(SELECT payment_id AS line_payment, registered AS line_registered, label_folded AS line_label FROM instruction
+		WHERE ` + line.conditions() + `) AS line JOIN payment ON payment.id = line_payment`
+	s.args, s.registered, s.id, s.label = line.args, "line_registered", "line_payment", "line_label"
+	for _, other := range filters[1:] {
+		s = s.and(`EXISTS (SELECT 1 FROM instruction other WHERE other.payment_id = payment.id AND `+other.clause+`)`, other.values...)
 	}
 	return s
 }

@@ -32,7 +32,11 @@ var paymentOrders = map[string]paymentOrder{
 	"amount":              {column: "amount", shared: true},
 	"instruction_count":   {column: "instruction_count", shared: true},
 	"execution_date_type": {column: "date_type", shared: true},
+	labelOrder:            {column: labelOrder, shared: true},
 }
+
+// labelOrder is the order of lists by the beginning of a label, and of no others.
+const labelOrder = "label"
 
 // Window is the part of a list to be read: Limit rows in Order, from after the
 // position From (the value of the order's key, nil where there is none, and the
@@ -61,6 +65,9 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	order, known := paymentOrders[w.Order]
 	if !known {
 		return nil, fmt.Errorf("list payments: there is no order %q", w.Order)
+	}
+	if (w.Order == labelOrder) != (f.LabelStart != "") {
+		return nil, fmt.Errorf("list payments: the order %q goes with a filter by label, and no other does", labelOrder)
 	}
 	sql, args := f.page(w, order, r.engine.words().equalsApart)
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,13 @@ const (
 var connectorNames = map[string]string{bankA: "Zebra", bankB: "Antelope", bankC: bankC}
 
 var accounts = []string{"FR7630006000011234567890189", "DE89370400440532013000", "GB29NWBK60161331926819"}
+
+// labels begin alike in more than one way, also in letters that have a case and
+// more than a byte.
+var labels = []string{"Rent May", "rent June", "RENT", "Rental of a van", "Élan", "élan vital", "x", "Rent May", "50% of it", "Straße 7"}
+
+// ends are those of the accounts, and one that is too short.
+var ends = []string{"0189", "3000", "6819", "89"}
 
 // population stores payments that differ in every key of the list and share
 // most of their values, so that the order among equals matters.
@@ -71,6 +79,7 @@ func (s site) individual(i int) payment.Draft {
 		in := &d.Instructions[n]
 		in.DateType = []payment.DateType{payment.Instant, payment.FirstOpenDay}[i/2%2]
 		in.Beneficiary.Identification = accounts[(i+n/2)%3]
+		in.Label = labels[(i+2*n)%len(labels)]
 		in.ReferenceID = fmt.Sprintf("R%d", (i+n)%4)
 	}
 	return d
@@ -139,15 +148,35 @@ func matches(f PaymentFilter, p *payment.Payment) bool {
 	}
 	return f.Domain == p.Domain && (f.Only == 0 || f.Only == p.ID) && is(f.State, string(p.State)) && is(f.ErrorCode, string(p.ErrorCode)) &&
 		is(f.BankPaymentID, p.BankPaymentID) && is(f.Website, p.Website) && is(f.DateType, string(p.DateType())) && is(f.Payer, payer) &&
+		is(f.PayerEnd, end(payer)) && line(f.BeneficiaryEnd, func(in payment.Instruction) string { return end(in.Beneficiary.Identification) }) &&
+		(f.Client == 0 || f.Client == p.Client) && p.Total() >= f.Least && (f.Most == 0 || p.Total() <= f.Most) &&
+		(f.LabelStart == "" || labelled(f, p) != nil) &&
 		line(f.Beneficiary, func(in payment.Instruction) string { return in.Beneficiary.Identification }) &&
 		line(f.Reference, func(in payment.Instruction) string { return in.ReferenceID }) &&
 		(f.Connectors == nil || slices.Contains(f.Connectors, p.Connector)) && (!f.NoConnector || p.Connector == "") &&
 		(!bounded || date != nil && !date.Before(f.From) && (f.Until.IsZero() || date.Before(f.Until)))
 }
 
+// labelled is the first of a payment's labels that begins as a filter says.
+func labelled(f PaymentFilter, p *payment.Payment) any {
+	var found []string
+	for _, in := range p.Instructions {
+		if strings.HasPrefix(fold(in.Label), fold(f.LabelStart)) {
+			found = append(found, fold(in.Label))
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return slices.Min(found)
+}
+
 // reference is the window of a list, computed from all payments.
 func reference(all []*payment.Payment, f PaymentFilter, w Window) []passerelle.PaymentID {
 	key := keyOf[w.Order]
+	if w.Order == labelOrder {
+		key = func(p *payment.Payment) any { return labelled(f, p) }
+	}
 	down := w.Descending != w.Backward
 	compare := func(keyA any, idA int64, keyB any, idB int64) int {
 		order := cmp.Or(compareKeys(keyA, keyB, w.Descending), cmp.Compare(idA, idB))
@@ -191,6 +220,16 @@ func drawFilter(t *rapid.T, s site, all []*payment.Payment) PaymentFilter {
 		{"payer", func() { f.Payer = rapid.SampledFrom(accounts).Draw(t, "payer") }},
 		{"beneficiary", func() { f.Beneficiary = rapid.SampledFrom(accounts).Draw(t, "beneficiary") }},
 		{"reference", func() { f.Reference = rapid.SampledFrom([]string{"R0", "R1", "R9"}).Draw(t, "reference") }},
+		{"payer's end", func() { f.PayerEnd = rapid.SampledFrom(ends).Draw(t, "payer's end") }},
+		{"beneficiary's end", func() { f.BeneficiaryEnd = rapid.SampledFrom(ends).Draw(t, "beneficiary's end") }},
+		{"client", func() { f.Client = rapid.SampledFrom([]passerelle.ClientID{s.client, s.alien}).Draw(t, "client") }},
+		{"amount", func() {
+			f.Least = rapid.Int64Range(0, 300).Draw(t, "least")
+			f.Most = rapid.Int64Range(0, 300).Draw(t, "most")
+		}},
+		{"label", func() {
+			f.LabelStart = rapid.SampledFrom([]string{"r", "Rent", "rent ", "RENTAL", "é", "É", "50%", "strasse", "_", "none"}).Draw(t, "label")
+		}},
 		{"type", func() { f.DateType = string(rapid.SampledFrom(payment.DateTypes()).Draw(t, "type")) }},
 		{"connectors", func() {
 			f.Connectors = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{bankA, bankB, bankC, "none"}), 0, 3, rapid.ID).Draw(t, "connectors")
@@ -212,9 +251,13 @@ func drawFilter(t *rapid.T, s site, all []*payment.Payment) PaymentFilter {
 	return f
 }
 
-func drawWindow(t *rapid.T, all []*payment.Payment) Window {
+func drawWindow(t *rapid.T, f PaymentFilter, all []*payment.Payment) Window {
+	order := labelOrder
+	if f.LabelStart == "" {
+		order = rapid.SampledFrom(slices.Sorted(maps.Keys(keyOf))).Draw(t, "order")
+	}
 	w := Window{
-		Order:      rapid.SampledFrom(slices.Sorted(maps.Keys(keyOf))).Draw(t, "order"),
+		Order:      order,
 		Descending: rapid.Bool().Draw(t, "descending"),
 		Backward:   rapid.Bool().Draw(t, "backward"),
 		Limit:      rapid.IntRange(0, len(all)+1).Draw(t, "limit"),
@@ -222,9 +265,17 @@ func drawWindow(t *rapid.T, all []*payment.Payment) Window {
 	}
 	if rapid.Bool().Draw(t, "from a place") {
 		p := rapid.SampledFrom(all).Draw(t, "place")
-		w.From = []any{keyOf[w.Order](p), int64(p.ID)}
+		w.From = placeIn(f, w, p)
 	}
 	return w
+}
+
+// placeIn is where a payment is in a list; one that has no such label, somewhere.
+func placeIn(f PaymentFilter, w Window, p *payment.Payment) []any {
+	if w.Order == labelOrder {
+		return []any{cmp.Or(labelled(f, p), any("rent")), int64(p.ID)}
+	}
+	return []any{keyOf[w.Order](p), int64(p.ID)}
 }
 
 // TestListIsThatOfTheReference reads arbitrary windows of arbitrary filters.
@@ -232,7 +283,8 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		all := s.population(30)
 		rapid.Check(t, func(rt *rapid.T) {
-			f, w := drawFilter(rt, s, all), drawWindow(rt, all)
+			f := drawFilter(rt, s, all)
+			w := drawWindow(rt, f, all)
 			listed, err := s.db.Payments(t.Context(), f, w, false)
 			if err != nil {
 				rt.Fatal(err)
@@ -240,7 +292,7 @@ func TestListIsThatOfTheReference(t *testing.T) {
 			var got []passerelle.PaymentID
 			for _, p := range listed {
 				got = append(got, p.ID)
-				if place := []any{keyOf[w.Order](p.Payment), int64(p.ID)}; !slices.Equal(place, p.Place) {
+				if place := placeIn(f, w, p.Payment); !slices.Equal(place, p.Place) {
 					rt.Errorf("payment %d is at %v, not %v", p.ID, p.Place, place)
 				}
 			}
@@ -282,6 +334,14 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 			if _, err := s.db.Payments(t.Context(), PaymentFilter{Domain: s.domain}, Window{Order: order, Limit: 1}, false); err == nil {
 				t.Errorf("order %q is accepted", order)
 			}
+		}
+		for _, f := range []PaymentFilter{{Domain: s.domain}, {Domain: s.domain, State: "done"}} {
+			if _, err := s.db.Payments(t.Context(), f, Window{Order: labelOrder, Limit: 1}, false); err == nil {
+				t.Errorf("%+v is listed in the order of labels", f)
+			}
+		}
+		if _, err := s.db.Payments(t.Context(), PaymentFilter{Domain: s.domain, LabelStart: "x"}, Window{Order: "id", Limit: 1}, false); err == nil {
+			t.Error("a filter by label is listed in another order")
 		}
 	})
 }

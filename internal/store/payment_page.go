@@ -103,10 +103,16 @@ func (p place) order(s stretch) string {
 
 // page writes the query for a window.
 func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (sql string, args []any) {
+	if o.column == labelOrder {
+		f = f.towards(w)
+	}
 	s := f.selection()
 	p := place{paymentOrder: o, id: "id", down: w.Descending != w.Backward, from: w.From, backward: w.Backward, equalsApart: equalsApart}
-	if o.column == "registered" {
+	switch o.column {
+	case "registered":
 		p.column, p.id = s.registered, s.id
+	case labelOrder:
+		p.column, p.id = s.label, s.id
 	}
 	alone := len(f.Connectors) < 2 || s.from != "payment"
 	if alone {

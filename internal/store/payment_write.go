@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -57,7 +59,8 @@ func (tx *Tx) NameConnector(uuid, name string) {
 }
 
 func (tx *Tx) insertInstructions(p *payment.Payment) error {
-	beneficiaries, references := map[string]bool{}, map[string]bool{}
+	beneficiaries, references, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	labels := foldLabels(p.Instructions)
 	for i := range p.Instructions {
 		in := &p.Instructions[i]
 		id, err := tx.newID("instruction")
@@ -66,14 +69,46 @@ func (tx *Tx) insertInstructions(p *payment.Payment) error {
 		}
 		in.ID = id
 		tx.execOne(ErrConflict, `INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
-				beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+				beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 			id, int64(p.ID), i, int64(p.Domain), in.ReferenceID, in.Amount.Minor, in.Label,
 			optionalDate(in.ExecutionDate), optionalDate(in.StartDate), optionalDate(in.EndDate), optionalText(in.Frequency),
 			string(in.Beneficiary.Scheme), in.Beneficiary.Identification, in.Beneficiary.Label, optionalText(in.Beneficiary.Issuer),
-			micros(p.Created), first(beneficiaries, in.Beneficiary.Identification), first(references, in.ReferenceID))
+			micros(p.Created), first(beneficiaries, in.Beneficiary.Identification), first(references, in.ReferenceID),
+			first(ends, end(in.Beneficiary.Identification)), labels[i].text, labels[i].shared)
 	}
 	return nil
+}
+
+// end is the last four characters of an account number.
+func end(number string) string { return number[max(0, len(number)-4):] }
+
+// foldedLabel is a label as it is looked for, with how many bytes it shares with
+// the one before it in the order of a payment's labels.
+type foldedLabel struct {
+	text   string
+	shared int
+}
+
+func foldLabels(lines []payment.Instruction) []foldedLabel {
+	labels, order := make([]foldedLabel, len(lines)), make([]int, len(lines))
+	for i := range lines {
+		labels[i].text, order[i] = fold(lines[i].Label), i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(labels[a].text, labels[b].text) })
+	for n := 1; n < len(order); n++ {
+		labels[order[n]].shared = sharedBytes(labels[order[n-1]].text, labels[order[n]].text)
+	}
+	return labels
+}
+
+// sharedBytes is how many bytes two texts have in common at their beginning.
+func sharedBytes(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // first reports whether a value is seen for the first time.

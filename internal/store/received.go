@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"passerelle"
@@ -41,6 +42,31 @@ func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainI
 		got.At = instant(at)
 		return got, err
 	}, `SELECT id, domain_id, name, at, headers, body, verdict FROM received WHERE domain_id = $1 ORDER BY id LIMIT $2`, int64(domain), MaxReceived)
+}
+
+// ReceivedOpening is a request with the beginning of its body, which has Size bytes.
+type ReceivedOpening struct {
+	Received
+	Size int64
+}
+
+// NewestReceived lists requests of a domain's receiver, the newest first, from
+// before an id on, or from the newest when that is zero, each with so many bytes
+// of its body at most.
+func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID, before int64, limit, body int) ([]ReceivedOpening, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return collect(ctx, r, func(row scanner) (ReceivedOpening, error) {
+		var (
+			got ReceivedOpening
+			at  int64
+		)
+		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.Verdict, &got.Size)
+		got.At = instant(at)
+		return got, err
+	}, `SELECT id, domain_id, name, at, headers, substr(body, 1, CAST($4 AS INTEGER)), verdict, octet_length(body) FROM received
+		WHERE domain_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, int64(domain), before, limit, body)
 }
 
 // KeepReceived stores a request and forgets the oldest beyond MaxReceived and

@@ -22,7 +22,8 @@ func secure(header http.Header) {
 }
 
 // policy is the content security policy of a page: our own style sheet and
-// images, a script only where the page has one, and nothing inline.
+// images, a script only where the page has one, which asks us or nobody, and
+// nothing inline.
 func (p Page) policy() string {
 	rules := []string{
 		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",
@@ -32,6 +33,9 @@ func (p Page) policy() string {
 	if p.Module != "" {
 		rules = append(rules, "script-src 'self'")
 	}
+	if p.Asks {
+		rules = append(rules, "connect-src 'self'")
+	}
 	return strings.Join(rules, "; ")
 }
 
@@ -40,6 +44,15 @@ func (p Page) ancestors() string {
 		return "'none'"
 	}
 	return strings.Join(p.Ancestors, " ")
+}
+
+// Attach begins an answer that browsers keep as a file of that name, which is
+// made of letters, digits, dashes and points.
+func Attach(w http.ResponseWriter, name, mediaType string) {
+	secure(w.Header())
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	w.WriteHeader(http.StatusOK)
 }
 
 // Origin is the scheme and host of an absolute http or https URL, empty for

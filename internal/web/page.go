@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -37,6 +39,8 @@ type Page struct {
 	Sheet string
 	// Module is the script of the page, a file of this package; none when empty.
 	Module string
+	// Asks lets the script send requests to our own origin.
+	Asks bool
 	// FormTargets are the origins, besides our own, where sending a form of
 	// this page may end. Browsers hold redirects after a form against it too.
 	FormTargets []string
@@ -97,6 +101,42 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	// The reader may be gone; there is nobody left to tell.
 	_, _ = body.WriteTo(w)
 	return nil
+}
+
+// PartHeader is the header with which the script of a page asks for the part of it
+// that may have changed, under the address of the page.
+const PartHeader = "Passerelle-Part"
+
+// SendPart renders one block of a page and answers with that alone, or with 304
+// and nothing when the asker has it as it is. When it returns an error, nothing
+// has been sent.
+func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
+	page, known := s.templates[p.Name]
+	if !known || page.Lookup(block) == nil {
+		return fmt.Errorf("page %q has no block %q", p.Name, block)
+	}
+	var body bytes.Buffer
+	if err := page.ExecuteTemplate(&body, block, p); err != nil {
+		return fmt.Errorf("render %s of page %s: %w", block, p.Name, err)
+	}
+	p.head(w.Header())
+	sum := sha256.Sum256(body.Bytes())
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	w.WriteHeader(http.StatusOK)
+	// The reader may be gone; there is nobody left to tell.
+	_, _ = body.WriteTo(w)
+	return nil
+}
+
+// Has reports whether a page has a block.
+func (s *Pages) Has(name, block string) bool {
+	page, known := s.templates[name]
+	return known && page.Lookup(block) != nil
 }
 
 func (p Page) head(header http.Header) {

@@ -17,6 +17,7 @@ func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(tex
 var templates = fstest.MapFS{
 	"_frame.html": file(`{{define "after"}}<footer>{{.Say "end"}}</footer>{{end}}`),
 	"plain.html":  file(`{{define "content"}}<h1>{{.Body.Name}}</h1>{{end}}`),
+	"part.html":   file(`{{define "live"}}<p>{{.Body}}</p>{{end}}{{define "content"}}{{template "live" .}}{{end}}`),
 }
 
 var texts = fstest.MapFS{
@@ -66,6 +67,54 @@ func TestABrokenPageSendsNothing(t *testing.T) {
 		}
 		if answer.Body.Len() > 0 || len(answer.Header()) > 0 {
 			t.Errorf("half of a page was sent: %v %s", answer.Header(), answer.Body)
+		}
+	}
+}
+
+// Who has a part of a page as it is gets nothing but that word.
+func TestPartsOfPages(t *testing.T) {
+	send := func(body, etag string) *httptest.ResponseRecorder {
+		answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+		if etag != "" {
+			request.Header.Set("If-None-Match", etag)
+		}
+		if err := web.MustPages(templates).SendPart(answer, request, web.Page{Name: "part", Words: words(), Body: body, Module: "filter.mjs", Asks: true}, "live"); err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	first := send("<b>", "")
+	if first.Code != http.StatusOK || first.Body.String() != "<p>&lt;b&gt;</p>" || first.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v %s", first.Code, first.Header(), first.Body)
+	}
+	if policy := first.Header().Get("Content-Security-Policy"); !strings.HasSuffix(policy, "script-src 'self'; connect-src 'self'") {
+		t.Errorf("the policy is %s", policy)
+	}
+	tag := first.Header().Get("ETag")
+	if same := send("<b>", tag); same.Code != http.StatusNotModified || same.Body.Len() > 0 {
+		t.Errorf("unchanged: %d %s", same.Code, same.Body)
+	}
+	if other := send("c", tag); other.Code != http.StatusOK || other.Header().Get("ETag") == tag {
+		t.Errorf("changed: %d %v", other.Code, other.Header())
+	}
+	pages := web.MustPages(templates)
+	for _, name := range []string{"plain", "unknown"} {
+		answer := httptest.NewRecorder()
+		if err := pages.SendPart(answer, httptest.NewRequest(http.MethodGet, "/", nil), web.Page{Name: name}, "live"); err == nil || answer.Body.Len() > 0 || pages.Has(name, "live") {
+			t.Errorf("page %s has a part: %v %s", name, err, answer.Body)
+		}
+	}
+}
+
+func TestAttachmentsAreKept(t *testing.T) {
+	answer := httptest.NewRecorder()
+	web.Attach(answer, "payments-1.csv", "text/csv; charset=utf-8")
+	for name, want := range map[string]string{
+		"Content-Disposition": `attachment; filename="payments-1.csv"`, "Content-Type": "text/csv; charset=utf-8",
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+	} {
+		if got := answer.Header().Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 }

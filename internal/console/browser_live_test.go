@@ -1,0 +1,116 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/admission"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// arrive opens the console of a new service for a new operator of a role.
+func arrive(t *testing.T, role admission.Role, width, height int64) *person {
+	t.Helper()
+	return arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), role, width, height)
+}
+
+func arriveAt(t *testing.T, s *servicetest.Instance, role admission.Role, width, height int64) *person {
+	t.Helper()
+	p := newPerson(t, s, width, height)
+	_, password, err := p.Admission.Create(t.Context(), "zoe", role)
+	must(t, err)
+	p.open("/console/")
+	p.typeAndGo("main button", "#name", "zoe", "#password", password)
+	p.do(chromedp.WaitVisible(`.figures`))
+	return p
+}
+
+// Lists and payments are renewed where they are, politely: focus stays, readers are
+// told, and what was typed is not touched.
+func TestPagesAreRenewedInABrowser(t *testing.T) {
+	p := arrive(t, admission.Developer, 1280, 900)
+	token := p.Token("payments:admin")
+	first := p.Create(token, servicetest.Draft())
+	p.open(p.domainPath("/payments"))
+	p.do(chromedp.WaitVisible(fmt.Sprintf(`a[href$="/payments/%d"]`, first)), chromedp.SendKeys(`#label`, "half a wo"))
+	p.value(fmt.Sprintf(`document.querySelector('a[href$="/payments/%d"]').focus()`, first))
+	second := p.Create(token, servicetest.Draft())
+	p.do(chromedp.WaitVisible(fmt.Sprintf(`a[href$="/payments/%d"]`, second)))
+	for script, want := range map[string]string{
+		`document.getElementById("label").value`:                   "half a wo",
+		`document.activeElement.getAttribute("href")`:              p.paymentPath(first),
+		`performance.getEntriesByType("navigation").length`:        "1",
+		`document.getElementById("said").getAttribute("role")`:     "status",
+		`document.querySelectorAll("[data-live] tbody tr").length`: "2",
+	} {
+		if got := p.value(script); got != want {
+			t.Errorf("%s is %q, want %q", script, got, want)
+		}
+	}
+	p.open(p.paymentPath(first))
+	p.do(chromedp.WaitVisible(`.state[data-state="created"]`))
+	p.OK(p.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", first), p.ConfigToken, map[string]any{"state": "validating"}))
+	p.do(chromedp.WaitVisible(`.state[data-state="validating"]`), chromedp.WaitVisible(`#said:not(:empty)`))
+	if got, want := p.value(`document.getElementById("said").textContent`), fmt.Sprintf("Payment %d is validating.", first); got != want {
+		t.Errorf("readers are told %q, want %q", got, want)
+	}
+	p.says.Silent(t)
+}
+
+// A file is saved with its progress shown; the form works without the script too.
+func TestSavingAFileInABrowser(t *testing.T) {
+	p := arrive(t, admission.Acting, 1280, 900)
+	p.shop()
+	p.open(p.domainPath("/payments?label=rent"))
+	p.value(`URL.createObjectURL = (file) => { file.text().then((text) => { window.saved = text; }); return "#"; }`)
+	p.do(chromedp.Click(`form.file button[name="whole"]`), chromedp.WaitVisible(`form.file output:not(:empty)`))
+	for !strings.Contains(p.value(`document.querySelector("form.file output").textContent + " " + (window.saved ?? "")`), "saved. payment,registered") {
+		if p.ctx.Err() != nil {
+			t.Fatal("nothing was saved: " + p.value(`document.querySelector("form.file output").textContent`))
+		}
+	}
+	saved := p.value(`window.saved`)
+	if !strings.Contains(saved, "Rent May") || strings.Contains(saved, "=cmd") {
+		t.Errorf("saved was %s", saved)
+	}
+	if got := p.acts(); len(got) != 1 || got[0] != "export personal data  0" {
+		t.Errorf("on record: %q", got)
+	}
+}
+
+// The lab, page by page, on a desk and on a phone.
+func TestLabInABrowser(t *testing.T) {
+	for _, window := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+		t.Run(window.name, func(t *testing.T) {
+			p := arrive(t, admission.Developer, window.width, window.height)
+			p.Subscribe("PAYMENT_STATE_UPDATED", "shop")
+			p.do(chromedp.Click(`header a[href$="/lab"]`), chromedp.WaitVisible(`#advance`))
+			p.checked(window.name + "-lab")
+			p.typeAndGo(`form:has(#advance) button`, "#advance", "36h")
+			p.do(chromedp.WaitVisible(`section[role="status"]`))
+			p.checked(window.name + "-lab-moved")
+			p.do(chromedp.Click(`nav[aria-label="Lab"] a[href$="/scenarios"]`), chromedp.WaitVisible(`button[value="plain"]`))
+			p.checked(window.name + "-scenarios")
+			p.do(chromedp.Click(`button[value="plain"]`), chromedp.WaitVisible(`section[role="status"] a`))
+			p.Received("shop")
+			p.do(chromedp.Click(`section[role="status"] a`), chromedp.WaitVisible(`.state[data-state="done"]`))
+			p.checked(window.name + "-payment-done")
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Origin+"/sandbox/receiver/odd", strings.NewReader(hostile))
+			must(t, err)
+			p.desk.do(request)
+			p.open(p.domainPath("/lab/receiver"))
+			p.do(chromedp.WaitVisible(`[data-live] pre`))
+			p.checked(window.name + "-receiver")
+			p.do(chromedp.Click(`form[action$="/empty"] button`), chromedp.WaitVisible(`[data-live] p.card`))
+			p.says.Silent(t)
+		})
+	}
+}

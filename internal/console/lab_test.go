@@ -1,0 +1,149 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/admission"
+	"passerelle/internal/service"
+	"passerelle/internal/servicetest"
+)
+
+func TestClockOfASandbox(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Developer)
+		lab, clock := d.domainPath("/lab"), d.domainPath("/lab/clock")
+		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		if a := d.submit(lab, clock, "freeze", "yes"); a.status != http.StatusSeeOther || !strings.Contains(d.get(lab).body, "It stands still.") {
+			t.Errorf("stopping: %d %s", a.status, a.body)
+		}
+		a := d.submit(lab, clock, "advance", "40d")
+		// How much of it is left for this request, the loops decide.
+		if text := words(d.get(a.location).body); !strings.Contains(text, "What was done Payments asked about, or expired") || !strings.Contains(text, "Webhook requests sent") || d.state(id) != "expired" {
+			t.Errorf("40 days later: %d %s, %s", a.status, text, d.state(id))
+		}
+		for _, wrong := range [][]string{{"advance", "-1h"}, {"advance", "x"}, {"advance", "401d"}, {"set", "2000-01-01 00:00:00"}, {"set", "tomorrow"}, {}, {"advance", "1h", "set", "2100-01-01 00:00:00"}} {
+			if a := d.submit(lab, clock, wrong...); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%v: %d", wrong, a.status)
+			}
+		}
+		if a := d.submit(lab, clock, "freeze", "no"); a.status != http.StatusSeeOther {
+			t.Errorf("letting it run: %d", a.status)
+		}
+		if a := d.submit(lab, d.domainPath("/lab/run")); a.status != http.StatusSeeOther || !strings.Contains(a.location, "payments=") {
+			t.Errorf("doing what is due: %d %s", a.status, a.location)
+		}
+		if diff := cmp.Diff([]string{"move clock  0", "move clock  0", "move clock  0", "run sandbox  0"}, d.acts()); diff != "" {
+			t.Error(diff)
+		}
+		if got := len(d.Received("told")); got != 1 {
+			t.Errorf("%d events were told", got)
+		}
+	})
+}
+
+func TestPlayingScenarios(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Developer)
+		page := d.domainPath("/lab/scenarios")
+		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
+		a := d.submit(page, page, "scenario", "label-rejected")
+		text := words(d.get(a.location).body)
+		if !strings.Contains(text, "ended as rejected (noSpecifiedReason) , as the scenario says.") {
+			t.Errorf("%d %s", a.status, text[:min(len(text), 500)])
+		}
+		if got := len(d.Received("told")); got != 2 {
+			t.Errorf("%d events, want validating and rejected", got)
+		}
+		b := d.submit(page, d.domainPath("/lab/logins"), "login", "otp")
+		if text := words(d.get(b.location).body); !strings.Contains(text, "additionalInformationNeeded") {
+			t.Errorf("%d %s", b.status, text[:min(len(text), 500)])
+		}
+		for to, wrong := range map[string][]string{page: {"scenario", "nothing"}, d.domainPath("/lab/logins"): {"login", "nothing"}} {
+			if a := d.submit(page, to, wrong...); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%v: %d", wrong, a.status)
+			}
+		}
+		if a := d.submit(page, page, "scenario", "periodic-endless"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "payment.periodic.enabled") {
+			t.Errorf("what needs another configuration: %d", a.status)
+		}
+		for _, query := range []string{"?payment=999", "?payment=x", "?user=1&connection=x", "?user=9&connection=9"} {
+			if a := d.get(page + query); a.status != http.StatusOK || strings.Contains(a.body, "as the scenario says") {
+				t.Errorf("%s: %d", query, a.status)
+			}
+		}
+		acts := d.acts()
+		if len(acts) != 2 || !strings.HasPrefix(acts[0], "play scenario payment ") || !strings.HasPrefix(acts[1], "play scenario user ") {
+			t.Errorf("on record: %q", acts)
+		}
+	})
+}
+
+func TestReceiverOfASandbox(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Developer)
+		page := d.domainPath("/lab/receiver")
+		if !strings.Contains(d.get(page).body, "Nothing has arrived.") {
+			t.Error("it is not empty")
+		}
+		for n := range 11 {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.Origin+"/sandbox/receiver/shop-"+strconv.Itoa(n), strings.NewReader(hostile+strings.Repeat("x", 5000)))
+			must(t, err)
+			request.Header.Set("X-Odd", hostile)
+			d.do(request)
+		}
+		first := d.get(page)
+		text := words(first.body)
+		if strings.Contains(first.body, "<script>") || strings.Count(text, "no signature") != 10 || !strings.Contains(text, "shop-10") || !strings.Contains(text, "more bytes") || len(first.body) > 80_000 {
+			t.Errorf("%d bytes: %s", len(first.body), text[:500])
+		}
+		older := d.get(page + link(t, first, "next"))
+		if text := words(older.body); !strings.Contains(text, "shop-0 ") || strings.Contains(text, "shop-1 ") {
+			t.Errorf("the older ones: %s", text[:500])
+		}
+		if a := d.submit(page, page+"/empty"); a.status != http.StatusSeeOther || !strings.Contains(d.get(page).body, "Nothing has arrived.") {
+			t.Errorf("emptying: %d", a.status)
+		}
+		if diff := cmp.Diff([]string{"empty receiver  0"}, d.acts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Who may only look has no buttons, and forms without them change nothing; a live
+// domain has no lab.
+func TestWhoMayUseTheLab(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})
+		must(t, err)
+		d.enter(admission.Viewer)
+		posts := map[string][]string{"/clock": {"advance", "1h"}, "/run": nil, "/scenarios": {"scenario", "plain"}, "/logins": {"login", "one"}, "/receiver/empty": nil}
+		for path, form := range posts {
+			if a := d.submit("/console/account", d.domainPath("/lab"+path), form...); a.status != http.StatusForbidden {
+				t.Errorf("%s for a viewer: %d", path, a.status)
+			}
+			if a := d.submit("/console/account", fmt.Sprintf("/console/domains/%d/lab%s", live.ID, path), form...); a.status != http.StatusNotFound {
+				t.Errorf("%s of a live domain: %d", path, a.status)
+			}
+		}
+		for _, path := range []string{"", "/scenarios", "/receiver"} {
+			body := d.get(d.domainPath("/lab" + path)).body
+			if n := strings.Count(body, `method="post"`) - strings.Count(body, "sign-out"); n > 0 && !strings.Contains(path, "scenarios") || strings.Contains(body, ">Run</button>") {
+				t.Errorf("a viewer sees buttons in %q", path)
+			}
+			if a := d.get(fmt.Sprintf("/console/domains/%d/lab%s", live.ID, path)); a.status != http.StatusNotFound {
+				t.Errorf("%q of a live domain: %d", path, a.status)
+			}
+		}
+		if d.acts() != nil {
+			t.Errorf("on record: %v", d.acts())
+		}
+	})
+}

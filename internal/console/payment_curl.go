@@ -1,0 +1,94 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+// creation is the body of the request that makes a payment.
+type creation struct {
+	RedirectURI   string         `json:"client_redirect_uri"`
+	State         string         `json:"client_state,omitempty"`
+	Instructions  []createdLine  `json:"instructions"`
+	Payer         *createdParty  `json:"payer,omitempty"`
+	PayerIdentity map[string]any `json:"payer_identity,omitempty"`
+}
+
+type createdLine struct {
+	Reference   string              `json:"reference_id"`
+	Amount      json.Number         `json:"amount"`
+	Currency    passerelle.Currency `json:"currency"`
+	Label       string              `json:"label"`
+	DateType    payment.DateType    `json:"execution_date_type"`
+	Execution   *string             `json:"execution_date,omitempty"`
+	Start       *string             `json:"start_date,omitempty"`
+	End         *string             `json:"end_date,omitempty"`
+	Frequency   *payment.Frequency  `json:"frequency,omitempty"`
+	Beneficiary createdParty        `json:"beneficiary"`
+	Identity    map[string]any      `json:"beneficiary_identity,omitempty"`
+}
+
+type createdParty struct {
+	Scheme passerelle.AccountScheme `json:"scheme_name"`
+	Number string                   `json:"identification"`
+	Label  string                   `json:"label"`
+	Issuer string                   `json:"issuer,omitempty"`
+}
+
+// curl is the request that would make the same payment, for a shell, with a
+// variable for the token. What the page hides, it hides. Who initiated the payment
+// is never shown, and not in it.
+func (c *Console) curl(v *visit, p *payment.Payment, revealed bool) (string, error) {
+	shown := wire.NewPayment(p, wire.View{Location: v.zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
+	body := creation{RedirectURI: p.ClientRedirectURI, State: p.ClientState, PayerIdentity: withoutNulls(shown.PayerIdentity)}
+	if p.Payer != nil {
+		party := v.party(*p.Payer, revealed)
+		body.Payer = &party
+	}
+	for i, in := range shown.Instructions {
+		body.Instructions = append(body.Instructions, createdLine{
+			Reference: in.ReferenceID, Amount: in.Amount, Currency: in.Currency.ID, Label: v.nameText(in.Label, revealed), DateType: in.ExecutionDateType,
+			Execution: in.ExecutionDate, Start: in.StartDate, End: in.EndDate, Frequency: in.Frequency,
+			Beneficiary: v.party(p.Instructions[i].Beneficiary, revealed), Identity: withoutNulls(in.BeneficiaryIdentity),
+		})
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(body); err != nil {
+		return "", fmt.Errorf("write payment %d as a request: %w", p.ID, err)
+	}
+	return fmt.Sprintf("curl --request POST %s \\\n  --header \"Authorization: Bearer $TOKEN\" \\\n  --header 'Content-Type: application/json' \\\n  --data %s",
+		quoted(v.domain.BaseURL+"/payments"), quoted(strings.TrimSpace(text.String()))), nil
+}
+
+func (v *visit) party(a passerelle.Account, revealed bool) createdParty {
+	return createdParty{Scheme: a.Scheme, Number: accountText(a, revealed), Label: v.nameText(a.Label, revealed), Issuer: a.Issuer}
+}
+
+// withoutNulls are the members of an identity that have a value.
+func withoutNulls(identity *wire.Identity) map[string]any {
+	if identity == nil {
+		return nil
+	}
+	kept := map[string]any{}
+	if err := json.Unmarshal(wire.Encode(identity), &kept); err != nil {
+		return nil // it was encoded a moment ago
+	}
+	for name, value := range kept {
+		if value == nil || value == false {
+			delete(kept, name)
+		}
+	}
+	return kept
+}
+
+// quoted is a text as one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,277 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// listField is one field of the form that selects payments.
+type listField struct {
+	name, label string
+	// kind is that of an input, "" for text.
+	kind string
+	// rare fields are folded away.
+	rare bool
+	// choices are the values of a field that is chosen, nil when it is typed in.
+	choices func(*Console, *visit) ([]choice, error)
+	// take narrows the list to a value that is not empty.
+	take func(*visit, *listing, string) error
+}
+
+// choice is a value that a field may have.
+type choice struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// shownField is a field as it is shown.
+type shownField struct {
+	Name, Label, Kind, Value string
+	Choices                  []choice
+}
+
+// none stands for payments without a connector.
+const none = "none"
+
+// listFields are the fields, in the order they are shown: all filters that the
+// interface has.
+var listFields = []listField{
+	{name: "id", label: "Number", take: takeNumber},
+	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
+	{name: "label", label: "Label begins with", take: takeLabel},
+	{name: "state", label: "State", choices: choicesOf(payment.States()), take: takeText(func(l *listing) *string { return &l.State })},
+	{name: "first", label: "From", kind: "date", take: takeFirst},
+	{name: "last", label: "To", kind: "date", take: takeLast},
+	{name: "date", label: "Days are those of", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
+	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes()), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
+	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
+	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*visit, *listing, string) error { return nil }},
+	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, take: takeClient},
+	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
+	{name: "payer", label: "Payer's account, or its last four", rare: true, take: takeAccount(
+		func(l *listing) (whole, end *string) { return &l.Payer, &l.PayerEnd })},
+	{name: "beneficiary", label: "Beneficiary's account, or its last four", rare: true, take: takeAccount(
+		func(l *listing) (whole, end *string) { return &l.Beneficiary, &l.BeneficiaryEnd })},
+	{name: "least", label: "Amount from", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Least })},
+	{name: "most", label: "Amount to", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Most })},
+	{name: "bank", label: "Bank's reference", rare: true, take: takeText(func(l *listing) *string { return &l.BankPaymentID })},
+	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
+}
+
+// given is what a form has in a field.
+func given(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
+
+// showFields fills in the form.
+func (c *Console) showFields(v *visit, values url.Values, data *listData) error {
+	for _, field := range listFields {
+		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: given(values, field.name)}
+		if field.choices != nil {
+			all, err := field.choices(c, v)
+			if err != nil {
+				return err
+			}
+			for _, one := range all {
+				one.Chosen = one.Value == shown.Value
+				shown.Choices = append(shown.Choices, one)
+			}
+		}
+		if !field.rare {
+			data.Fields = append(data.Fields, shown)
+			continue
+		}
+		data.More = append(data.More, shown)
+		data.Open = data.Open || shown.Value != ""
+	}
+	return nil
+}
+
+// maxFilter is how many characters a field takes.
+const maxFilter = 200
+
+// listing is what a form selects. What is wrong with it is Invalid, on the field.
+func (c *Console) listing(v *visit, values url.Values) (listing, error) {
+	list := listing{PaymentFilter: store.PaymentFilter{Domain: v.domain.ID}, order: "register_date"}
+	for _, field := range listFields {
+		value := given(values, field.name)
+		if value == "" {
+			continue
+		}
+		if err := c.checkField(v, field, value); err != nil {
+			return list, err
+		}
+		if err := field.take(v, &list, value); err != nil {
+			return list, err
+		}
+	}
+	if country := given(values, "country"); country != "" {
+		list.within(c.Initiation.ConnectorUUIDs([]string{country}))
+	}
+	list.arrange()
+	return list, nil
+}
+
+func (c *Console) checkField(v *visit, field listField, value string) error {
+	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
+		return err
+	}
+	all, err := field.choices(c, v)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(one choice) bool { return one.Value == value }) {
+		return passerelle.InvalidField(field.name, "is none of those to choose from")
+	}
+	return nil
+}
+
+// within leaves the connectors that are among the given ones.
+func (l *listing) within(uuids []string) {
+	if l.Connectors == nil {
+		l.Connectors = uuids
+		return
+	}
+	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
+}
+
+// arrange chooses the order in which an index has what is selected.
+func (l *listing) arrange() {
+	switch {
+	case l.LabelStart != "":
+		l.order = "label"
+	case l.Least != 0 || l.Most != 0:
+		l.order = "amount"
+	case l.DateField == "validate_date" && !(l.From.IsZero() && l.Until.IsZero()):
+		l.order = "validate_date"
+	}
+}
+
+func takeText(of func(*listing) *string) func(*visit, *listing, string) error {
+	return func(_ *visit, l *listing, value string) error {
+		*of(l) = value
+		return nil
+	}
+}
+
+func takeNumber(_ *visit, l *listing, value string) error {
+	id, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || id <= 0 {
+		return passerelle.InvalidField("id", "must be the number of a payment")
+	}
+	l.Only = passerelle.PaymentID(id)
+	return nil
+}
+
+func takeLabel(_ *visit, l *listing, value string) error {
+	l.LabelStart = value
+	return nil
+}
+
+func takeFirst(v *visit, l *listing, value string) (err error) {
+	l.From, err = dayStart("first", value, v.zone, 0)
+	return err
+}
+
+func takeLast(v *visit, l *listing, value string) (err error) {
+	l.Until, err = dayStart("last", value, v.zone, 1)
+	return err
+}
+
+// dayStart is the first instant of the day so many days after the one given.
+func dayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
+	day, err := time.ParseInLocation(time.DateOnly, text, zone)
+	if err != nil || day.Year() < 1 {
+		return time.Time{}, passerelle.InvalidField(field, "must be a day in the form YYYY-MM-DD")
+	}
+	return day.AddDate(0, 0, after), nil
+}
+
+func takeConnector(_ *visit, l *listing, value string) error {
+	if l.NoConnector = value == none; !l.NoConnector {
+		l.Connectors = []string{value}
+	}
+	return nil
+}
+
+func takeClient(_ *visit, l *listing, value string) error {
+	id, err := strconv.ParseInt(value, 10, 64)
+	l.Client = passerelle.ClientID(id)
+	return err
+}
+
+// endLength is how many characters are the end of an account number.
+const endLength = 4
+
+// takeAccount takes a whole account number or the end of one.
+func takeAccount(of func(*listing) (whole, end *string)) func(*visit, *listing, string) error {
+	return func(_ *visit, l *listing, value string) error {
+		whole, end := of(l)
+		if len(value) == endLength {
+			*end = value
+			return nil
+		}
+		*whole = value
+		return nil
+	}
+}
+
+// takeAmount takes an amount of a currency with two decimals.
+func takeAmount(of func(*listing) *int64) func(*visit, *listing, string) error {
+	return func(_ *visit, l *listing, value string) error {
+		amount, err := passerelle.ParseMoney("amount", value, "EUR")
+		if err == nil && amount.Minor <= 0 {
+			err = passerelle.InvalidField("amount", "must be more than zero")
+		}
+		*of(l) = amount.Minor
+		return err
+	}
+}
+
+func choicesOf[T ~string](values []T) func(*Console, *visit) ([]choice, error) {
+	return func(*Console, *visit) ([]choice, error) {
+		var all []choice
+		for _, one := range values {
+			all = append(all, choice{Value: string(one), Label: string(one)})
+		}
+		return all, nil
+	}
+}
+
+func dateChoices(*Console, *visit) ([]choice, error) {
+	return []choice{{Value: "register_date", Label: "registration"}, {Value: "validate_date", Label: "validation"}}, nil
+}
+
+func (c *Console) connectorChoices(v *visit) ([]choice, error) {
+	profiles, err := c.Initiation.Initiators(v, v.domain)
+	all := []choice{{Value: none, Label: "none chosen"}}
+	for _, p := range profiles {
+		all = append(all, choice{Value: p.UUID, Label: p.Name})
+	}
+	return all, err
+}
+
+func (c *Console) countryChoices(v *visit) ([]choice, error) {
+	profiles, err := c.Initiation.Initiators(v, v.domain)
+	var codes []string
+	for _, p := range profiles {
+		codes = append(codes, p.Countries...)
+	}
+	slices.Sort(codes)
+	all, _ := choicesOf(slices.Compact(codes))(c, v)
+	return all, err
+}
+
+func (c *Console) clientChoices(v *visit) ([]choice, error) {
+	clients, err := c.DB.Clients(v, v.domain.ID)
+	var all []choice
+	for _, one := range clients {
+		all = append(all, choice{Value: strconv.FormatInt(int64(one.ID), 10), Label: one.Name})
+	}
+	return all, err
+}

@@ -1,0 +1,112 @@
+package console
+
+import (
+	"encoding/csv"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// filePage is how many payments of a file are in memory at a time.
+const filePage = 100
+
+// The acts of taking payments along.
+const (
+	actExport      = "export payments"
+	actExportWhole = "export personal data"
+)
+
+// sendPayments sends a list as a file, a line for each instruction. Whole files
+// have names and account numbers that pages hide.
+func (c *Console) sendPayments(v *visit, list listing, whole bool) error {
+	act := actExport
+	if whole {
+		if !c.mayReveal(v) {
+			return errForbidden
+		}
+		act = actExportWhole
+	}
+	entry := c.record(v, act, "", 0)
+	if err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
+		return fmt.Errorf("record that payments are exported: %w", err)
+	}
+	web.Attach(v.writer, fmt.Sprintf("payments-%s.csv", c.now(v).In(v.zone).Format("2006-01-02-150405")), "text/csv; charset=utf-8")
+	if err := c.writePayments(v, list, whole); err != nil {
+		if v.Err() == nil {
+			c.Log.LogAttrs(v, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(v)), slog.Any("error", err))
+		}
+		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
+	}
+	return nil
+}
+
+var fileHeader = []string{
+	"payment", "registered", "validated", "state", "error code", "connector", "application", "bank's reference", "execution", "payer's account",
+	"line", "end-to-end id", "amount", "currency", "label", "beneficiary", "beneficiary's account", "line state", "line error",
+}
+
+func (c *Console) writePayments(v *visit, list listing, whole bool) error {
+	file, flush := csv.NewWriter(v.writer), http.NewResponseController(v.writer)
+	if err := file.Write(fileHeader); err != nil {
+		return err
+	}
+	window := store.Window{Order: list.order, Descending: !list.byLabel(), Limit: filePage}
+	for {
+		rows, err := c.DB.Payments(v, list.PaymentFilter, window, false)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := c.writeLines(v, file, row.Payment, whole); err != nil {
+				return err
+			}
+			window.From = row.Place
+		}
+		file.Flush()
+		if err := file.Error(); err != nil || len(rows) < filePage {
+			return err
+		}
+		_ = flush.Flush() // a writer that cannot is only slower to show
+	}
+}
+
+func (c *Console) writeLines(v *visit, file *csv.Writer, p *payment.Payment, whole bool) error {
+	validated, payer := "", ""
+	if p.Validated != nil {
+		validated = passerelle.FormatDateTime(*p.Validated, v.zone)
+	}
+	if p.Payer != nil {
+		payer = accountText(*p.Payer, whole)
+	}
+	shared := []string{
+		strconv.FormatInt(int64(p.ID), 10), passerelle.FormatDateTime(p.Created, v.zone), validated, string(p.State), string(p.ErrorCode),
+		c.connector(p), strconv.FormatInt(int64(p.Client), 10), p.BankPaymentID, string(p.DateType()), payer,
+	}
+	for i := range p.Instructions {
+		in := &p.Instructions[i]
+		line := append(shared[:len(shared):len(shared)], strconv.Itoa(i+1), in.ReferenceID, in.Amount.Decimal(), string(in.Amount.Currency),
+			v.nameText(in.Label, whole), v.nameText(in.Beneficiary.Label, whole), accountText(in.Beneficiary, whole), string(in.State), string(in.ErrorCode))
+		for n := range line {
+			line[n] = inert(line[n])
+		}
+		if err := file.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inert keeps a spreadsheet from taking a text for a formula.
+func inert(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}

@@ -1,0 +1,234 @@
+package console_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/admission"
+	"passerelle/internal/initiation"
+	"passerelle/internal/servicetest"
+)
+
+var listedPayment = regexp.MustCompile(`/payments/(\d+)">\d+</a></th>`)
+
+// listed are the payments of a page, in its order.
+func listed(a answer) string {
+	var ids []string
+	for _, found := range listedPayment.FindAllStringSubmatch(a.body, -1) {
+		ids = append(ids, found[1])
+	}
+	return strings.Join(ids, " ")
+}
+
+// line is a line of a draft, which is to be changed.
+func line(draft map[string]any) map[string]any {
+	return draft["instructions"].([]any)[0].(map[string]any)
+}
+
+// shop makes three payments that differ in what operators look for, and returns
+// their numbers.
+func (d *desk) shop() (a, b, c int64) {
+	d.t.Helper()
+	token := d.Token("payments:admin")
+	draft := servicetest.Draft()
+	line(draft)["label"], line(draft)["reference_id"] = "Rent May", "MAY-1"
+	a = d.Create(token, draft)
+	draft = servicetest.Draft()
+	line(draft)["label"], line(draft)["amount"] = "=cmd|rental", json.Number("99.00")
+	line(draft)["beneficiary"] = map[string]any{"scheme_name": "iban", "identification": "DE89370400440532013000", "label": "@Vermieter"}
+	draft["payer"] = map[string]any{"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Erika Mustermann"}
+	b = d.Create(token, draft)
+	draft = servicetest.Draft()
+	second := map[string]any{
+		"amount": json.Number("1.00"), "currency": "EUR", "label": "rent June", "execution_date_type": "instant",
+		"beneficiary": map[string]any{"scheme_name": "iban", "identification": "DE89370400440532013000", "label": "Shop"},
+	}
+	draft["instructions"] = append(draft["instructions"].([]any), second)
+	c = d.Create(token, draft)
+	_, err := d.Initiation.Validate(d.t.Context(), d.Domain, passerelle.PaymentID(c), initiation.Choice{
+		Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before",
+	})
+	must(d.t, err)
+	return a, b, c
+}
+
+func TestSearchingPayments(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		a, b, c := d.shop()
+		ids := func(all ...int64) string { return strings.Trim(fmt.Sprint(all), "[]") }
+		for query, want := range map[string]string{
+			"":                               ids(c, b, a),
+			"id=" + strconv.FormatInt(b, 10): ids(b),
+			"reference=MAY-1":                ids(a),
+			"reference=may-1":                "",
+			"label=rent":                     ids(c, a),
+			"label=RENT+may":                 ids(a),
+			"label=%25":                      "",
+			"state=validating":               ids(c),
+			"beneficiary=3000":               ids(c, b),
+			"beneficiary=DE89+3704+0044+0532+0130+00": ids(c, b),
+			"payer=0189":                         ids(b),
+			"payer=fr7630006000011234567890189":  ids(b),
+			"payer=189":                          "",
+			"least=50":                           ids(b),
+			"least=12.50&most=13.50":             ids(c, a),
+			"client=" + d.ClientID:               ids(c, b, a),
+			"connector=none":                     ids(b, a),
+			"connector=" + sandbox.TestConnector: ids(c),
+			"country=FR&connector=" + sandbox.TestConnector: ids(c),
+			"country=FR&connector=none":                     "",
+			"type=instant&label=rent":                       ids(c, a),
+			"type=deferred":                                 "",
+			"code=bug":                                      "",
+			"bank=nothing":                                  "",
+			"website=nothing":                               "",
+			"first=2000-01-01&last=2999-01-01":              ids(c, b, a),
+			"date=validate_date&first=2000-01-01":           ids(c),
+			"last=2000-01-01":                               "",
+		} {
+			got := d.get(d.domainPath("/payments?" + query))
+			if got.status != http.StatusOK || !slices.Equal(sorted(listed(got)), sorted(want)) {
+				t.Errorf("%s: %d lists %q, want %q", query, got.status, listed(got), want)
+			}
+		}
+		for query, field := range map[string]string{
+			"id=x": "id", "id=-1": "id", "state=x": "state", "code=x": "code", "connector=x": "connector", "country=XX": "country", "client=99": "client", "client=x": "client",
+			"type=x": "type", "date=x": "date", "first=x": "first", "last=2026-02-30": "last", "least=x": "amount", "most=0": "amount", "most=1.001": "amount",
+			"label=%00": "label", "payer=%ff": "payer", "reference=" + strings.Repeat("x", 201): "reference",
+		} {
+			if got := d.get(d.domainPath("/payments?" + query)); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "<p>"+field) {
+				t.Errorf("%s: %d, and no word about %s", query, got.status, field)
+			}
+		}
+	})
+}
+
+// sorted is a list of numbers in one order, whatever that of the page.
+func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
+
+// A list by label turns pages like any other, and keeps what it was asked for.
+func TestSearchTurnsPages(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		token := d.Token("payments:admin")
+		var want []string
+		for n := range 51 {
+			draft := servicetest.Draft()
+			line(draft)["label"] = fmt.Sprintf("Series - %02d", n)
+			want = append(want, strconv.FormatInt(d.Create(token, draft), 10))
+		}
+		first := d.get(d.domainPath("/payments?label=series&type=instant"))
+		second := d.get(d.domainPath("/payments") + link(t, first, "next"))
+		if diff := cmp.Diff(want, strings.Fields(listed(first)+" "+listed(second))); diff != "" {
+			t.Error(diff)
+		}
+		if again := d.get(d.domainPath("/payments") + link(t, second, "prev")); listed(again) != listed(first) {
+			t.Errorf("on the way back: %s", listed(again))
+		}
+		if !strings.Contains(link(t, first, "next"), "type=instant") {
+			t.Error("the link forgets a field")
+		}
+		for _, place := range []string{"after=x", "after=-", "before=", "after=%00-1", "after=a-b", "after=1-"} {
+			if a := d.get(d.domainPath("/payments?label=series&" + place)); a.status != http.StatusOK {
+				t.Errorf("%s: %d", place, a.status)
+			}
+		}
+	})
+}
+
+// file asks for a list as a file and reads it.
+func (d *desk) file(values ...string) (answer, [][]string) {
+	d.t.Helper()
+	a := d.submit(d.domainPath("/payments"), d.domainPath("/payments/file"), values...)
+	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
+	if a.status == http.StatusOK {
+		must(d.t, err)
+	}
+	return a, rows
+}
+
+func TestPaymentsAsAFile(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Acting)
+		a, b, c := d.shop()
+		answered, rows := d.file()
+		if kind := answered.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" || !strings.HasPrefix(answered.header.Get("Content-Disposition"), `attachment; filename="payments-`) || answered.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%v", answered.header)
+		}
+		var got []string
+		for _, row := range rows[1:] {
+			got = append(got, row[0]+" "+row[10]+" "+row[12]+" "+row[14]+" "+row[15]+" "+row[16])
+		}
+		want := []string{
+			fmt.Sprint(c, " 1 12.50 Invoice 42 Shop FR76 **** 0189"), fmt.Sprint(c, " 2 1.00 rent June Shop DE89 **** 3000"),
+			fmt.Sprint(b, " 1 99.00 '=cmd|rental '@Vermieter DE89 **** 3000"), fmt.Sprint(a, " 1 12.50 Rent May Shop FR76 **** 0189"),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if strings.Contains(answered.body, "DE89370400440532013000") || strings.Contains(answered.body, "Mustermann") {
+			t.Error("the file has a whole account number or a name")
+		}
+		if whole, _ := d.file("whole", "1", "payer", "0189"); !strings.Contains(whole.body, "FR7630006000011234567890189") || strings.Contains(whole.body, "Rent May") {
+			t.Errorf("with personal data: %d %s", whole.status, whole.body)
+		}
+		if _, rows := d.file("label", "rent", "state", "created"); len(rows) != 2 {
+			t.Errorf("%d rows", len(rows))
+		}
+		if wrong, _ := d.file("state", "x"); wrong.status != http.StatusUnprocessableEntity {
+			t.Errorf("a wrong field: %d", wrong.status)
+		}
+		if diff := cmp.Diff([]string{"export payments  0", "export personal data  0", "export payments  0"}, d.acts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestWhoMayNotTakePersonalData(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		d.shop()
+		if a, _ := d.file("whole", "1"); a.status != http.StatusForbidden {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		if a := d.post(d.domainPath("/payments/file"), "same-origin", url.Values{}); a.status != http.StatusForbidden {
+			t.Errorf("without a token: %d", a.status)
+		}
+		if d.acts() != nil || strings.Contains(d.get(d.domainPath("/payments")).body, `name="whole"`) {
+			t.Errorf("on record: %v", d.acts())
+		}
+	})
+}
+
+// A file is made of many pages, and has each payment once.
+func TestALongFile(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		token := d.Token("payments:admin")
+		want := 2*100 + 1
+		for range want {
+			d.Create(token, servicetest.Draft())
+		}
+		_, rows := d.file()
+		seen := map[string]bool{}
+		for _, row := range rows[1:] {
+			seen[row[0]] = true
+		}
+		if len(rows) != want+1 || len(seen) != want {
+			t.Errorf("%d rows of %d payments", len(rows)-1, len(seen))
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/web"
+	"passerelle/payment"
+)
+
+// support is what may be sent to somebody who helps with a payment. It has what it
+// names and nothing else: no name, no label, no account number, no address, no
+// words of a bank or of an application.
+type support struct {
+	Domain       passerelle.DomainKind `json:"domain_kind"`
+	Written      string                `json:"written"`
+	Payment      supportPayment        `json:"payment"`
+	Instructions []supportLine         `json:"instructions"`
+	Trail        []trailRow            `json:"trail"`
+	Objections   []objection           `json:"incompatibilities"`
+}
+
+type supportPayment struct {
+	ID            passerelle.PaymentID `json:"id"`
+	Version       int64                `json:"version"`
+	Client        passerelle.ClientID  `json:"id_client"`
+	State         payment.State        `json:"state"`
+	Detail        payment.Detail       `json:"state_detail,omitempty"`
+	Action        payment.Action       `json:"action,omitempty"`
+	ErrorCode     payment.ErrorCode    `json:"error_code,omitempty"`
+	Registered    string               `json:"registered"`
+	Connector     string               `json:"connector,omitempty"`
+	ConnectorUUID string               `json:"connector_uuid,omitempty"`
+	Mechanism     string               `json:"validate_mechanism,omitempty"`
+	BankPaymentID string               `json:"bank_payment_id,omitempty"`
+	Total         json.Number          `json:"amount"`
+	Currency      passerelle.Currency  `json:"currency"`
+	DateType      payment.DateType     `json:"execution_date_type"`
+}
+
+type supportLine struct {
+	Reference string                   `json:"reference_id"`
+	Amount    json.Number              `json:"amount"`
+	Scheme    passerelle.AccountScheme `json:"scheme_name"`
+	Country   string                   `json:"country,omitempty"`
+	State     payment.InstructionState `json:"state,omitempty"`
+	ErrorCode payment.ErrorCode        `json:"error_code,omitempty"`
+	Identity  bool                     `json:"has_identity"`
+}
+
+// supportFile sends the file.
+func (c *Console) supportFile(v *visit) error {
+	p, err := c.load(v, false)
+	if err != nil {
+		return err
+	}
+	file := support{Domain: v.domain.Kind, Written: v.timeText(c.now(v)), Payment: c.supportPayment(v, p)}
+	if file.Trail, err = c.trail(v, p); err != nil {
+		return err
+	}
+	if file.Objections, err = c.objections(v, p); err != nil {
+		return err
+	}
+	for i := range p.Instructions {
+		in := &p.Instructions[i]
+		file.Instructions = append(file.Instructions, supportLine{
+			Reference: in.ReferenceID, Amount: json.Number(in.Amount.Decimal()), Scheme: in.Beneficiary.Scheme, Country: in.Beneficiary.Country(),
+			State: in.State, ErrorCode: in.ErrorCode, Identity: in.BeneficiaryIdentity != nil,
+		})
+	}
+	text, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
+	}
+	web.Attach(v.writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
+	// The reader may be gone; there is nobody left to tell.
+	_, _ = v.writer.Write(text)
+	return nil
+}
+
+func (c *Console) supportPayment(v *visit, p *payment.Payment) supportPayment {
+	total := passerelle.Money{Minor: p.Total(), Currency: p.Currency()}
+	return supportPayment{
+		ID: p.ID, Version: p.Version, Client: p.Client, State: p.State, Detail: p.Detail, Action: p.Action, ErrorCode: p.ErrorCode,
+		Registered: v.timeText(p.Created), Connector: c.connector(p), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
+		Total: json.Number(total.Decimal()), Currency: total.Currency, DateType: p.DateType(),
+	}
+}

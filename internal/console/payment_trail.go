@@ -1,0 +1,208 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/payment"
+	"passerelle/webhook"
+)
+
+// The kinds of row in the trail of a payment.
+const (
+	trailRequest  = "request"
+	trailBank     = "bank"
+	trailState    = "state"
+	trailNote     = "note"
+	trailDelivery = "delivery"
+)
+
+// trailRow is one thing that happened to a payment, or came of it.
+type trailRow struct {
+	At   string `json:"at"`
+	Kind string `json:"kind"`
+	What string `json:"what"`
+	// Because says what it followed from.
+	Because string `json:"because,omitempty"`
+	Who     string `json:"who,omitempty"`
+	Bank    string `json:"bank_status,omitempty"`
+	// Text may hold words of a bank.
+	Text string `json:"-"`
+	// Requests are those of a delivery, oldest first.
+	Requests []string `json:"requests,omitempty"`
+	// Effect rows came of the row of a state above them.
+	Effect bool `json:"-"`
+
+	at time.Time
+}
+
+// trail is all that happened to a payment: what was asked for, what was said to the
+// bank, what became of it, and who was told.
+func (c *Console) trail(v *visit, p *payment.Payment) ([]trailRow, error) {
+	timelines, err := c.DB.Timeline(v, v.domain.ID, []passerelle.PaymentID{p.ID})
+	if err != nil {
+		return nil, fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
+	}
+	attempts, err := c.DB.Attempts(v, v.domain.ID, p.ID)
+	if err != nil {
+		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
+	}
+	told, err := c.told(v, p.ID)
+	if err != nil {
+		return nil, fmt.Errorf("load the deliveries about payment %d: %w", p.ID, err)
+	}
+	var rows []trailRow
+	for n, happened := range timelines[p.ID] {
+		row := c.happened(v, happened, p)
+		for n > 0 && len(attempts) > 0 && !attempts[0].Created.After(row.at) {
+			rows, attempts = append(rows, c.exchange(v, attempts[0])), attempts[1:]
+		}
+		rows = append(rows, row)
+		if happened.Transition != nil {
+			rows = append(rows, told[happened.Transition.Seq]...)
+		}
+	}
+	for _, left := range attempts {
+		rows = append(rows, c.exchange(v, left))
+	}
+	return rows, nil
+}
+
+// causes are what led to a change of state.
+var causes = map[payment.Trigger]string{
+	payment.Validated: "a bank was chosen, and has the order",
+	payment.Approved:  "approved at the bank",
+	payment.Executed:  "the bank executed all of it",
+	payment.Admitted:  "the bank accepted it, and says no more",
+	payment.Mixed:     "the bank refused a part of it",
+	payment.Refused:   "refused, cancelled or failed",
+	payment.Lapsed:    "no final word in time",
+}
+
+// happened is a change of state or a note.
+func (c *Console) happened(v *visit, row store.TimelineRow, p *payment.Payment) trailRow {
+	if n := row.Note; n != nil {
+		at := n.At
+		if !n.Day.IsZero() {
+			at = n.Day.In(v.zone)
+		}
+		return trailRow{At: v.timeText(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: n.Text, at: n.At}
+	}
+	t := row.Transition
+	shown := trailRow{At: v.timeText(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
+	if t.From == "" {
+		shown.Kind, shown.What, shown.Because = trailRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
+		return shown
+	}
+	shown.What = string(t.From) + " → " + string(t.To)
+	return shown
+}
+
+func (v *visit) timeText(t time.Time) string { return passerelle.FormatDateTime(t, v.zone) }
+
+// outcomes are how far an exchange with a bank is.
+var outcomes = map[string]string{
+	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown, the bank is asked",
+}
+
+// exchange is something said to the bank.
+func (c *Console) exchange(v *visit, a store.Attempt) trailRow {
+	row := trailRow{At: v.timeText(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
+	switch a.Kind {
+	case store.AttemptInitiation:
+		row.What, row.Because = "order sent to "+c.connectorName(a.Connector)+", "+a.Mechanism, "the payer validated"
+	case store.AttemptAnswer:
+		answer := "no"
+		if a.Agreed {
+			answer = "yes"
+		}
+		row.What, row.Because = fmt.Sprintf("%s answered with %s", a.Action, answer), "the bank asked"
+	case store.AttemptCancellation:
+		row.What, row.Because = "cancellation asked for", "somebody wanted to cancel"
+	}
+	if a.Asked > 0 {
+		row.Text += fmt.Sprintf(", asked about %d times", a.Asked)
+	}
+	return row
+}
+
+// told are the deliveries about a payment by the number of the transition they tell
+// of.
+func (c *Console) told(v *visit, id passerelle.PaymentID) (map[int64][]trailRow, error) {
+	deliveries, err := c.DB.DeliveriesAbout(v, v.domain.ID, string(webhook.SubjectPayment), int64(id))
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]passerelle.DeliveryID, len(deliveries))
+	for i, d := range deliveries {
+		ids[i] = d.ID
+	}
+	requests, err := c.DB.LastAttempts(v, v.domain.ID, ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[int64][]trailRow{}
+	for _, d := range deliveries {
+		row := trailRow{
+			At: v.timeText(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, v.deliveryText(d)),
+			Because: "the change of state above", Who: "service", Effect: true, at: d.Created,
+		}
+		for _, one := range requests[d.ID] {
+			row.Requests = append(row.Requests, v.requestText(one))
+		}
+		rows[d.Version] = append(rows[d.Version], row)
+	}
+	return rows, nil
+}
+
+func (v *visit) deliveryText(d store.SubjectDelivery) string {
+	switch {
+	case d.Delivered != nil:
+		return "delivered at " + v.timeText(*d.Delivered)
+	case d.Dropped != nil:
+		return "given up: " + d.DropReason
+	case d.Attempts == 0:
+		return "not sent yet"
+	}
+	return fmt.Sprintf("not delivered after %d attempts", d.Attempts)
+}
+
+func (v *visit) requestText(l store.WebhookLog) string {
+	outcome := l.Failure
+	if l.Status > 0 {
+		outcome = strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, l.Failure))
+	}
+	return fmt.Sprintf("%s: %s in %d ms", v.timeText(l.At), outcome, l.Duration.Milliseconds())
+}
+
+// objection is a connector that cannot carry a payment, or not without reserve.
+type objection struct {
+	Connector string   `json:"connector"`
+	Reasons   []reason `json:"reasons"`
+}
+
+type reason struct {
+	Code     string           `json:"code"`
+	Severity payment.Severity `json:"type"`
+	Text     string           `json:"text"`
+}
+
+// objections are the incompatibilities of a payment with the connectors of the
+// domain, hidden ones too.
+func (c *Console) objections(v *visit, p *payment.Payment) ([]objection, error) {
+	list, err := c.Initiation.Compatibility(v, v.domain, p, true)
+	if err != nil {
+		return nil, fmt.Errorf("compare payment %d with the connectors: %w", p.ID, err)
+	}
+	all := make([]objection, len(list))
+	for i, one := range list {
+		all[i].Connector = one.Profile.Name
+		for _, r := range one.Reasons {
+			all[i].Reasons = append(all[i].Reasons, reason{r.Code, r.Severity, r.Description})
+		}
+	}
+	return all, nil
+}

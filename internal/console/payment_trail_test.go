@@ -1,0 +1,174 @@
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/admission"
+	"passerelle/internal/initiation"
+	"passerelle/internal/servicetest"
+)
+
+var tag = regexp.MustCompile(`<[^>]*>`)
+
+// words are the texts of a page, a space between them.
+func words(body string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(body, " "))), " ")
+}
+
+// secrets are what no support file has, nor any page that hides.
+var secrets = []string{"FR7630006000011234567890189", "Erika", "Mustermann", "erika@mail.example", "secret-state", "shop.example", "secret label", "Secret Shop"}
+
+// secretDraft is a payment full of what is sensitive.
+func secretDraft() map[string]any {
+	draft := servicetest.Draft()
+	draft["client_state"] = "secret-state"
+	draft["payer_identity"] = map[string]any{"kind": "individual", "first_name": "Erika", "last_name": "Mustermann", "email": "erika@mail.example"}
+	draft["payer"] = map[string]any{"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Erika M."}
+	line(draft)["label"] = "rjct(bankMessage) - it's a secret label"
+	line(draft)["beneficiary"].(map[string]any)["label"] = "Secret Shop"
+	return draft
+}
+
+// Cause and effect: what was asked, what the bank heard, what became of it and
+// who was told, in this order.
+func TestTrailOfAPayment(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{
+			Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before",
+		})
+		must(t, err)
+		if n := len(d.Received("told")); n != 1 {
+			t.Fatalf("%d requests", n)
+		}
+		text := words(d.get(d.paymentPath(id)).body)
+		place := 0
+		for _, want := range []string{
+			"request registered, created", "asked for it client", "bank order sent to Connecteur de test, webauth the payer validated", "answered",
+			"state created → validating a bank was chosen, and has the order", "delivery webhook 1: delivered at", ": 204 in", "the change of state above service",
+		} {
+			found := strings.Index(text[place:], want)
+			if found < 0 {
+				t.Fatalf("%q does not follow in %s", want, text)
+			}
+			place += found
+		}
+	})
+}
+
+func TestObjectionsAreShown(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		draft := servicetest.Draft()
+		line(draft)["amount"] = json.Number("9.99")
+		text := words(d.get(d.paymentPath(d.Create(d.Token("payments:admin"), draft))).body)
+		if !strings.Contains(text, "Sandbox High Minimum minAmount") {
+			t.Errorf("the reason is not shown: %s", text)
+		}
+	})
+}
+
+func TestSupportFileHasNothingSensitive(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
+		id := d.Create(d.Token("payments:admin"), secretDraft())
+		d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
+		d.Received("told")
+		a := d.get(d.paymentPath(id) + "/support")
+		var file struct {
+			Payment struct {
+				ID        int64
+				State     string
+				ErrorCode string `json:"error_code"`
+			}
+			Trail []struct {
+				Kind     string
+				Requests []string
+			}
+			Instructions []map[string]any
+		}
+		must(t, json.Unmarshal([]byte(a.body), &file))
+		if file.Payment.ID != id || file.Payment.State != "rejected" || file.Payment.ErrorCode != "bankMessage" || len(file.Trail) != 3 || len(file.Trail[2].Requests) != 1 || len(file.Instructions) != 1 {
+			t.Errorf("%s", a.body)
+		}
+		for _, secret := range append(secrets, "0189") {
+			if strings.Contains(a.body, secret) {
+				t.Errorf("the file has %q: %s", secret, a.body)
+			}
+		}
+		if disposition := a.header.Get("Content-Disposition"); disposition != fmt.Sprintf(`attachment; filename="payment-%d-support.json"`, id) {
+			t.Errorf("it is called %s", disposition)
+		}
+		if a := d.get(d.paymentPath(999) + "/support"); a.status != http.StatusNotFound {
+			t.Errorf("of no payment: %d", a.status)
+		}
+	})
+}
+
+var pre = regexp.MustCompile(`(?s)<pre id="curl"[^>]*>(.*?)</pre>`)
+
+// request is the request that a page shows, as a shell reads it: the words of the
+// command.
+func (d *desk) request(a answer) (command string, args []string) {
+	d.t.Helper()
+	found := pre.FindStringSubmatch(a.body)
+	if found == nil {
+		d.t.Fatalf("there is no request in %s", a.body)
+	}
+	command = html.UnescapeString(found[1])
+	shell := exec.CommandContext(d.t.Context(), "sh", "-c", `curl() { for word; do printf '%s\0' "$word"; done; }; `+command)
+	shell.Env = []string{"TOKEN=the-token"}
+	out, err := shell.Output()
+	must(d.t, err)
+	return command, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// The request makes the same payment, also when it has characters that a shell
+// takes for its own.
+func TestPaymentAsARequest(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Acting)
+		token := d.Token("payments:admin")
+		draft := secretDraft()
+		line(draft)["label"] = `'; rm -rf "$HOME" #` + "`id`"
+		line(draft)["execution_date_type"], line(draft)["execution_date"] = "deferred", "2999-12-24"
+		id := d.Create(token, draft)
+		hidden, _ := d.request(d.get(d.paymentPath(id)))
+		for _, secret := range []string{"FR7630006000011234567890189", "Mustermann", "erika@mail.example"} {
+			if strings.Contains(hidden, secret) {
+				t.Errorf("it has %s unasked", secret)
+			}
+		}
+		_, args := d.request(d.submit(d.paymentPath(id), d.paymentPath(id)+"/reveal"))
+		if args[2] != d.Base+"/payments" || args[4] != "Authorization: Bearer the-token" {
+			t.Errorf("%q", args)
+		}
+		again := d.Call("POST", "/payments", token, args[len(args)-1])
+		if again.Status != http.StatusOK && again.Status != http.StatusCreated {
+			t.Fatalf("%d %s", again.Status, again.Body)
+		}
+		var one, other map[string]any
+		d.JSON(d.OK(d.Call("GET", fmt.Sprint("/payments/", id), token, nil)), &one)
+		d.JSON(again, &other)
+		for _, p := range []map[string]any{one, other} {
+			delete(p, "id")
+			delete(p, "register_date")
+			delete(p["instructions"].([]any)[0].(map[string]any)["beneficiary"].(map[string]any), "id")
+		}
+		if fmt.Sprint(one) != fmt.Sprint(other) {
+			t.Errorf("it makes\n%v, want\n%v", other, one)
+		}
+	})
+}

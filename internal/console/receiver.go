@@ -1,0 +1,104 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle/internal/admission"
+	"passerelle/internal/lab"
+	"passerelle/internal/web"
+)
+
+const (
+	// A page has so many requests of the built-in receiver, and so many bytes of
+	// each body.
+	receiverPage = 10
+	receiverBody = 3000
+	// A request has at most so many headers here, and so much of each: anybody may
+	// send any.
+	receiverHeaders = 30
+	receiverHeader  = 200
+)
+
+// receiverData is a page of what the built-in receiver got, the newest first.
+type receiverData struct {
+	Requests []receivedRow
+	May      bool
+	// Address is where webhooks reach the receiver, Older the next page.
+	Address, Older string
+}
+
+type receivedRow struct {
+	ID                      int64
+	Name, At, Verdict, Body string
+	// Valid is set when the signature is.
+	Valid   bool
+	Headers []fact
+	// Left is how many bytes of the body are not shown.
+	Left int64
+}
+
+func (c *Console) receiver(v *visit) error {
+	if err := lab.Open(v.domain); err != nil {
+		return err
+	}
+	before, err := strconv.ParseInt(v.request.URL.Query().Get("before"), 10, 64)
+	if err != nil {
+		before = 0
+	}
+	got, err := c.DB.NewestReceived(v, v.domain.ID, before, receiverPage+1, receiverBody)
+	if err != nil {
+		return fmt.Errorf("list what the receiver of domain %d got: %w", v.domain.ID, err)
+	}
+	data := receiverData{May: v.who.May(admission.Simulate), Address: web.Origin(v.domain.BaseURL) + "/sandbox/receiver/"}
+	for _, one := range got[:min(len(got), receiverPage)] {
+		row := receivedRow{
+			ID: one.ID, Name: one.Name, At: v.timeText(one.At), Verdict: one.Verdict, Valid: strings.HasPrefix(one.Verdict, "valid"),
+			Body: strings.ToValidUTF8(string(one.Body), "�"), Headers: headerFacts(one.Headers), Left: one.Size - int64(len(one.Body)),
+		}
+		data.Requests = append(data.Requests, row)
+	}
+	if len(got) > receiverPage {
+		data.Older = "?before=" + strconv.FormatInt(got[receiverPage-1].ID, 10)
+	}
+	return c.send(v, "receiver", "Receiver", data)
+}
+
+// headerFacts are the headers of a request by name.
+func headerFacts(stored string) []fact {
+	headers := map[string][]string{}
+	if json.Unmarshal([]byte(stored), &headers) != nil {
+		return nil // it was written by the receiver
+	}
+	var facts []fact
+	for name, values := range headers {
+		for _, value := range values {
+			facts = append(facts, fact{opening(name), opening(value)})
+		}
+	}
+	slices.SortFunc(facts, func(a, b fact) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
+	return facts[:min(len(facts), receiverHeaders)]
+}
+
+// opening is the beginning of a text from a request.
+func opening(text string) string {
+	if len(text) <= receiverHeader {
+		return text
+	}
+	return strings.ToValidUTF8(text[:receiverHeader], "") + "…"
+}
+
+func (c *Console) emptyReceiver(v *visit) error {
+	do, err := c.audited(v, actEmpty)
+	if err != nil {
+		return err
+	}
+	if err := do.Forget(v, v.domain); err != nil {
+		return err
+	}
+	web.Redirect(v.writer, v.path("/lab/receiver"))
+	return nil
+}

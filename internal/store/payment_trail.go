@@ -1,0 +1,68 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// maxTrail is how many attempts, and how many deliveries, of one payment are
+// read. A payment has a few of each for every webhook.
+const maxTrail = 1000
+
+// Attempts lists what was said to the bank about a payment, oldest first, without
+// the fields of the order.
+func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]Attempt, error) {
+	return collect(ctx, r, func(row scanner) (Attempt, error) {
+		var (
+			a                            Attempt
+			created                      int64
+			action, by, connector, means *string
+			agreed                       *bool
+		)
+		err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Asked, &action, &by, &agreed, &connector, &means)
+		a.Created, a.Action, a.By = instant(created), text[payment.Action](action), text[payment.Actor](by)
+		a.Agreed, a.Connector, a.Mechanism = agreed != nil && *agreed, text[string](connector), text[string](means)
+		return a, err
+	}, `SELECT id, payment_id, domain_id, number, kind, state, created, asked, action, actor, agreed, connector_uuid, mechanism
+		FROM attempt WHERE domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxTrail)
+}
+
+// SubjectDelivery is a delivery of an event, seen from what the event is about.
+type SubjectDelivery struct {
+	ID      passerelle.DeliveryID
+	Webhook passerelle.WebhookID
+	URL     string
+	// Version is that of the subject the event tells of.
+	Version            int64
+	Created            time.Time
+	Attempts           int64
+	Delivered, Dropped *time.Time
+	DropReason         string
+}
+
+// DeliveriesAbout lists the deliveries of all events about one subject, in the
+// order of its versions.
+func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID, subject string, id int64) ([]SubjectDelivery, error) {
+	all, err := collect(ctx, r, func(row scanner) (SubjectDelivery, error) {
+		var (
+			d                  SubjectDelivery
+			created            int64
+			delivered, dropped *int64
+			reason             *string
+		)
+		err := row.Scan(&d.ID, &d.Webhook, &d.URL, &d.Version, &created, &d.Attempts, &delivered, &dropped, &reason)
+		d.Created, d.Delivered, d.Dropped, d.DropReason = instant(created), optionalInstant(delivered), optionalInstant(dropped), text[string](reason)
+		return d, err
+	}, `SELECT d.id, d.webhook_id, w.url, d.version, d.created, d.attempts, d.delivered, d.dropped, d.drop_reason
+		FROM event e JOIN delivery d ON d.event_id = e.id JOIN webhook w ON w.id = d.webhook_id
+		WHERE e.domain_id = $1 AND e.subject = $2 AND e.subject_id = $3 LIMIT $4`, int64(domain), subject, id, maxTrail)
+	slices.SortFunc(all, func(a, b SubjectDelivery) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
+	})
+	return all, err
+}

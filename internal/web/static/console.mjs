@@ -1,0 +1,155 @@
+// What makes waiting in the console pleasant. Every page works without it.
+
+// A part of the page that may change while it is looked at is asked for again
+// under the address of the page, seldom when nothing happens, and not at all
+// while nobody looks or touches the page. Focus, scrolling and a selection stay;
+// there is nothing in it to be filled in or opened.
+const live = document.querySelector("[data-live]");
+const said = document.getElementById("said");
+const shortest = 1000 * (live?.dataset.live ?? 5);
+const longest = 60_000;
+const patience = 30 * 60_000;
+let tag = "";
+let wait = shortest;
+let touched = Date.now();
+let timer = 0;
+
+const say = (text) => {
+  said.textContent = "";
+  requestAnimationFrame(() => { said.textContent = text; });
+};
+
+const name = (element) => `${element.tagName} ${element.getAttribute("href") ?? element.id} ${element.textContent.trim()}`;
+
+const selecting = () => {
+  const selection = getSelection();
+  return !selection.isCollapsed && live.contains(selection.anchorNode);
+};
+
+const renew = (text) => {
+  const fresh = document.createElement("template");
+  fresh.innerHTML = text;
+  if (fresh.innerHTML === live.innerHTML) return false;
+  const focused = live.contains(document.activeElement) ? name(document.activeElement) : "";
+  const places = [...live.querySelectorAll(".sideways")].map((region) => region.scrollLeft);
+  live.replaceChildren(fresh.content);
+  live.querySelectorAll(".sideways").forEach((region, n) => { region.scrollLeft = places[n] ?? 0; });
+  if (focused) {
+    const again = [...live.querySelectorAll("a, button, summary, [tabindex]")].find((one) => name(one) === focused);
+    again?.focus({ preventScroll: true });
+  }
+  say(live.querySelector("[data-said]")?.dataset.said ?? "This page has changed.");
+  return true;
+};
+
+const look = async () => {
+  if (selecting()) return wait;
+  const headers = { "Passerelle-Part": "live" };
+  if (tag) headers["If-None-Match"] = tag;
+  const answer = await fetch(location.href, { headers, redirect: "error", cache: "no-store" });
+  if (answer.status === 304) return Math.min(1.5 * wait, longest);
+  if (answer.status >= 500) return Math.min(2 * wait, longest);
+  if (!answer.ok) return 0;
+  tag = answer.headers.get("ETag") ?? "";
+  return renew(await answer.text()) ? shortest : wait;
+};
+
+const plan = (soon) => {
+  clearTimeout(timer);
+  if (document.hidden || wait === 0 || Date.now() - touched > patience) return;
+  timer = setTimeout(async () => {
+    // Signed out, or nobody there: what there is stays, and nobody asks again.
+    wait = await look().catch(() => 0);
+    plan(wait);
+  }, soon);
+};
+
+if (live) {
+  plan(wait);
+  document.addEventListener("visibilitychange", () => plan(0));
+  for (const kind of ["pointerdown", "keydown"]) {
+    addEventListener(kind, () => {
+      const asleep = Date.now() - touched > patience;
+      touched = Date.now();
+      if (asleep) plan(0);
+    }, { passive: true });
+  }
+}
+
+// Work that takes a while says so from the moment it is asked for.
+for (const form of document.querySelectorAll("form[data-busy]")) {
+  form.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    const bar = document.createElement("div");
+    bar.className = "progress";
+    form.append(bar);
+    say(form.dataset.busy);
+    // A button that is disabled at once would not be sent.
+    setTimeout(() => form.querySelectorAll("button").forEach((one) => { one.disabled = true; }));
+  });
+}
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+// A file that is made while it is sent shows how much there is of it, and is kept
+// only when it is whole.
+const keep = (parts, type, file) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(parts, { type }));
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+};
+
+const receive = async (answer, tell) => {
+  const parts = [];
+  let size = 0;
+  for (const reader = answer.body.getReader(); ;) {
+    const { done, value } = await reader.read();
+    if (done) return parts;
+    parts.push(value);
+    size += value.length;
+    tell(size);
+  }
+};
+
+const download = async (address, body, output) => {
+  const answer = await fetch(address, { method: "POST", body });
+  const type = answer.headers.get("Content-Type") ?? "";
+  if (!answer.ok || !type.startsWith("text/csv")) throw new Error("no file");
+  const kilobytes = (size) => `${Math.ceil(size / 1024).toLocaleString("en")} kB`;
+  let told = 0;
+  const parts = await receive(answer, (size) => {
+    output.textContent = `${kilobytes(size)} so far …`;
+    if (Date.now() - told > 5000) { told = Date.now(); say(output.textContent); }
+  });
+  const file = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1] ?? "payments.csv";
+  keep(parts, type, file);
+  output.textContent = `${kilobytes(parts.reduce((sum, part) => sum + part.length, 0))} saved.`;
+  say(output.textContent);
+};
+
+for (const form of document.querySelectorAll("form[data-download]")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const output = form.querySelector("output");
+    const buttons = form.querySelectorAll("button");
+    // Before the button is disabled, which would leave its value out.
+    const body = new URLSearchParams(new FormData(form, event.submitter));
+    buttons.forEach((one) => { one.disabled = true; });
+    output.textContent = "Asking …";
+    await download(form.action, body, output).catch(() => {
+      output.textContent = "It broke off, and nothing was saved. Try again.";
+      say(output.textContent);
+    });
+    buttons.forEach((one) => { one.disabled = false; });
+  });
+}
+
+// What can be selected can be copied by a button as well.
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const text = document.getElementById(button.dataset.copy).textContent;
+    say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "It could not be copied; select the text."));
+  });
+}
