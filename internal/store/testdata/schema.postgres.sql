@@ -581,6 +581,9 @@ column instruction.occurred text
 column instruction.registered bigint NOT NULL
 column instruction.new_beneficiary boolean NOT NULL
 column instruction.new_reference boolean NOT NULL
+column instruction.new_end boolean NOT NULL DEFAULT true
+column instruction.label_folded text NOT NULL DEFAULT ''::text
+column instruction.label_shared bigint NOT NULL DEFAULT 0
 constraint instruction.instruction_amount_check CHECK ((amount > 0))
 constraint instruction.instruction_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint instruction.instruction_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
@@ -588,6 +591,8 @@ constraint instruction.instruction_payment_id_position_key UNIQUE (payment_id, "
 constraint instruction.instruction_pkey PRIMARY KEY (id)
 constraint instruction.instruction_state_check CHECK (((state IS NULL) OR (state = ANY (ARRAY['pending'::text, 'rejected'::text, 'done'::text, 'accepted'::text]))))
 CREATE INDEX instruction_of_beneficiary ON instruction USING btree (domain_id, beneficiary_identification, registered, payment_id) WHERE new_beneficiary
+CREATE INDEX instruction_of_end ON instruction USING btree (domain_id, substr(beneficiary_identification, (length(beneficiary_identification) - 3)), registered, payment_id) WHERE new_end
+CREATE INDEX instruction_of_label ON instruction USING btree (domain_id, label_folded, payment_id, label_shared)
 CREATE INDEX instruction_of_reference ON instruction USING btree (domain_id, reference_id, registered, payment_id) WHERE new_reference
 CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
 CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
@@ -706,11 +711,13 @@ CREATE INDEX payment_by_state ON payment USING btree (domain_id, state, id)
 CREATE INDEX payment_by_validation ON payment USING btree (domain_id, validated, id)
 CREATE INDEX payment_in_state ON payment USING btree (domain_id, state, registered, id)
 CREATE INDEX payment_of_bank_id ON payment USING btree (domain_id, bank_payment_id, registered, id) WHERE (bank_payment_id IS NOT NULL)
+CREATE INDEX payment_of_client ON payment USING btree (domain_id, client_id, registered, id)
 CREATE INDEX payment_of_connector ON payment USING btree (domain_id, connector_uuid, registered, id) WHERE (connector_uuid IS NOT NULL)
 CREATE INDEX payment_of_date_type ON payment USING btree (domain_id, date_type, registered, id)
 CREATE INDEX payment_of_error ON payment USING btree (domain_id, error_code, registered, id) WHERE (error_code IS NOT NULL)
 CREATE INDEX payment_of_no_connector ON payment USING btree (domain_id, registered, id) WHERE (connector_uuid IS NULL)
 CREATE INDEX payment_of_payer ON payment USING btree (domain_id, payer_identification, registered, id) WHERE (payer_identification IS NOT NULL)
+CREATE INDEX payment_of_payer_end ON payment USING btree (domain_id, substr(payer_identification, (length(payer_identification) - 3)), registered, id) WHERE (payer_identification IS NOT NULL)
 CREATE INDEX payment_of_website ON payment USING btree (domain_id, website, registered, id) WHERE (website IS NOT NULL)
 CREATE UNIQUE INDEX payment_pkey ON payment USING btree (id)
 CREATE INDEX payment_to_check ON payment USING btree (domain_id, next_check) WHERE (next_check IS NOT NULL)

@@ -504,11 +504,14 @@ CREATE TABLE instruction (
   -- so that a payment is found once.
   registered                 BIGINT NOT NULL,
   new_beneficiary            BOOLEAN NOT NULL,
-  new_reference              BOOLEAN NOT NULL,
+  new_reference              BOOLEAN NOT NULL, new_end BOOLEAN NOT NULL DEFAULT TRUE, label_folded TEXT NOT NULL DEFAULT '', label_shared BIGINT NOT NULL DEFAULT 0,
   UNIQUE (payment_id, position),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE INDEX instruction_of_beneficiary ON instruction (domain_id, beneficiary_identification, registered, payment_id) WHERE new_beneficiary;
+CREATE INDEX instruction_of_end ON instruction
+  (domain_id, substr(beneficiary_identification, length(beneficiary_identification) - 3), registered, payment_id) WHERE new_end;
+CREATE INDEX instruction_of_label ON instruction (domain_id, label_folded, payment_id, label_shared);
 CREATE INDEX instruction_of_reference ON instruction (domain_id, reference_id, registered, payment_id) WHERE new_reference;
 CREATE TABLE investment_value (
   id                 INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -622,11 +625,14 @@ CREATE INDEX payment_by_state ON payment (domain_id, state, id);
 CREATE INDEX payment_by_validation ON payment (domain_id, validated, id);
 CREATE INDEX payment_in_state ON payment (domain_id, state, registered, id);
 CREATE INDEX payment_of_bank_id ON payment (domain_id, bank_payment_id, registered, id) WHERE bank_payment_id IS NOT NULL;
+CREATE INDEX payment_of_client ON payment (domain_id, client_id, registered, id);
 CREATE INDEX payment_of_connector ON payment (domain_id, connector_uuid, registered, id) WHERE connector_uuid IS NOT NULL;
 CREATE INDEX payment_of_date_type ON payment (domain_id, date_type, registered, id);
 CREATE INDEX payment_of_error ON payment (domain_id, error_code, registered, id) WHERE error_code IS NOT NULL;
 CREATE INDEX payment_of_no_connector ON payment (domain_id, registered, id) WHERE connector_uuid IS NULL;
 CREATE INDEX payment_of_payer ON payment (domain_id, payer_identification, registered, id) WHERE payer_identification IS NOT NULL;
+CREATE INDEX payment_of_payer_end ON payment
+  (domain_id, substr(payer_identification, length(payer_identification) - 3), registered, id) WHERE payer_identification IS NOT NULL;
 CREATE INDEX payment_of_website ON payment (domain_id, website, registered, id) WHERE website IS NOT NULL;
 CREATE INDEX payment_to_check ON payment (domain_id, next_check) WHERE next_check IS NOT NULL;
 CREATE INDEX payment_to_expire ON payment (domain_id, expires_from) WHERE expires_from IS NOT NULL;
