@@ -52,6 +52,10 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 bench: tools ## hold the speed of the service against what this machine can do, into bench/results
 	PASSERELLE_POSTGRES_DURABLE=1 scripts/with-postgres go run ./bench -results bench/results
 
+.PHONY: pictures
+pictures: tools ## take the pictures of the console's pages in docs/pictures anew
+	PASSERELLE_DOC_PICTURES=1 go test -count=1 -run '^TestPictures$$' ./internal/console
+
 .PHONY: check
 check: tools ## format, vet, lint, module files and generated files
 	$(LINT) config verify

@@ -1,0 +1,152 @@
+package console_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/admission"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// pictured are the main pages: where they are, below the domain unless they begin
+// with the console, and what has to be there.
+var pictured = []struct {
+	name, path, seen string
+}{
+	{"home", "", ".figures"},
+	{"payments", "/payments", "[data-live] table"},
+	{"payment", "/payments/1", ".trail"},
+	{"users", "/users", "main table"},
+	{"connectors", "/connectors", "main table"},
+	{"configuration", "/configuration", "main table"},
+	{"lab", "/lab", "#advance"},
+	{"scenarios", "/lab/scenarios", `button[value="plain"]`},
+	{"receiver", "/lab/receiver", "[data-live] pre"},
+	{"account", "/console/account", "#present"},
+}
+
+// pictureFolder is where the pictures of the documentation are.
+const pictureFolder = "../../docs/pictures"
+
+// The pictures of a page: on a desk by day and by night, and on a phone.
+var sittings = []struct {
+	name          string
+	width, height int64
+	scheme        string
+}{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 780, "light"}}
+
+// TestPictures takes the pictures of the documentation anew where
+// PASSERELLE_DOC_PICTURES is set, and holds what there is against the pages: all of
+// it shown, nothing besides, small together.
+func TestPictures(t *testing.T) {
+	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
+		for _, sitting := range sittings {
+			takePictures(t, sitting.name, sitting.width, sitting.height, sitting.scheme)
+		}
+	}
+	text, err := os.ReadFile("../../docs/console.md")
+	must(t, err)
+	var want, got []string
+	total := int64(0)
+	for _, page := range pictured {
+		for _, sitting := range sittings {
+			name := page.name + "-" + sitting.name + ".png"
+			want = append(want, name)
+			if !strings.Contains(string(text), "](pictures/"+name+")") {
+				t.Errorf("docs/console.md does not show %s", name)
+			}
+		}
+	}
+	files, err := os.ReadDir(pictureFolder)
+	must(t, err)
+	for _, file := range files {
+		info, err := file.Info()
+		must(t, err)
+		got, total = append(got, file.Name()), total+info.Size()
+	}
+	slices.Sort(want)
+	if !slices.Equal(want, got) {
+		t.Errorf("docs/pictures has %q, want %q: make pictures", got, want)
+	}
+	if total > 1_500_000 {
+		t.Errorf("the pictures have %d bytes", total)
+	}
+}
+
+func takePictures(t *testing.T, name string, width, height int64, scheme string) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	populate(t, s)
+	p := arriveAt(t, s, admission.Administrator, width, height)
+	for _, page := range pictured {
+		path := page.path
+		if !strings.HasPrefix(path, "/console/") {
+			path = p.domainPath(path)
+		}
+		p.open(path)
+		p.do(chromedp.WaitVisible(page.seen))
+		servicetest.Scheme(p.ctx, t, scheme)
+		shot, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		must(t, err)
+		must(t, os.MkdirAll(pictureFolder, 0o755))
+		must(t, os.WriteFile(filepath.Join(pictureFolder, page.name+"-"+name+".png"), fewColours(t, shot), 0o644))
+	}
+}
+
+// populate has something of everything happen.
+func populate(t *testing.T, s *servicetest.Instance) {
+	s.Subscribe("PAYMENT_STATE_UPDATED", "shop")
+	clients, err := s.DB.Clients(t.Context(), s.Domain.ID)
+	must(t, err)
+	domain := s.Domain
+	for _, scenario := range []string{"plain", "label-rejected", "refused-at-bank", "abandoned-by-client", "amount-7121", "amount-7124", "british", "beneficiary-227", "accept-only"} {
+		_, err := s.Lab.Play(t.Context(), domain, scenario, clients[0])
+		must(t, err)
+		domain, err = s.DB.Domain(t.Context(), domain.ID) // its clock may have moved
+		must(t, err)
+	}
+	for _, login := range []string{"", "one", "otp"} {
+		_, err := s.Lab.Connect(t.Context(), domain, login)
+		must(t, err)
+	}
+	newDesk(t, s).shop()
+	s.Received("shop")
+}
+
+// fewColours is a picture of a page in the colours it has most, which are few.
+func fewColours(t *testing.T, shot []byte) []byte {
+	t.Helper()
+	whole, err := png.Decode(bytes.NewReader(shot))
+	must(t, err)
+	counts := map[color.RGBA]int{}
+	bounds := whole.Bounds()
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			counts[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)]++
+		}
+	}
+	var all []color.RGBA
+	for one := range counts {
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b color.RGBA) int { return counts[b] - counts[a] })
+	var palette color.Palette
+	for _, one := range all[:min(len(all), 64)] {
+		palette = append(palette, one)
+	}
+	few := image.NewPaletted(bounds, palette)
+	draw.Draw(few, bounds, whole, bounds.Min, draw.Src)
+	var out bytes.Buffer
+	must(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few))
+	return out.Bytes()
+}
