@@ -386,19 +386,23 @@ func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user
 			shown[i].Account = &account
 		}
 	}
-	if asked.Has("documents") {
-		err = s.withDocuments(ctx, c, user, shown)
+	for _, e := range []struct {
+		name string
+		with func() error
+	}{
+		{"documents", func() error { return s.withDocuments(ctx, c, user, shown) }},
+		{"informations", func() error { return s.withInformations(ctx, c, rows, shown) }},
+		{"attachments", func() error { return s.withAttachments(ctx, c, user, shown) }},
+		{"category", func() error { return s.withCategory(ctx, c, user, shown) }},
+	} {
+		if !asked.Has(e.name) {
+			continue
+		}
+		if err := e.with(); err != nil {
+			return nil, err
+		}
 	}
-	if asked.Has("informations") && err == nil {
-		err = s.withInformations(ctx, c, rows, shown)
-	}
-	if asked.Has("attachments") && err == nil {
-		err = s.withAttachments(ctx, c, user, shown)
-	}
-	if asked.Has("category") && err == nil {
-		err = s.withCategory(ctx, c, user, shown)
-	}
-	return shown, err
+	return shown, nil
 }
 
 // withInformations embeds what is noted about each transaction, which costs one
