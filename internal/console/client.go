@@ -127,7 +127,7 @@ func (c *Console) showClient(v *visit, one store.Client, secret string) error {
 		},
 		PublicKey: one.PublicKey, Secret: secret, MaySetUp: v.maySetUp(),
 	}
-	if v.problem != "" && v.request.PostForm.Has("name") {
+	if v.problem != "" && v.request.URL.Path == v.path("/clients/%d", one.ID) { // of all forms the one that says so much
 		data.Form = v.clientForm()
 	}
 	return c.send(v, "client", fmt.Sprintf("Client %d", one.ID), data)

@@ -142,9 +142,14 @@ func readingFacts(b wire.Bank) []fact {
 		fields = append(fields, f.Name)
 	}
 	facts := []fact{
-		{"UUID", b.UUID}, {"Countries", strings.Join(b.Countries, ", ")}, {"Reads", strings.Join(b.Capabilities, ", ")},
-		{"Account types", listed(b.AccountTypes)}, {"Used", listed(b.Usages)}, {"Documents", strings.Join(b.Documents, ", ")},
-		{"Signs in by", listed(mechanisms(b))}, {"Asks for", strings.Join(fields, ", ")},
+		{"UUID", b.UUID},
+		{"Countries", strings.Join(b.Countries, ", ")},
+		{"Reads", strings.Join(b.Capabilities, ", ")},
+		{"Account types", listed(b.AccountTypes)},
+		{"Used", listed(b.Usages)},
+		{"Documents", strings.Join(b.Documents, ", ")},
+		{"Signs in by", listed(mechanisms(b))},
+		{"Asks for", strings.Join(fields, ", ")},
 	}
 	if len(b.Capabilities) > 0 {
 		facts = append(facts, fact{"Months of history", cmp.Or(number(b.MonthsToFetch), "all there is")})
@@ -163,10 +168,17 @@ func number(n int) string {
 // payingFacts are which payments a connector carries.
 func payingFacts(s payment.Settings) []fact {
 	facts := []fact{
-		{"Validated by", strings.Join(s.Mechanisms, ", ")}, {"Beneficiaries", listed(s.Schemes)}, {"Execution", listed(s.DateTypes)},
-		{"Frequencies", listed(s.Frequencies)}, {"Currencies", listed(s.Currencies)}, {"Instructions at most", number(s.MaxInstructions)},
-		{"Payer's account", string(s.PayerAccount)}, {"May end in accepted", listed(s.PartialTracking)},
-		{"Need a trusted beneficiary", listed(s.TrustedBeneficiary)}, {"Days ahead at least", number(s.MinDays)}, {"Days ahead at most", number(s.MaxDays)},
+		{"Validated by", strings.Join(s.Mechanisms, ", ")},
+		{"Beneficiaries", listed(s.Schemes)},
+		{"Execution", listed(s.DateTypes)},
+		{"Frequencies", listed(s.Frequencies)},
+		{"Currencies", listed(s.Currencies)},
+		{"Instructions at most", number(s.MaxInstructions)},
+		{"Payer's account", string(s.PayerAccount)},
+		{"May end in accepted", listed(s.PartialTracking)},
+		{"Need a trusted beneficiary", listed(s.TrustedBeneficiary)},
+		{"Days ahead at least", number(s.MinDays)},
+		{"Days ahead at most", number(s.MaxDays)},
 		{"Cancels", map[bool]string{true: "yes", false: "no"}[s.Cancellable]},
 	}
 	if s.OpenDaysOnly {

@@ -54,7 +54,8 @@ func (c *Console) users(v *visit) error {
 	w := v.window(1)
 	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // by id, the other way round
 	if w.From != nil {
-		from.From = passerelle.UserID(w.From[0].(int64)) //nolint:forcetypeassert // as window reads it
+		id, _ := w.From[0].(int64) // as window reads it
+		from.From = passerelle.UserID(id)
 	}
 	rows, err := c.DB.Users(v, v.domain.ID, from)
 	if err != nil {
