@@ -194,11 +194,17 @@ func endText(ends wire.Outcome) string {
 	return text
 }
 
+// asked is a number that the address gives, zero for none.
+func (v *visit) asked(name string) int64 {
+	n, _ := strconv.ParseInt(v.request.URL.Query().Get(name), 10, 64)
+	return n
+}
+
 // played looks up the payment that the address says was just made. Which scenario
 // it is of, its own state says.
 func (c *Console) played(v *visit) (*played, error) {
-	id, err := strconv.ParseInt(v.request.URL.Query().Get("payment"), 10, 64)
-	if err != nil {
+	id := v.asked("payment")
+	if id == 0 {
 		return nil, nil
 	}
 	p, err := c.DB.Payment(v, v.domain.ID, passerelle.PaymentID(id), false)
@@ -223,10 +229,8 @@ func (c *Console) played(v *visit) (*played, error) {
 }
 
 func (c *Console) connected(v *visit) (*connected, error) {
-	query := v.request.URL.Query()
-	id, wrong := strconv.ParseInt(query.Get("connection"), 10, 64)
-	user, wrongToo := strconv.ParseInt(query.Get("user"), 10, 64)
-	if wrong != nil || wrongToo != nil {
+	id, user := v.asked("connection"), v.asked("user")
+	if id == 0 || user == 0 {
 		return nil, nil
 	}
 	one, err := c.DB.Connection(v, v.domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))

@@ -110,7 +110,11 @@ const maxPlace = 1000
 // exportPayments sends the payments that a form selects as a file, and puts that on
 // record.
 func (c *Console) exportPayments(v *visit) error {
-	list, err := c.listing(v, v.request.PostForm)
+	values := url.Values{}
+	for _, field := range listFields {
+		values.Set(field.name, v.field(field.name))
+	}
+	list, err := c.listing(v, values)
 	if known, is := told(err); is {
 		return &fault{http.StatusUnprocessableEntity, "There is no such list", known}
 	}

@@ -114,10 +114,10 @@ func (p *play) create(ctx context.Context, by passerelle.ClientID) error {
 
 // make does one move, and what falls due with it.
 func (p *play) make(ctx context.Context, move sandbox.Move) error {
-	switch move.Do {
-	case sandbox.Advance:
+	if move.Do == sandbox.Advance {
 		return p.advance(ctx, time.Duration(move.Seconds)*time.Second)
-	case sandbox.Check:
+	}
+	if move.Do == sandbox.Check {
 		return p.advance(ctx, time.Minute)
 	}
 	if err := p.tell(ctx, move); err != nil {
