@@ -36,6 +36,7 @@ var (
 	errLarge    = fmt.Errorf("the file has more than %d MiB", maxFile>>20)
 	errEmpty    = errors.New("the file is empty")
 	errWithheld = errors.New("the file is not to be had")
+	errGone     = errors.New("the file was withdrawn, or is gone at the institution")
 	errTurned   = errors.New("nobody takes the file any more")
 )
 
@@ -68,7 +69,7 @@ func (f *Filing) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedF
 	defer f.errands.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
 	stopped := ctx.Err() != nil // and the institution is not at fault
-	if fault != nil && !stopped {
+	if fault != nil && !stopped && !errors.Is(fault, errGone) {
 		f.Log.Warn("a file was not fetched", "file", l.ID, "failures", l.Failures+1, "error", fault)
 	}
 	err := f.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
@@ -91,7 +92,7 @@ func (f *Filing) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedF
 // pauseAfter is when a file is tried again after so many failures; zero is
 // never.
 func pauseAfter(failures int64, err error) time.Duration {
-	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) {
+	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0
 	}
 	return firstFetch << (failures - 1)
@@ -159,7 +160,7 @@ func cleanType(said string) string {
 func (f *Filing) courier(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, v connector.Visit, of connector.FileName, err error) {
 	from, err := f.DB.FileOrigin(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, v, of, errWithheld
+		return nil, v, of, errGone
 	}
 	if err != nil {
 		return nil, v, of, fmt.Errorf("find where file %d comes from: %w", id, err)

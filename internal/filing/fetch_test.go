@@ -18,7 +18,7 @@ func TestPauses(t *testing.T) {
 			t.Errorf("after %d failures %s, want %s", failures, got, want)
 		}
 	}
-	for _, err := range []error{errLarge, errWithheld} {
+	for _, err := range []error{errLarge, errWithheld, errGone} {
 		if got := pauseAfter(1, fmt.Errorf("store file 1: %w", err)); got != 0 {
 			t.Errorf("after %v: %s", err, got)
 		}

@@ -374,6 +374,31 @@ func TestWhatNeverComes(t *testing.T) {
 	})
 }
 
+// TestWhatWasWithdrawn: a file that its person withdrew before its turn came is no
+// fault of anybody's, and nobody is asked for it.
+func TestWhatWasWithdrawn(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
+			t.Error("the institution is asked for a file")
+			return "", errors.New("no page")
+		})
+		s := c.of[c.quick]
+		c.write(func(tx *store.Tx) error {
+			tx.DisableSubscription(c.domain.ID, s.User, s, noon)
+			return nil
+		})
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NULL AND next_fetch IS NULL AND lease_until = 0") != bills {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, next_fetch, lease_until"))
+		}
+		if c.log.Len() > 0 {
+			t.Errorf("the log says %s", c.log)
+		}
+	})
+}
+
 // lapsed leases files of an archive to a process that comes too late.
 func (c *cabinet) lapsed(a *archive) (leased []store.LeasedFile) {
 	c.t.Helper()
