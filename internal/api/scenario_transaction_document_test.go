@@ -71,6 +71,7 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 		{name: "as it was at first", status: 200, ask: kind(`{"name":null,"attacheable":null}`)},
 		{name: "without a name", status: 400, ask: kind(`{"name":""}`)},
 		{name: "with a long name", status: 400, ask: kind(`{"name":"` + strings.Repeat("é", 101) + `"}`)},
+		{name: "with a name of two lines", status: 400, ask: kind(`{"name":"a\nb"}`)},
 		{name: "change no type", status: 404, ask: ask{method: "PUT", path: "/documenttypes/99", token: "config", body: `{"name":"n"}`}},
 	})
 }

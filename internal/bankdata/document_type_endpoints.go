@@ -105,5 +105,5 @@ func checkTypeName(name string) error {
 	if name == "" {
 		return passerelle.InvalidField("name", "must not be empty; null returns to the first name")
 	}
-	return passerelle.CheckText("name", name, maxTypeName)
+	return passerelle.CheckLine("name", name, maxTypeName)
 }
