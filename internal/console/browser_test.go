@@ -43,7 +43,7 @@ func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-func (p *person) open(path string) { p.t.Helper(); p.do(chromedp.Navigate(p.Origin + path)) }
+func (p *person) open(path string) { p.t.Helper(); p.do(servicetest.Navigate(p.Origin + path)) }
 
 // value is what a script on the page comes to.
 func (p *person) value(script string) string {

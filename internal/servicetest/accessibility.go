@@ -40,6 +40,7 @@ const judge = `axe.run(document, {
 // the engine. It fails the test where the engine was not installed.
 func Violations(ctx context.Context, t testing.TB) []string {
 	t.Helper()
+	Settle(ctx, t)
 	world := engineWorld(ctx, t)
 	var all []string
 	for _, scheme := range schemes {

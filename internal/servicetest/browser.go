@@ -40,6 +40,7 @@ func Picture(ctx context.Context, t testing.TB, name string) {
 	if folder == "" {
 		return
 	}
+	Settle(ctx, t)
 	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		t.Fatalf("take a picture of the page: %v", err)

@@ -65,12 +65,12 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 		// inspect is set where a page of ours has come up.
 		inspect bool
 	}{
-		{"open the webview", chromedp.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},
+		{"open the webview", servicetest.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},
 		{"see the banks", chromedp.WaitVisible(`#banks`), true},
 		{"pick the test bank", chromedp.Click(`label:has(input[value="` + testConnector + `"])`), false},
 		{"continue", chromedp.Click(`main form[method=post] button`), false},
 		{"see the bank", chromedp.WaitVisible(`button.approve`), true},
-		{"go back", chromedp.NavigateBack(), false},
+		{"go back", servicetest.Back(), false},
 		{"see where the payment stands", chromedp.WaitVisible(`main a.button`), true},
 		{"go on to the bank", chromedp.Click(`main a.button`), false},
 		{"see the bank again", chromedp.WaitVisible(`button.approve`), false},

@@ -29,6 +29,7 @@ const wrongs = `Object.entries({
 // under the name, by day and by night.
 func Inspect(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
+	Settle(ctx, t)
 	wrong, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](wrongs))
 	if err != nil {
 		t.Fatalf("look at page %s: %v", name, err)

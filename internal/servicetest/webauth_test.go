@@ -378,7 +378,7 @@ func TestWebauthInABrowser(t *testing.T) {
 				s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{site.URL + "/back"}}))
 				p := newPerson(t, s)
 				ctx := servicetest.Browser(t, window.width, window.height)
-				p.browse(ctx, chromedp.Navigate(p.address("redirect_uri", site.URL+"/back")), chromedp.WaitVisible(`#login`))
+				p.browse(ctx, servicetest.Navigate(p.address("redirect_uri", site.URL+"/back")), chromedp.WaitVisible(`#login`))
 				servicetest.Inspect(ctx, t, "access-"+window.name)
 				p.browse(ctx, chromedp.SetValue(`#login`, "one"), chromedp.Click(`button.approve`), chromedp.WaitVisible(`#landed`))
 				q := <-landed

@@ -48,7 +48,7 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	must(t, err)
 	browser := servicetest.Browser(t, 390, 844)
 	must(t, chromedp.Do(browser,
-		chromedp.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		chromedp.WaitVisible(`form[data-after]`),
 	))
 	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`document.dispatchEvent(new Event("visibilitychange"))`))
@@ -67,7 +67,7 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 	p := s.create(t, nil)
 	browser := servicetest.Browser(t, 390, 844)
 	must(t, chromedp.Do(browser,
-		chromedp.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		chromedp.WaitVisible(`#search`),
 	))
 	look := func(script, want string) {
@@ -95,9 +95,9 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 	look(search("zzz"), "1 banks, 1 chosen, none")
 	look(search(""), all+" banks, 1 chosen, found")
 	servicetest.Picture(browser, t, "search-all")
-	must(t, chromedp.Do(browser, chromedp.Navigate(s.origin+"/webview/en/payment?payment_id="+number(p.ID)+"&step=cancel"), chromedp.WaitVisible(`button.quiet`)))
+	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/en/payment?payment_id="+number(p.ID)+"&step=cancel"), chromedp.WaitVisible(`button.quiet`)))
 	servicetest.Picture(browser, t, "cancel")
-	must(t, chromedp.Do(browser, chromedp.Navigate(s.origin+"/webview"), chromedp.WaitVisible(`h1`)))
+	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview"), chromedp.WaitVisible(`h1`)))
 	servicetest.Picture(browser, t, "about")
 }
 
@@ -108,7 +108,7 @@ func TestASearchForACountry(t *testing.T) {
 	p := s.create(t, nil)
 	browser := servicetest.Browser(t, 390, 844)
 	must(t, chromedp.Do(browser,
-		chromedp.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		chromedp.WaitVisible(`#search`),
 	))
 	for country, want := range map[string]string{"FR": "Crédit du Sud, Banque des Deux Pays", "AT": "Österreichische Bank", "": ""} {
@@ -141,11 +141,11 @@ type looking struct {
 func (l looking) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
-		chromedp.Navigate(l.origin+"/webview/"+l.lang+"/payment?code="+l.code(l.t, p.ID, "payments:validate")),
+		servicetest.Navigate(l.origin+"/webview/"+l.lang+"/payment?code="+l.code(l.t, p.ID, "payments:validate")),
 		chromedp.WaitVisible(`main h1`),
 	))
 	if more != "" {
-		must(l.t, chromedp.Do(l.browser, chromedp.Navigate(l.origin+"/webview/"+l.lang+"/payment?payment_id="+number(p.ID)+more)))
+		must(l.t, chromedp.Do(l.browser, servicetest.Navigate(l.origin+"/webview/"+l.lang+"/payment?payment_id="+number(p.ID)+more)))
 	}
 	l.inspect(name, visible)
 }
@@ -236,7 +236,7 @@ func (l looking) ends() {
 	must(l.t, err)
 	l.at("wait", p, "", `.progress`)
 	for name, path := range map[string]string{"fault": "/webview/" + l.lang + "/payment?code=x", "about": "/webview"} {
-		must(l.t, chromedp.Do(l.browser, chromedp.Navigate(l.origin+path)))
+		must(l.t, chromedp.Do(l.browser, servicetest.Navigate(l.origin+path)))
 		l.inspect(name, `main h1`)
 	}
 }

@@ -46,7 +46,7 @@ func startTour(t *testing.T, w window) *tour {
 func (p *tour) enter(w window, flow string, pairs ...string) {
 	p.t.Helper()
 	link := p.link(flow, append([]string{"redirect_uri", p.site}, pairs...)...)
-	p.do(chromedp.Navigate(strings.Replace(link, "/en/", "/"+w.lang+"/", 1)))
+	p.do(servicetest.Navigate(strings.Replace(link, "/en/", "/"+w.lang+"/", 1)))
 }
 
 func (p *tour) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -145,7 +145,7 @@ func TestACodeBehindAHash(t *testing.T) {
 	p.connection("anna")
 	for flow, arrived := range map[string]string{"manage": `.choices`, "connect": step("begin") + `[action*="session"]`} {
 		link := strings.Replace(p.link(flow, "redirect_uri", p.site, "code", ""), "/webview/", "/2.0/auth/webview/", 1)
-		p.do(chromedp.Navigate(link+"#"+p.code()), chromedp.WaitVisible(arrived), chromedp.WaitNotPresent(`form[data-handover]`))
+		p.do(servicetest.Navigate(link+"#"+p.code()), chromedp.WaitVisible(arrived), chromedp.WaitNotPresent(`form[data-handover]`))
 		address, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`location.href`))
 		must(t, err)
 		if u, _ := url.Parse(address); u.Fragment != "" || !u.Query().Has("session") {
@@ -190,7 +190,7 @@ func (p *tour) inside() context.Context {
 func TestInsideAPageOfTheApplication(t *testing.T) {
 	p, origin := startTour(t, windows[0]), parent(t)
 	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": "https://other.example " + origin}}))
-	p.do(chromedp.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
+	p.do(servicetest.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
 	p.ctx = p.inside()
 	p.do(
 		chromedp.WaitVisible(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`),

@@ -1,0 +1,92 @@
+package servicetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// The driver's own ways to another page take the end of an earlier one for that of
+// theirs when the two overlap, as after a click whose page is still coming in, and
+// then look for elements in a page that is gone. These here ask the page that is
+// shown.
+
+// Navigate goes to an address and waits until the page there is complete.
+func Navigate(address string) chromedp.Action[chromedp.Void] {
+	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
+		res, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: address})
+		if err == nil && res.ErrorText != "" {
+			err = fmt.Errorf("go to %s: %s", address, res.ErrorText)
+		}
+		return err
+	})
+}
+
+// Back is the button of the browser, and waits until the page is complete.
+func Back() chromedp.Action[chromedp.Void] {
+	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
+		history, err := cdp.Call(ctx, t, page.GetNavigationHistory, cdp.Empty{})
+		if err != nil || history.CurrentIndex == 0 {
+			return fmt.Errorf("there is no way back: %w", err)
+		}
+		before := history.Entries[history.CurrentIndex-1].ID
+		_, err = cdp.Call(ctx, t, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: before})
+		return err
+	})
+}
+
+// A page that is left has a mark, which the next one has not.
+const (
+	mark     = `void (window.leaving = true)`
+	arrived  = `!window.leaving && document.readyState === "complete"`
+	complete = `document.readyState === "complete"`
+)
+
+// elsewhere does what leads to another page, and waits for that. An address that
+// differs in what comes after its # alone leads to the page that is shown.
+func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if err := until(ctx, t, complete); err != nil {
+			return err
+		}
+		if _, err := chromedp.Evaluate[chromedp.Void](mark)(ctx, t); err != nil {
+			return err
+		}
+		if err := step(ctx, t); err != nil {
+			return err
+		}
+		return until(ctx, t, arrived)
+	})
+}
+
+// pace is how often a page is asked.
+const pace = 10 * time.Millisecond
+
+// until asks the page that is shown until a condition holds. A page that is on its
+// way has no answer yet.
+func until(ctx context.Context, t *chromedp.Target, condition string) error {
+	for {
+		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for a page on which %s: %w", condition, ctx.Err())
+		case <-time.After(pace):
+		}
+	}
+}
+
+// Settle waits until the page that the browser shows is complete.
+func Settle(ctx context.Context, t testing.TB) {
+	t.Helper()
+	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error { return until(ctx, target, complete) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
