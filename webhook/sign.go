@@ -55,12 +55,19 @@ func NewSigner(secret, path string, date time.Time) *Signer {
 }
 
 func newSigner(secret, path, date string) *Signer {
+	mac := hmac.New(sha256.New, []byte(secret))
+	io.WriteString(mac, Opening(path, date))
+	return &Signer{mac: mac, date: date}
+}
+
+// Opening is what comes before the payload in the text that is signed: method,
+// path and date, each with a dot behind it. The path is that of [Sign], the date
+// that of the header.
+func Opening(path, date string) string {
 	if path == "" {
 		path = "/"
 	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	io.WriteString(mac, http.MethodPost+"."+path+"."+date+".")
-	return &Signer{mac: mac, date: date}
+	return http.MethodPost + "." + path + "." + date + "."
 }
 
 // Write adds to the payload; it never fails.

@@ -46,7 +46,7 @@ func (g *webhookCommand) withKeys(c *console, command func(desk) (any, error)) e
 // registry is the use cases of registration, without the way out: nothing is
 // sent from here. Who changed what goes to the log on standard error.
 func (d desk) registry() *delivery.Delivery {
-	return &delivery.Delivery{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log}
+	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
 // webhookView is a webhook as it is printed.

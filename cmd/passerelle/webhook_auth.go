@@ -20,6 +20,7 @@ type webhookAuth struct {
 	Update authUpdate `cmd:"" help:"Change a provider; what is not given stays."`
 	Delete authDelete `cmd:"" help:"End a provider that no webhook has."`
 	Rotate authRotate `cmd:"" help:"Replace the secret by which a provider signs; the new one is printed once."`
+	Verify authVerify `cmd:"" help:"Check the signature of a request that somebody received, and say what is wrong with it."`
 }
 
 // authView is a provider as it is printed. SecretKey is known only to the

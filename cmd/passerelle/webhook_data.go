@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"time"
@@ -107,12 +105,15 @@ type attemptView struct {
 	Error    string                `json:"error,omitempty"`
 	Answer   string                `json:"answer,omitempty"`
 	Detail   string                `json:"detail,omitempty"`
+	Signed   string                `json:"signed,omitempty"`
+	By       string                `json:"signature,omitempty"`
+	Next     string                `json:"next_signature,omitempty"`
 }
 
 func (d desk) viewAttempt(l store.WebhookLog) attemptView {
 	return attemptView{
 		ID: l.ID, Data: l.Delivery, User: l.User, At: d.moment(&l.At), Duration: l.Duration.Milliseconds(), Status: l.Status,
-		Error: l.Failure, Answer: l.Answer, Detail: l.Detail,
+		Error: l.Failure, Answer: l.Answer, Detail: l.Detail, Signed: l.Signed.Opening, By: l.Signed.Signature, Next: l.Signed.Next,
 	}
 }
 
@@ -216,11 +217,10 @@ type webhookTest struct {
 func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 	var data []byte
 	if n.Payload != "" {
-		var object map[string]any
-		if err := json.Unmarshal([]byte(n.Payload), &object); err != nil || object == nil {
-			return passerelle.InvalidField("--payload", "must be a JSON object")
+		var err error
+		if data, err = delivery.TestPayload("--payload", n.Payload); err != nil {
+			return err
 		}
-		data = bytes.TrimSpace([]byte(n.Payload))
 	}
 	return n.send(c, g, n.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
 		return sender.Test(c.ctx, d.domain, w, data)

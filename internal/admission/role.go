@@ -33,16 +33,18 @@ const (
 	// Reveal shows personal data.
 	Reveal Ability = "reveal"
 	// SetUpSandbox changes how sandboxes are set up: their configuration,
-	// connectors, applications and tokens.
+	// connectors, applications, tokens and webhooks.
 	SetUpSandbox Ability = "set up sandbox"
 	// SetUp does so in every domain, and makes and moves domains.
 	SetUp Ability = "set up"
+	// Deliver pauses and repeats what webhooks are sent.
+	Deliver Ability = "deliver"
 )
 
 var abilities = map[Role][]Ability{
 	Developer:     {Simulate, SetUpSandbox},
-	Acting:        {Simulate, SetUpSandbox, Act, Reveal},
-	Administrator: {Simulate, SetUpSandbox, Act, Reveal, SetUp},
+	Acting:        {Simulate, SetUpSandbox, Act, Reveal, Deliver},
+	Administrator: {Simulate, SetUpSandbox, Act, Reveal, SetUp, Deliver},
 }
 
 // May reports whether the visitor's role has an ability.

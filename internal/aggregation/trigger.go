@@ -115,13 +115,10 @@ func about(t Trigger) (user, connection int64) {
 
 func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
 
-// stated are the events that can be sent as statements.
-var stated = []webhook.Event{webhook.AccountFound, webhook.ConnectionSynced, webhook.UserSynced}
-
 // state makes a statement of the body where the domain wants that.
 func (a *Aggregation) state(ctx context.Context, e *store.Event) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
-	if err != nil || !values.On(settings.CFONB) || !slices.Contains(stated, e.Name) {
+	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.Stated(), e.Name) {
 		return err
 	}
 	e.MediaType = statement.MediaType

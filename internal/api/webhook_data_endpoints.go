@@ -45,6 +45,9 @@ type webhookLogOutput struct {
 	Answer       *string `json:"answer" doc:"beginning of the answer to a request that was not accepted"`
 	Detail       *string `json:"detail" doc:"what else there is to say about the request"`
 	NextTry      *string `json:"next_try" doc:"when it is tried again at the earliest, where that is known"`
+	Signed       *string `json:"signed" doc:"what the text that was signed begins with, up to the payload; null when the request was not signed"`
+	Signature    *string `json:"signature"`
+	Next         *string `json:"next_signature" doc:"by the secret that takes the place of the present one, while there are two"`
 }
 
 // nextTry is when the flusher comes for something undelivered. What was never
@@ -66,6 +69,7 @@ func newWebhookLog(c *protocol.Caller, w store.Webhook, l store.WebhookLog) webh
 		ID: l.ID, IDData: int64(l.Delivery), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(l.User)),
 		Timestamp: passerelle.FormatDateTime(l.At, c.Location), ResponseCode: optionalInt(int64(l.Status)), Duration: l.Duration.Milliseconds(),
 		Error: optionalWord(l.Failure), Answer: optionalWord(l.Answer), Detail: optionalWord(l.Detail),
+		Signed: optionalWord(l.Signed.Opening), Signature: optionalWord(l.Signed.Signature), Next: optionalWord(l.Signed.Next),
 	}
 	if answered := l.At.Add(l.Duration); l.Status != 0 {
 		out.ResponseDate = optionalTime(c, &answered)

@@ -28,6 +28,7 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/admission"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/delivery"
 	"passerelle/internal/files"
 	"passerelle/internal/initiation"
 	"passerelle/internal/lab"
@@ -64,6 +65,7 @@ type Config struct {
 	DB          *store.DB
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
+	Delivery    *delivery.Delivery
 	Access      *access.Access
 	// Files keeps the bytes of users' files.
 	Files files.Store
@@ -204,8 +206,23 @@ func (c *Console) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// maxForm is the size in bytes of a form.
-const maxForm = 64 << 10
+// maxForm is the size in bytes of a form, and maxRoomy of one that carries what
+// webhooks do, of which three bytes may stand for one.
+const (
+	maxForm  = 64 << 10
+	maxRoomy = 3*delivery.MaxTestBody + maxForm
+)
+
+// roomy are the patterns of addresses that take larger forms.
+var roomy = []string{"domains/#/webhooks/#/test", "domains/#/webhooks/verify"}
+
+// room is how many bytes a form that is sent to an address may have.
+func (r route) room() int64 {
+	if slices.Contains(roomy, r.pattern) {
+		return maxRoomy
+	}
+	return maxForm
+}
 
 func (c *Console) serve(v *visit) error {
 	here, err := c.Domain(v, v.request.Host)
@@ -219,7 +236,7 @@ func (c *Console) serve(v *visit) error {
 	}
 	v.numbers = numbers
 	if one.method == http.MethodPost {
-		if err := v.takeForm(); err != nil {
+		if err := v.takeForm(one.room()); err != nil {
 			return err
 		}
 	}
@@ -231,11 +248,11 @@ func (c *Console) serve(v *visit) error {
 	return one.serve(c, v)
 }
 
-func (v *visit) takeForm() error {
+func (v *visit) takeForm(room int64) error {
 	if web.Forged(v.request) {
 		return errForeign
 	}
-	v.request.Body = http.MaxBytesReader(v.writer, v.request.Body, maxForm)
+	v.request.Body = http.MaxBytesReader(v.writer, v.request.Body, room)
 	if err := v.request.ParseForm(); err != nil {
 		return errForm
 	}
@@ -284,6 +301,14 @@ func (c *Console) enter(v *visit, id passerelle.DomainID) error {
 
 // now is the present instant of the domain.
 func (c *Console) now(v *visit) time.Time { return v.domain.Clock.Now(c.Now()) }
+
+// moment writes an instant in the zone of the domain, and nothing for none.
+func (v *visit) moment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return passerelle.FormatDateTime(*t, v.zone)
+}
 
 // frame is what surrounds every page, and Data what is on it.
 type frame struct {

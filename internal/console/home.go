@@ -146,10 +146,15 @@ func (c *Console) troubleFigures(v *visit, data *homeData) error {
 func (c *Console) healthFigures(v *visit, data *homeData) error {
 	health, err := c.DB.DomainHealth(v, v.domain.ID, c.now(v))
 	if data.Requests = health.Requests; health.Requests > 0 {
-		tenths := 1000 * health.Successes / health.Requests
-		data.Success = fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+		data.Success = percent(health.Successes, health.Requests)
 	}
 	return err
+}
+
+// percent writes a part of a whole, rounded down: 100 means all.
+func percent(part, whole int64) string {
+	tenths := 1000 * part / whole
+	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
 func (c *Console) oldestFigure(v *visit, data *homeData) error {

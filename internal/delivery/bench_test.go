@@ -36,7 +36,7 @@ func benchmarkDrain(b *testing.B, url string) {
 	fatal(b, db.Write(b.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&domain, "d.example") }))
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
-	d := &delivery.Delivery{DB: db, Client: delivery.NewClient(open), Now: time.Now, Random: rand.Reader, Name: "A", Log: slog.New(slog.DiscardHandler)}
+	d := delivery.New(delivery.Config{DB: db, Client: delivery.NewClient(open), Now: time.Now, Random: rand.Reader, Name: "A", Log: slog.New(slog.DiscardHandler)})
 	_, err = d.Register(b.Context(), domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: server.URL})
 	fatal(b, err)
 	for round := range b.N {

@@ -22,9 +22,8 @@ import (
 // the bound can be high enough for many dead receivers beside the healthy.
 const maxWebhooks = 1000
 
-// Delivery is the use cases of webhooks. Every field is required, and none
-// changes after the first call. It is safe for concurrent use.
-type Delivery struct {
+// Config is what the use cases work with. Every field is required.
+type Config struct {
 	DB *store.DB
 	// Client is made by NewClient.
 	Client *http.Client
@@ -36,12 +35,55 @@ type Delivery struct {
 	// those before it.
 	Name string
 	Log  *slog.Logger
+}
 
+// Delivery is the use cases of webhooks. Make it with New. It is safe for
+// concurrent use.
+type Delivery struct {
+	Config
+	*shared
+
+	// audit is put on record with an act, nil for none.
+	audit *store.Audit
+}
+
+// shared is what all who send in this process have in common.
+type shared struct {
 	turns     atomic.Int64
 	gate      gate
 	lingering lingering
 	tokens    tokens
 	trusts    trusts
+}
+
+// New makes the use cases, for a process that has no others on its database.
+func New(config Config) *Delivery { return &Delivery{Config: config, shared: &shared{}} }
+
+// Audited is the same use cases for one act that is to be on record: it is, in
+// the unit in which the act becomes true, and a request in the unit in which it
+// is decided to make it. What it is about is filled in. What is refused leaves no
+// record.
+func (d *Delivery) Audited(entry store.Audit) *Delivery {
+	twin := *d
+	twin.audit = &entry
+	return &twin
+}
+
+// What acts are about, as records name it.
+const (
+	subjectWebhook  = "webhook"
+	subjectProvider = "authentication provider"
+	SubjectData     = "webhook data"
+)
+
+// attest adds the record of the act, if there is to be one, to its unit.
+func (d *Delivery) attest(tx *store.Tx, subject string, id int64) error {
+	if d.audit == nil {
+		return nil
+	}
+	entry := *d.audit
+	entry.Subject, entry.SubjectID = subject, id
+	return tx.Audit(entry)
 }
 
 // Counts says what came of the requests of a call.

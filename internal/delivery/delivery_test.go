@@ -70,10 +70,10 @@ func (r *rig) another(name string) *delivery.Delivery {
 	db, err := store.Open(r.t.Context(), r.url, store.Options{Keys: r.keys})
 	must(r.t, err)
 	r.t.Cleanup(func() { db.Close() })
-	return &delivery.Delivery{
+	return delivery.New(delivery.Config{
 		DB: db, Client: delivery.NewClient(open), Now: r.clock.Now, Random: rand.Reader,
 		Name: name, Log: slog.New(slog.DiscardHandler),
-	}
+	})
 }
 
 func (r *rig) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {

@@ -69,29 +69,31 @@ func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown cred
 	a.At, a.Detail = to.clock.Now(sent), shown.detail
 	var reached atomic.Bool // told of from another goroutine, even after the end
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { reached.Store(true) }})
-	request, err := t.request(ctx, to, d, shown, sent)
+	request, signed, err := t.request(ctx, to, d, shown, sent)
 	if err == nil {
+		a.Signed = signed
 		a.Status, a.Answer, err = send(to.client, request)
 	}
 	a.Duration, a.Failure, a.Reached = t.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// request is the one form in which events go out.
-func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, error) {
+// request is the one form in which events go out, with what of it was signed.
+func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
+	var signed store.Signed
 	b, err := t.body(ctx, d)
 	if err != nil {
-		return nil, err
+		return nil, signed, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.webhook.URL, http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, signed, err
 	}
 	to.describe(r.Header, d)
 	if shown.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+shown.bearer)
 	}
-	if err := sign(r, b, shown, to.aliases, now); err != nil {
-		return nil, err
+	if signed, err = sign(r, b, shown, to.aliases, now); err != nil {
+		return nil, signed, err
 	}
 	r.ContentLength, r.GetBody = b.size, func() (io.ReadCloser, error) { return io.NopCloser(b.open()), nil }
 	spell(r.Header, append([]string{webhook.Prefix}, to.aliases...))
@@ -100,7 +102,7 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
 	}
 	r.Body, err = r.GetBody()
-	return r, err
+	return r, signed, err
 }
 
 // describe says what a request is and what it is about. A body without a place
@@ -126,20 +128,24 @@ func (to target) describe(header http.Header, d store.Delivery) {
 
 // sign signs the body before compression with the secrets that there are, in one
 // pass for both.
-func sign(r *http.Request, b body, shown credential, aliases []string, now time.Time) error {
+func sign(r *http.Request, b body, shown credential, aliases []string, now time.Time) (signed store.Signed, _ error) {
 	if shown.secret == "" {
-		return nil
+		return signed, nil
 	}
 	path := r.URL.EscapedPath()
 	present, next := webhook.NewSigner(shown.secret, path, now), webhook.NewSigner(shown.next, path, now)
 	if _, err := io.Copy(io.MultiWriter(present, next), b.open()); err != nil {
-		return err
+		return signed, err
 	}
-	present.Signature().Set(r.Header, aliases...)
+	by := present.Signature()
+	by.Set(r.Header, aliases...)
+	signed.Opening, signed.Signature = webhook.Opening(path, by.Date), by.Value
 	if shown.next != "" {
-		next.Signature().SetNext(r.Header, aliases...)
+		following := next.Signature()
+		following.SetNext(r.Header, aliases...)
+		signed.Next = following.Value
 	}
-	return nil
+	return signed, nil
 }
 
 // spell writes the names of headers that begin with a prefix as the prefix is

@@ -42,7 +42,33 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	if _, err := d.resendable(ctx, w, id); err != nil {
 		return err // nothing is leased for it
 	}
-	return d.sendOne(ctx, domain, w, func() (store.Delivery, error) { return d.resendable(ctx, w, id) })
+	return d.sendOne(ctx, domain, w, func(t *turn) (store.Delivery, error) {
+		found, err := d.resendable(ctx, w, id)
+		if err == nil {
+			err = t.decide(ctx, w, id)
+		}
+		return found, err
+	})
+}
+
+// decide puts on record that a delivery is about to be sent, while nobody else
+// sends to its webhook.
+func (t *turn) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID) error {
+	if t.audit == nil {
+		return nil
+	}
+	to, err := t.target(ctx)
+	if err != nil {
+		return err
+	}
+	err = t.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.KeepWebhook(w, t.holder, to.lease())
+		return t.attest(tx, SubjectData, int64(id))
+	})
+	if err != nil {
+		return fmt.Errorf("record that delivery %d is sent again: %w", id, err)
+	}
+	return nil
 }
 
 // resendable loads a delivery that may be sent now.
@@ -82,8 +108,13 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	if data == nil {
 		data = webhook.Sample(w.Event)
 	}
-	err = d.sendOne(ctx, domain, w, func() (test store.Delivery, err error) {
-		err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateTest(w, data, d.now(domain), &id) })
+	err = d.sendOne(ctx, domain, w, func(*turn) (test store.Delivery, err error) {
+		err = d.DB.Write(ctx, func(tx *store.Tx) error {
+			if err := tx.CreateTest(w, data, d.now(domain), &id); err != nil {
+				return err
+			}
+			return d.attest(tx, subjectWebhook, int64(w.ID))
+		})
 		if err != nil {
 			return test, fmt.Errorf("store a test of webhook %d: %w", w.ID, err)
 		}
@@ -104,7 +135,7 @@ func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w stor
 	}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RecoverWebhook(w, since, d.now(domain))
-		return nil
+		return d.attest(tx, subjectWebhook, int64(w.ID))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("make due what is undelivered for webhook %d: %w", w.ID, err)
@@ -128,7 +159,7 @@ func inUse(w store.Webhook) error {
 
 // sendOne makes one request under the lease of the webhook, for what load finds
 // once it is held, and puts it on record although the caller may have left.
-func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func() (store.Delivery, error)) (err error) {
+func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*turn) (store.Delivery, error)) (err error) {
 	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}, holder: fmt.Sprintf("%s/%d", d.Name, d.turns.Add(1))}
 	waiting, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
@@ -141,7 +172,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 		busy.RetryAfter = 1
 		return busy
 	}
-	one, err := load()
+	one, err := load(t)
 	if err == nil {
 		err = t.once(ctx, one)
 	}

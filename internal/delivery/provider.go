@@ -76,20 +76,25 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 	if err := checkProviderName(a.Name); err != nil {
 		return store.AuthProvider{}, err
 	}
-	err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.CreateAuthProvider(&a) })
+	err := d.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.CreateAuthProvider(&a); err != nil {
+			return err
+		}
+		return d.attest(tx, subjectProvider, a.ID)
+	})
 	if errors.Is(err, store.ErrFull) {
 		return store.AuthProvider{}, passerelle.Conflicting("The domain has %d providers, which is as many as it can have; delete one first.", store.MaxAuthProviders)
 	}
 	if err != nil {
 		return store.AuthProvider{}, providerFault("store", a, err)
 	}
-	d.auditProvider(ctx, domain, "registered", a.ID, by)
+	d.tellProvider(ctx, domain, "registered", a.ID, by)
 	return a, nil
 }
 
-// auditProvider puts into the log who did what to a provider. What it is
+// tellProvider puts into the log who did what to a provider. What it is
 // configured with may hold secrets, and is not in it.
-func (d *Delivery) auditProvider(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
+func (d *Delivery) tellProvider(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
 	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
@@ -110,7 +115,7 @@ func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain,
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c)
 		if err == nil {
-			d.auditProvider(ctx, domain, "changed", id, c.By)
+			d.tellProvider(ctx, domain, "changed", id, c.By)
 		}
 		if !errors.Is(err, store.ErrConflict) {
 			return a, err
@@ -134,10 +139,12 @@ func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id i
 	a.Updated = &now
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RenameAuthProvider(a, now)
-		if c.Endpoint == (EndpointChange{}) {
-			return nil
+		if c.Endpoint != (EndpointChange{}) {
+			if err := tx.UpdateTokenEndpoint(former, a, now); err != nil {
+				return err
+			}
 		}
-		return tx.UpdateTokenEndpoint(former, a, now)
+		return d.attest(tx, subjectProvider, id)
 	})
 	return a, providerFault("update", a, err)
 }
@@ -166,7 +173,7 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string) error {
 	err := d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))
-		return nil
+		return d.attest(tx, subjectProvider, id)
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return d.inUse(ctx, domain, id)
@@ -174,7 +181,7 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 	if err != nil {
 		return providerFault("delete", store.AuthProvider{ID: id}, err)
 	}
-	d.auditProvider(ctx, domain, "deleted", id, by)
+	d.tellProvider(ctx, domain, "deleted", id, by)
 	return nil
 }
 
@@ -235,11 +242,16 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	replace(&a, secret, real, overlap)
 	a.Updated = &now
 	rotation := store.Rotation{Domain: domain.ID, Provider: id, Secret: secret, From: a.NextFrom}
-	err = d.DB.Write(ctx, func(tx *store.Tx) error { return tx.RotateSecret(rotation, real, now) })
+	err = d.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.RotateSecret(rotation, real, now); err != nil {
+			return err
+		}
+		return d.attest(tx, subjectProvider, id)
+	})
 	if err != nil {
 		return a, secret, providerFault("rotate the secret of", a, err)
 	}
-	d.auditProvider(ctx, domain, "given a new secret", id, by)
+	d.tellProvider(ctx, domain, "given a new secret", id, by)
 	return a, secret, nil
 }
 

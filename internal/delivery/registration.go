@@ -50,9 +50,11 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
 		useProvider(tx, w)
-		err := tx.CreateWebhook(&w)
+		if err := tx.CreateWebhook(&w); err != nil {
+			return err
+		}
 		tx.Executed(r.Execution, int64(w.ID))
-		return err
+		return d.attest(tx, subjectWebhook, int64(w.ID))
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -62,7 +64,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	case err != nil:
 		return store.Webhook{}, fmt.Errorf("store a webhook: %w", err)
 	}
-	d.audit(ctx, domain, "registered", w.ID, r.By)
+	d.tell(ctx, domain, "registered", w.ID, r.By)
 	return w, nil
 }
 
@@ -70,9 +72,9 @@ func tooMany() error {
 	return passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
 }
 
-// audit puts into the log who did what to a webhook. URLs may hold secrets, and
+// tell puts into the log who did what to a webhook. URLs may hold secrets, and
 // are not in it.
-func (d *Delivery) audit(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
+func (d *Delivery) tell(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
@@ -169,7 +171,7 @@ func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id 
 func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string, with func(*store.Tx)) error {
 	err := d.DB.Write(ctx, func(tx *store.Tx) error {
 		with(tx)
-		return nil
+		return d.attest(tx, subjectWebhook, int64(id))
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -179,7 +181,7 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 	case err != nil:
 		return fmt.Errorf("store that webhook %d is %s: %w", id, what, err)
 	}
-	d.audit(ctx, domain, what, id, by)
+	d.tell(ctx, domain, what, id, by)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (s *Service) console() http.Handler {
 	address := func(r *http.Request) string { return protocol.Address(r, s.config.TrustedProxies) }
 	return console.New(console.Config{
 		Domain: s.domain, Location: s.location, RequestID: httpd.RequestID, Address: address, Admission: s.Admission, DB: s.DB,
-		Initiation: s.Initiation, Aggregation: s.Aggregation, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab, Scenarios: s.scenarios, Logins: logins(), MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
+		Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab, Scenarios: s.scenarios, Logins: logins(), MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
 }
 

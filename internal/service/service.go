@@ -172,10 +172,10 @@ func (s *Service) assemble() error {
 	}
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Admission = &admission.Admission{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
-	s.Delivery = &delivery.Delivery{
+	s.Delivery = delivery.New(delivery.Config{
 		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
 		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),
-	}
+	})
 	s.sender = delivery.NewSender(s.Delivery)
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
 	s.Initiation = &initiation.Initiation{

@@ -134,6 +134,26 @@ func (r *Reader) AuthProviderNamed(ctx context.Context, domain passerelle.Domain
 	return one(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
 }
 
+// AuthProviderNames are the names of some providers that are not deleted, by
+// their ids; zero is none.
+func (r *Reader) AuthProviderNames(ctx context.Context, domain passerelle.DomainID, ids ...int64) (map[int64]string, error) {
+	names := make(map[int64]string, len(ids))
+	if len(ids) == 0 {
+		return names, nil
+	}
+	list, args := idList(domain, ids)
+	err := r.each(ctx, `SELECT id, name FROM auth_provider WHERE domain_id = $1 AND id IN (`+list+`) AND deleted IS NULL`, args, func(row scanner) (bool, error) {
+		var (
+			id   int64
+			name string
+		)
+		err := row.Scan(&id, &name)
+		names[id] = name
+		return true, err
+	})
+	return names, err
+}
+
 // ProviderFilter selects the providers of a domain.
 type ProviderFilter struct {
 	Domain passerelle.DomainID

@@ -108,9 +108,17 @@ type DeliveryAttempt struct {
 	Status         int
 	Failure        string
 	Answer, Detail string
+	Signed         Signed
 	// Reached tells that the request got as far as the receiver: others say
 	// nothing of how fast it is. It is counted, and not kept.
 	Reached bool
+}
+
+// Signed is what of a request was signed, and how: by what the text begins with
+// that the payload ends, the signature, and the one by the next secret while
+// there are two. All are empty when it was not signed.
+type Signed struct {
+	Opening, Signature, Next string
 }
 
 // TimedOut is the failure of a request that was not answered in time.
@@ -193,9 +201,10 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		for i, a := range chunk {
 			ids[i] = a.Delivery
 			rows = append(rows, id+int64(i), int64(w.Domain), int64(w.ID), int64(a.Delivery), micros(a.At), a.Duration.Microseconds(),
-				optionalID(int64(a.Status)), optionalText(a.Failure), optionalText(a.Answer), optionalText(a.Detail))
+				optionalID(int64(a.Status)), optionalText(a.Failure), optionalText(a.Answer), optionalText(a.Detail),
+				optionalText(a.Signed.Opening), optionalText(a.Signed.Signature), optionalText(a.Signed.Next))
 		}
-		tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status, failure, answer, detail)
+		tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status, failure, answer, detail, signed, signature, next_signature)
 			VALUES `+rowList(len(chunk), len(rows)/len(chunk)), rows...)
 		list, args := idList(w.Domain, ids)
 		tx.exec(fmt.Sprintf(`UPDATE delivery SET attempts = attempts + 1, delivered = (SELECT MAX(a.at + a.duration) FROM delivery_attempt a

@@ -214,6 +214,18 @@ func TestPlans(t *testing.T) {
 			_, err := s.db.LastAttempts(ctx, s.domain, []passerelle.DeliveryID{1, 2})
 			return err
 		}, "delivery_attempt_by_delivery (delivery_id=? AND id>?)"},
+		"attempts of one": {func() error {
+			_, err := s.db.AttemptsOf(ctx, s.domain, 1, Window{Limit: limit, From: []any{9}})
+			return err
+		}, "delivery_attempt_by_delivery (delivery_id=? AND id<?)"},
+		"pending of webhooks": {func() error {
+			_, err := s.db.Pending(ctx, s.domain, limit, 1, 2)
+			return err
+		}, "delivery_in_state (webhook_id=? AND <expr>=?)"},
+		"names of providers": {func() error {
+			_, err := s.db.AuthProviderNames(ctx, s.domain, 1, 2)
+			return err
+		}, "PRIMARY KEY (rowid=?)"},
 		"undelivered since": {func() error {
 			_, err := s.db.CountUndelivered(ctx, Webhook{ID: 1, Domain: s.domain}, now, limit)
 			return err

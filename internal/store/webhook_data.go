@@ -66,6 +66,9 @@ func (d WebhookData) State() WebhookState {
 	return WebhookPending
 }
 
+// Test tells that the event is only a test, and about nothing.
+func (d WebhookData) Test() bool { return d.DropReason == testReason }
+
 // Place is the position of a delivery in lists.
 func (d WebhookData) Place() []any { return []any{micros(d.Created), int64(d.ID)} }
 
@@ -186,7 +189,7 @@ type WebhookLogFilter struct {
 	From, Until time.Time
 }
 
-const logColumns = `a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail,
+const logColumns = `a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
 	CASE WHEN d.delivered IS NULL AND d.dropped IS NULL THEN TRUE ELSE FALSE END`
 
 func (f WebhookLogFilter) selection() selection {
@@ -238,14 +241,34 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	return found, err
 }
 
+// AttemptsOf reads a window of the requests for one delivery, the newest first. A
+// position is the id of a request.
+func (r *Reader) AttemptsOf(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, w Window) ([]WebhookLog, error) {
+	s := selection{
+		from:  "delivery_attempt a JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id",
+		where: []string{"a.domain_id = $1"}, args: []any{int64(domain)},
+	}.and("a.delivery_id = $%d", int64(id))
+	sign, direction := "<", " DESC"
+	if w.Backward {
+		sign, direction = ">", ""
+	}
+	if w.From != nil {
+		s = s.and("a.id "+sign+" $%d", w.From...)
+	}
+	return collect(ctx, r, scanWebhookLog, `SELECT `+logColumns+` FROM `+s.from+` WHERE `+s.conditions()+
+		` ORDER BY a.id`+direction+` LIMIT `+s.bind(w.Limit), s.args...)
+}
+
 func scanWebhookLog(row scanner) (WebhookLog, error) {
 	var (
 		l                       WebhookLog
 		user, status            *int64
 		at, duration            int64
 		failure, answer, detail *string
+		signed, signature, next *string
 	)
-	err := row.Scan(&l.ID, &l.Delivery, &user, &at, &duration, &status, &failure, &answer, &detail, &l.Pending)
+	err := row.Scan(&l.ID, &l.Delivery, &user, &at, &duration, &status, &failure, &answer, &detail, &signed, &signature, &next, &l.Pending)
+	l.Signed = Signed{text[string](signed), text[string](signature), text[string](next)}
 	l.User, l.At, l.Duration, l.Status = owner[passerelle.UserID](user), instant(at), time.Duration(duration)*time.Microsecond, int(owner[int64](status))
 	l.Failure, l.Answer, l.Detail = text[string](failure), text[string](answer), text[string](detail)
 	return l, err
@@ -256,6 +279,25 @@ func scanWebhookLog(row scanner) (WebhookLog, error) {
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
+}
+
+// Pending is how many deliveries of each of some webhooks are undelivered,
+// counted up to a bound.
+func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
+	found := make(map[passerelle.WebhookID]int64, len(webhooks))
+	if len(webhooks) == 0 {
+		return found, nil
+	}
+	list, args := idList(domain, webhooks)
+	pending := WebhookDataFilter{State: WebhookPending}.inState()
+	err := r.each(ctx, fmt.Sprintf(`SELECT w.id, (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND %s LIMIT $%d) AS due)
+		FROM webhook w WHERE w.domain_id = $1 AND w.id IN (%s)`, pending, len(args)+1, list), append(args, bound), func(row scanner) (bool, error) {
+		var id, n int64
+		err := row.Scan(&id, &n)
+		found[passerelle.WebhookID(id)] = n
+		return true, err
+	})
+	return found, err
 }
 
 // OneDelivery loads a delivery of a webhook with what is needed to send it,

@@ -407,6 +407,9 @@ column delivery_attempt.status bigint
 column delivery_attempt.failure text
 column delivery_attempt.answer text
 column delivery_attempt.detail text
+column delivery_attempt.signed text
+column delivery_attempt.signature text
+column delivery_attempt.next_signature text
 constraint delivery_attempt.delivery_attempt_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES delivery(id)
 constraint delivery_attempt.delivery_attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint delivery_attempt.delivery_attempt_pkey PRIMARY KEY (id)

@@ -364,7 +364,7 @@ CREATE TABLE delivery_attempt (
   duration    BIGINT NOT NULL,
   status      BIGINT,
   failure     TEXT
-, answer TEXT, detail TEXT);
+, answer TEXT, detail TEXT, signed TEXT, signature TEXT, next_signature TEXT);
 CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt (delivery_id, id);
 CREATE INDEX delivery_attempt_by_time ON delivery_attempt (webhook_id, at, id);
 CREATE TABLE document (

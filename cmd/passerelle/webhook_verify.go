@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"passerelle/internal/delivery"
+)
+
+type authVerify struct {
+	Provider  string `arg:"" help:"Provider that signs, by id or name."`
+	Method    string `default:"POST" placeholder:"METHOD" help:"Method of the request."`
+	URL       string `required:"" placeholder:"URL" help:"Its URL, or the path."`
+	Date      string `required:"" placeholder:"DATE" help:"Its header SVC-Signature-Date."`
+	Signature string `required:"" placeholder:"BASE64" help:"Its header SVC-Signature."`
+	BodyFile  string `required:"" placeholder:"FILE|-" help:"File with its body after decompression, byte for byte, or - for standard input."`
+}
+
+// verdictView is what came of checking a signature, as it is printed.
+type verdictView struct {
+	Valid  bool   `json:"valid"`
+	Reason string `json:"reason"`
+}
+
+// errNotValid is a failure after the verdict was printed.
+var errNotValid = errors.New("the signature is not valid")
+
+// Run checks a signature.
+func (v *authVerify) Run(c *console, g *webhookCommand) error {
+	body, err := v.body()
+	if err != nil {
+		return fmt.Errorf("read the file of --body-file: %w", err)
+	}
+	var verdict delivery.Verdict
+	err = g.withKeys(c, func(d desk) (any, error) {
+		verdict, err = d.registry().Verify(c.ctx, d.domain, delivery.Doubt{
+			Provider: v.Provider, Method: v.Method, URL: v.URL, Date: v.Date, Body: body, Signature: v.Signature,
+		})
+		return verdictView(verdict), err
+	})
+	if err == nil && !verdict.Valid {
+		return errNotValid
+	}
+	return err
+}
+
+// body is the body as it is: unlike a secret it may end in a line break.
+func (v *authVerify) body() (string, error) {
+	file := os.Stdin
+	if v.BodyFile != "-" {
+		opened, err := os.Open(v.BodyFile)
+		if err != nil {
+			return "", err
+		}
+		defer opened.Close()
+		file = opened
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, maxVerifiedBody))
+	return string(raw), err
+}
+
+// maxVerifiedBody is as much as receivers accept unless they say otherwise.
+const maxVerifiedBody = 64 << 20

@@ -1,0 +1,872 @@
+package console_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/admission"
+	"passerelle/internal/service"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+func (d *desk) webhooksPath(more string) string { return d.domainPath("/webhooks" + more) }
+
+func (d *desk) webhookPath(id int64) string { return d.webhooksPath(fmt.Sprint("/", id)) }
+
+func (d *desk) dataPath(id, data int64) string {
+	return d.webhooksPath(fmt.Sprintf("/%d/data/%d", id, data))
+}
+
+// idAt is the number that an address ends with.
+func idAt(t *testing.T, address string) int64 {
+	t.Helper()
+	var id int64
+	_, err := fmt.Sscan(address[strings.LastIndex(address, "/")+1:], &id)
+	must(t, err)
+	return id
+}
+
+// registered is a webhook as the JSON interface shows it.
+func (d *desk) registered(id int64) map[string]any {
+	d.t.Helper()
+	var out map[string]any
+	d.JSON(d.OK(d.Call("GET", fmt.Sprintf("/webhooks/%d?all", id), d.ConfigToken, nil)), &out)
+	return out
+}
+
+// register makes a webhook with the JSON interface.
+func (d *desk) register(event, address string, provider any) int64 {
+	d.t.Helper()
+	var out struct{ ID int64 }
+	d.JSON(d.OK(d.Call("POST", "/webhooks", d.ConfigToken, map[string]any{"event": event, "url": address, "id_auth": provider})), &out)
+	return out.ID
+}
+
+// receiver is somebody's server that keeps what it gets.
+type receiver struct {
+	URL    string
+	mu     sync.Mutex
+	status int
+	answer string
+	got    []received
+}
+
+type received struct {
+	header http.Header
+	path   string
+	body   string
+}
+
+func newReceiver(t *testing.T, status int, answer string) *receiver {
+	t.Helper()
+	r := &receiver{status: status, answer: answer}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, _ := io.ReadAll(request.Body)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.got = append(r.got, received{request.Header.Clone(), request.URL.EscapedPath(), string(body)})
+		w.WriteHeader(r.status)
+		io.WriteString(w, r.answer)
+	}))
+	t.Cleanup(server.Close)
+	r.URL = server.URL
+	return r
+}
+
+func (r *receiver) all() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]received(nil), r.got...)
+}
+
+func (r *receiver) turn(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = status
+}
+
+// pay makes a payment and moves it once, so that there is an event.
+func (d *desk) pay() int64 {
+	d.t.Helper()
+	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+	d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "validating"}))
+	d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
+	return id
+}
+
+// deliveries are what is for a webhook, oldest first, as the JSON interface shows it.
+func (d *desk) deliveries(id int64) []map[string]any {
+	d.t.Helper()
+	var out struct{ Data []map[string]any }
+	d.JSON(d.OK(d.Call("GET", fmt.Sprintf("/webhooks/%d/data?expand=attempts", id), d.ConfigToken, nil)), &out)
+	return out.Data
+}
+
+func number(t *testing.T, value any) int64 {
+	t.Helper()
+	n, err := value.(json.Number).Int64()
+	must(t, err)
+	return n
+}
+
+func wantActs(t *testing.T, d *desk, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.acts()); diff != "" {
+		t.Errorf("on record: %s", diff)
+	}
+}
+
+func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Administrator)
+		d.Subscribe("USER_CREATED", "signer") // the provider
+		form := d.webhooksPath("/new")
+		for name, test := range map[string]struct {
+			values []string
+			told   string
+		}{
+			"no address":       {[]string{"event", "USER_CREATED"}, "url"},
+			"relative":         {[]string{"event", "USER_CREATED", "url", "/hook"}, "url"},
+			"unknown event":    {[]string{"event", "USER_BORN", "url", "https://shop.example/"}, "event"},
+			"unknown provider": {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_auth", "nobody"}, "id_auth"},
+			"no number":        {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_service", "x"}, "id_service"},
+			"unknown client":   {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_service", "999999"}, "id_service"},
+			"unknown user":     {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_user", "999999"}, "id_user"},
+		} {
+			a := d.submit(form, form, test.values...)
+			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, test.told+":") {
+				t.Errorf("%s: %d, without %s", name, a.status, test.told)
+			}
+		}
+		if all, err := d.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: d.Domain.ID, All: true}, store.Window{Limit: 10}); err != nil || len(all) != 1 {
+			t.Fatalf("%d webhooks, %v", len(all), err)
+		}
+		wantActs(t, d)
+		a := d.submit(form, form, "event", "PAYMENT_STATE_UPDATED", "url", "https://shop.example/hook", "id_auth", "signer", "id_service", d.ClientID)
+		if a.status != http.StatusSeeOther {
+			t.Fatalf("registering: %d %s", a.status, a.body)
+		}
+		id := idAt(t, a.location)
+		got := d.registered(id)
+		if got["url"] != "https://shop.example/hook" || got["event"] != "PAYMENT_STATE_UPDATED" || fmt.Sprint(got["id_service"]) != d.ClientID || got["id_auth"] == nil {
+			t.Errorf("registered: %v", got)
+		}
+		edit := d.webhookPath(id) + "/edit"
+		if page := d.get(edit).body; !strings.Contains(page, `value="signer"`) || !strings.Contains(page, `value="https://shop.example/hook"`) {
+			t.Errorf("the form shows %s", page)
+		}
+		if a := d.submit(edit, edit, "event", "USER_SYNCED", "url", "ftp://x"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="ftp://x"`) {
+			t.Errorf("a wrong change: %d", a.status)
+		}
+		if a := d.submit(edit, edit, "event", "USER_SYNCED", "url", "https://shop.example/2", "id_auth", "", "id_service", ""); a.status != http.StatusSeeOther {
+			t.Errorf("changing: %d %s", a.status, a.body)
+		}
+		got = d.registered(id)
+		if got["url"] != "https://shop.example/2" || got["event"] != "USER_SYNCED" || got["id_service"] != nil || got["id_auth"] != nil {
+			t.Errorf("changed: %v", got)
+		}
+		wantActs(t, d, fmt.Sprint("register webhook webhook ", id), fmt.Sprint("change webhook webhook ", id))
+	})
+}
+
+func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Administrator)
+		to := newReceiver(t, 200, "")
+		id := d.register("PAYMENT_STATE_UPDATED", to.URL+"/hook", nil)
+		page := d.webhookPath(id)
+		act := func(act, state string, want int) {
+			t.Helper()
+			if a := d.submit(page, page, "act", act); a.status != want {
+				t.Errorf("%s: %d %s", act, a.status, a.body)
+			}
+			if body := d.get(page).body; !strings.Contains(body, `data-state="`+state+`"`) {
+				t.Errorf("after %s the webhook is not %s", act, state)
+			}
+		}
+		act("disable webhook", "disabled", 303)
+		d.pay()
+		act("enable webhook", "in use", 303)
+		d.pay()
+		if got := to.all(); len(got) != 1 {
+			t.Errorf("%d requests, while disabled and afterwards", len(got))
+		}
+		act("delete webhook", "deleted", 303)
+		act("delete webhook", "deleted", 422)
+		act("disable webhook", "deleted", 422)
+		act("forget webhook", "deleted", 400)
+		if a := d.submit(page, page, "act", "recover webhook", "since", "2026-01-01"); a.status != 422 {
+			t.Errorf("recovering a deleted one: %d", a.status)
+		}
+		if body := d.get(d.webhooksPath("")).body; strings.Contains(body, to.URL) {
+			t.Error("a deleted webhook is listed")
+		}
+		if body := d.get(d.webhooksPath("?all")).body; !strings.Contains(body, to.URL) {
+			t.Error("a deleted webhook is not listed although it was asked for")
+		}
+		act("restore webhook", "in use", 303)
+		var want []string
+		for _, done := range []string{"disable", "enable", "delete", "restore"} {
+			want = append(want, fmt.Sprint(done, " webhook webhook ", id))
+		}
+		wantActs(t, d, want...)
+		if got := d.registered(id); got["deleted"] != nil || got["disabled"] != nil {
+			t.Errorf("at last: %v", got)
+		}
+	})
+}
+
+func TestHealthAtAGlance(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		good, bad := newReceiver(t, 204, ""), newReceiver(t, 500, "no")
+		d.register("PAYMENT_STATE_UPDATED", good.URL, nil)
+		failing := d.register("PAYMENT_STATE_UPDATED", bad.URL, nil)
+		d.pay()
+		rows := strings.Split(d.get(d.webhooksPath("")).body, "<tr>")
+		if len(rows) != 4 {
+			t.Fatalf("%d rows", len(rows)-2)
+		}
+		for i, want := range [][]string{
+			{good.URL, "100.0 %", "of 1", `<td class="digits">0</td>`, "in use", "no provider"},
+			{bad.URL, "0.0 %", "Of 1 requests in the last 24 hours 1 failed.", `<td class="digits">1</td>`, "1 in a row"},
+		} {
+			for _, text := range want {
+				if !strings.Contains(rows[i+2], text) {
+					t.Errorf("row %d lacks %q: %s", i, text, rows[i+2])
+				}
+			}
+		}
+		page := d.get(d.webhookPath(failing)).body
+		for _, text := range []string{"Of 1 requests", "1 in a row", "Tried again", `data-state="pending"`} {
+			if !strings.Contains(page, text) {
+				t.Errorf("the page lacks %q", text)
+			}
+		}
+	})
+}
+
+// What is set for the whole domain is said of each webhook.
+func TestHowBodiesAreSent(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		payments, accounts := d.register("PAYMENT_STATE_UPDATED", "https://shop.example/", nil), d.register("ACCOUNT_FOUND", "https://shop.example/", nil)
+		says := func(id int64, want string) {
+			t.Helper()
+			if body := d.get(d.webhookPath(id)).body; !strings.Contains(body, "<dt>Bodies</dt><dd>"+want+"</dd>") {
+				t.Errorf("webhook %d does not say that bodies are %s", id, want)
+			}
+		}
+		says(payments, "JSON")
+		d.OK(d.Call("POST", "/config", d.ConfigToken, map[string]any{"autosync.cfonb": "1", "webhooks.compression.enabled": "1"}))
+		says(payments, "JSON, compressed with gzip (webhooks.compression.enabled)")
+		says(accounts, "CFONB 120 (autosync.cfonb), compressed with gzip (webhooks.compression.enabled)")
+	})
+}
+
+var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
+
+// What the page says was signed gives the signature that the receiver got, and
+// what it says was sent is what the receiver got.
+func TestADeliveryIsShownAsItWasSent(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		to := newReceiver(t, 500, hostile)
+		secret := d.Subscribe("USER_CREATED", "signer")
+		id := d.register("PAYMENT_STATE_UPDATED", to.URL+"/hook%20here?x=1", "signer")
+		payment := d.pay()
+		data := number(t, d.deliveries(id)[0]["id"])
+		got := to.all()[0]
+		body := d.get(d.dataPath(id, data)).body
+		found := sentBytes.FindStringSubmatch(body)
+		if found == nil {
+			t.Fatalf("nothing is shown: %s", body)
+		}
+		opening, payload := html.UnescapeString(found[1]), html.UnescapeString(found[2])
+		if payload != got.body {
+			t.Errorf("shown is %q, sent was %q", payload, got.body)
+		}
+		mac := hmac.New(sha256.New, []byte(secret))
+		io.WriteString(mac, opening+payload)
+		signature := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		if want := got.header.Get("SVC-Signature"); signature != want || !strings.Contains(html.UnescapeString(body), want) {
+			t.Errorf("what is shown has the signature %s, sent was %s", signature, want)
+		}
+		if want := "POST./hook%20here." + got.header.Get("SVC-Signature-Date") + "."; opening != want {
+			t.Errorf("signed was %q, want %q", opening, want)
+		}
+		for name, values := range got.header {
+			if name == "Accept-Encoding" || name == "Content-Length" {
+				continue // the client adds them
+			}
+			if !strings.Contains(strings.ToLower(html.UnescapeString(body)), strings.ToLower("<dt>"+name+`</dt><dd class="digits">`+values[0]+"</dd>")) {
+				t.Errorf("the page lacks the header %s: %s", name, values[0])
+			}
+		}
+		if strings.Contains(body, hostile) || !strings.Contains(body, html.EscapeString(hostile)) && !strings.Contains(html.UnescapeString(body), hostile) {
+			t.Error("the answer of the receiver is not shown as text")
+		}
+		if link := fmt.Sprintf(`href="%s"`, d.paymentPath(payment)); !strings.Contains(body, link) {
+			t.Errorf("the page lacks the payment")
+		}
+		logged := d.deliveries(id)[0]["attempts"].([]any)[0].(map[string]any)
+		if logged["signed"] != opening || logged["signature"] != signature || logged["next_signature"] != nil {
+			t.Errorf("the interface says %v", logged)
+		}
+	})
+}
+
+func TestResendingAndRecovering(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Acting)
+		to := newReceiver(t, 500, "")
+		id := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
+		d.pay()
+		data := number(t, d.deliveries(id)[0]["id"])
+		page := d.dataPath(id, data)
+		resend := func() int { return d.submit(page, page+"/resend").status }
+		if status := resend(); status != 303 || len(to.all()) != 2 {
+			t.Errorf("resending: %d, %d requests", status, len(to.all()))
+		}
+		if body := d.get(page).body; strings.Count(body, "<td class=\"digits\">500</td>") != 2 || !strings.Contains(body, `data-state="pending"`) {
+			t.Errorf("the requests are not all shown: %s", body)
+		}
+		to.turn(200)
+		since := d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "yesterday")
+		if since.status != 422 || !strings.Contains(since.body, "since:") {
+			t.Errorf("recovering since yesterday: %d", since.status)
+		}
+		a := d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
+		if a.status != 200 || !strings.Contains(a.body, "1 undelivered since 2020-01-01 00:00:00 are due now.") {
+			t.Errorf("recovering: %d %s", a.status, a.body)
+		}
+		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
+		if got := d.deliveries(id)[0]; got["state"] != "delivered" || len(to.all()) != 3 {
+			t.Errorf("recovered: %v, %d requests", got, len(to.all()))
+		}
+		d.submit(d.webhookPath(id), d.webhookPath(id), "act", "disable webhook")
+		if a := d.submit(page, page+"/resend"); a.status != 422 || len(to.all()) != 3 {
+			t.Errorf("resending to a disabled one: %d", a.status)
+		}
+		if a := d.submit(page, d.dataPath(id, 999_999)+"/resend"); a.status != 404 {
+			t.Errorf("resending nothing: %d", a.status)
+		}
+		wantActs(t, d, fmt.Sprint("resend webhook data webhook data ", data), fmt.Sprint("recover webhook webhook ", id), fmt.Sprint("disable webhook webhook ", id))
+	})
+}
+
+func TestTestsAreSent(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Developer)
+		to := newReceiver(t, 200, "")
+		id := d.register("CONNECTION_DELETED", to.URL, nil)
+		page := d.webhookPath(id) + "/test"
+		if body := html.UnescapeString(d.get(page).body); !strings.Contains(body, "{\n  \"id\": 42") {
+			t.Errorf("no sample: %s", body)
+		}
+		for name, test := range map[string]struct{ typed, told string }{
+			"no JSON":       {"{\r\n  \"a\": 1,\r\n  b: 2\r\n}", "data: line 3 is no JSON"},
+			"cut off":       {"{\"a\": [1,\r\n2", "data: line 2 is no JSON"},
+			"nothing":       {"", "data: line 1 is no JSON"},
+			"a list":        {"[1]", "data: must be a JSON object"},
+			"null":          {"null", "data: must be a JSON object"},
+			"two":           {"{} {}", "data: line 1 is no JSON"},
+			"too much":      {`{"a":"` + strings.Repeat("x", 256<<10) + `"}`, "a test may have 262144"},
+			"not UTF-8":     {"{\"a\":\"\xff\"}", "data: must be valid UTF-8"},
+			"hostile typed": {hostile, "data: line 1 is no JSON"},
+		} {
+			a := d.submit(page, page, "data", test.typed)
+			if a.status != 422 || !strings.Contains(html.UnescapeString(a.body), test.told) {
+				t.Errorf("%s: %d, without %q", name, a.status, test.told)
+			}
+			if strings.Contains(a.body, hostile) {
+				t.Errorf("%s: what was typed is not escaped", name)
+			}
+		}
+		if len(to.all()) != 0 {
+			t.Fatalf("%d requests for wrong tests", len(to.all()))
+		}
+		a := d.submit(page, page, "data", "{\r\n  \"n\": 1.50,\r\n  \"t\": \"<b>\"\r\n}")
+		if a.status != 303 || !strings.HasPrefix(a.location, d.webhookPath(id)+"/data/") {
+			t.Fatalf("a test: %d %s", a.status, a.location)
+		}
+		data := idAt(t, a.location)
+		if got := to.all(); len(got) != 1 || got[0].body != fmt.Sprintf(`{"id_webhook_data":%d,"n":1.50,"t":"<b>"}`, data) {
+			t.Errorf("received %+v", got)
+		}
+		if body := d.get(a.location).body; !strings.Contains(body, `data-state="delivered"`) || strings.Contains(body, "/payments/") && strings.Contains(body, ">payment ") {
+			t.Errorf("the test is shown as %s", body)
+		}
+		wantActs(t, d, fmt.Sprint("test webhook webhook ", id))
+		d.OK(d.Call("DELETE", fmt.Sprint("/webhooks/", id), d.ConfigToken, nil))
+		if a := d.submit(page, page, "data", "{}"); a.status != 422 || len(to.all()) != 1 {
+			t.Errorf("a test of a deleted one: %d", a.status)
+		}
+	})
+}
+
+func TestSignaturesAreChecked(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		secret := d.Subscribe("USER_CREATED", "signer")
+		d.OK(d.Call("POST", "/webhooks/auth", d.ConfigToken, map[string]any{"type": "oauth", "name": "tokens", "config": map[string]any{
+			"url": "https://auth.example/", "client_id": "c", "client_secret": "s", "grant_type": "client_credentials"}}))
+		const payload = `{"id_webhook_data":7,"label":"<b>"}`
+		at := time.Now()
+		signed := webhook.Sign(secret, "/hook", at, []byte(payload))
+		old := webhook.Sign(secret, "/hook", at.Add(-time.Hour), []byte(payload))
+		page := d.webhooksPath("/verify")
+		right := map[string]string{"id_auth": "signer", "method": "POST", "url": "https://shop.example/hook?x=1", "date": signed.Date, "signature": signed.Value, "body": payload}
+		for name, test := range map[string]struct {
+			change map[string]string
+			status int
+			told   string
+		}{
+			"right":           {nil, 200, "The signature is right. It was made by its secret."},
+			"path alone":      {map[string]string{"url": "/hook"}, 200, "The signature is right."},
+			"old":             {map[string]string{"date": old.Date, "signature": old.Value}, 200, "It was made by its secret. Its date is more than 5 minutes from now"},
+			"other body":      {map[string]string{"body": payload + "x"}, 200, "The signature is not right. Path, date, body or secret"},
+			"space in front":  {map[string]string{"body": " " + payload}, 200, "without the white space around it"},
+			"slash":           {map[string]string{"url": "/hook/"}, 200, "with a slash more or less"},
+			"query signed":    {map[string]string{"signature": webhook.Sign(secret, "/hook?x=1", at, []byte(payload)).Value}, 200, "with the query of the URL"},
+			"address signed":  {map[string]string{"signature": webhook.Sign(secret, "https://shop.example/hook?x=1", at, []byte(payload)).Value}, 200, "with the whole URL"},
+			"other secret":    {map[string]string{"signature": webhook.Sign("x", "/hook", at, []byte(payload)).Value}, 200, "Path, date, body or secret"},
+			"GET":             {map[string]string{"method": "get"}, 200, `Only POST requests are signed, and this one is called "GET".`},
+			"no date":         {map[string]string{"date": "today"}, 422, "date: must be the value of SVC-Signature-Date"},
+			"no signature":    {map[string]string{"signature": ""}, 422, "signature: is required"},
+			"no URL":          {map[string]string{"url": ""}, 422, "url: must be"},
+			"no provider":     {map[string]string{"id_auth": ""}, 422, "id_auth: is required"},
+			"unknown one":     {map[string]string{"id_auth": "nobody"}, 422, "id_auth: no provider"},
+			"one with tokens": {map[string]string{"id_auth": "tokens"}, 422, "id_auth: must be a provider of type hmac_signature"},
+			"hostile":         {map[string]string{"body": hostile, "method": hostile, "url": "/" + hostile, "signature": hostile}, 200, "Only POST"},
+		} {
+			form := url.Values{"csrf": {d.token(page)}}
+			for key, value := range right {
+				form.Set(key, value)
+			}
+			for key, value := range test.change {
+				form.Set(key, value)
+			}
+			a := d.post(page, "same-origin", form)
+			text := html.UnescapeString(regexp.MustCompile(`</?(strong|p)>`).ReplaceAllString(a.body, " "))
+			text = strings.Join(strings.Fields(text), " ")
+			if a.status != test.status || !strings.Contains(text, test.told) {
+				t.Errorf("%s: %d, without %q", name, a.status, test.told)
+			}
+			if strings.Contains(a.body, hostile) || strings.Contains(a.body, secret) {
+				t.Errorf("%s: the page holds what it must not", name)
+			}
+			if name != "right" && name != "old" && name != "path alone" && strings.Contains(text, "The signature is right") {
+				t.Errorf("%s: is right", name)
+			}
+		}
+		wantActs(t, d)
+	})
+}
+
+var shownSecret = regexp.MustCompile(`class="key digits">([0-9a-f]{64})<`)
+
+func TestProvidersAreMadeAndRotated(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Administrator)
+		form := d.webhooksPath("/auth/new")
+		for name, values := range map[string][]string{
+			"no name": {"type", "hmac_signature"}, "wrong name": {"type", "hmac_signature", "name", hostile}, "no type": {"name", "a"},
+			"no endpoint": {"type", "oauth", "name", "a"}, "wrong endpoint": {"type", "oauth", "name", "a", "url", "x", "client_id", "c", "client_secret", "s"},
+		} {
+			if a := d.submit(form, form, values...); a.status != 422 || strings.Contains(a.body, hostile) {
+				t.Errorf("%s: %d", name, a.status)
+			}
+		}
+		made := d.submit(form, form, "type", "hmac_signature", "name", "signer")
+		found := shownSecret.FindStringSubmatch(made.body)
+		if made.status != 200 || found == nil {
+			t.Fatalf("making one: %d %s", made.status, made.body)
+		}
+		if a := d.submit(form, form, "type", "hmac_signature", "name", "signer"); a.status != 422 || !strings.Contains(a.body, "another provider is called") {
+			t.Errorf("the same name again: %d", a.status)
+		}
+		all, err := d.DB.AuthProviders(t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
+		must(t, err)
+		if len(all) != 1 || all[0].Secret != found[1] {
+			t.Fatalf("%d providers", len(all))
+		}
+		id := all[0].ID
+		page := d.webhooksPath(fmt.Sprint("/auth/", id))
+		to := newReceiver(t, 200, "")
+		hook := d.register("PAYMENT_STATE_UPDATED", to.URL, "signer")
+		for _, overlap := range []string{"", "x", "31d", "-1h"} {
+			if a := d.submit(page, page+"/rotate", "overlap", overlap); a.status != 422 || shownSecret.MatchString(a.body) {
+				t.Errorf("rotating with %q: %d", overlap, a.status)
+			}
+		}
+		rotated := d.submit(page, page+"/rotate", "overlap", "2h")
+		next := shownSecret.FindStringSubmatch(rotated.body)
+		if next == nil || next[1] == found[1] {
+			t.Fatalf("rotating: %d", rotated.status)
+		}
+		d.pay()
+		got := to.all()[0]
+		for secret, signature := range map[string]string{found[1]: "SVC-Signature", next[1]: "SVC-Signature-Next"} {
+			at, err := time.Parse(webhook.DateFormat, got.header.Get("SVC-Signature-Date"))
+			must(t, err)
+			if want := webhook.Sign(secret, "/", at, []byte(got.body)).Value; got.header.Get(signature) != want {
+				t.Errorf("%s is %s, want %s", signature, got.header.Get(signature), want)
+			}
+		}
+		for _, path := range []string{page, d.webhooksPath("/auth"), d.webhookPath(hook)} {
+			if body := d.get(path).body; strings.Contains(body, found[1]) || strings.Contains(body, next[1]) {
+				t.Errorf("%s shows a secret", path)
+			}
+		}
+		shown := html.UnescapeString(d.get(d.dataPath(hook, number(t, d.deliveries(hook)[0]["id"]))).body)
+		if !strings.Contains(shown, got.header.Get("SVC-Signature-Next")) {
+			t.Error("the second signature is not shown")
+		}
+		if a := d.submit(page, page+"/delete"); a.status != 422 || !strings.Contains(a.body, "In use by these webhooks") {
+			t.Errorf("deleting one in use: %d", a.status)
+		}
+		if a := d.submit(page, page, "name", "new name"); a.status != 303 {
+			t.Errorf("renaming: %d %s", a.status, a.body)
+		}
+		d.submit(d.webhookPath(hook), d.webhookPath(hook), "act", "delete webhook")
+		if a := d.submit(page, page+"/delete"); a.status != 303 {
+			t.Errorf("deleting: %d %s", a.status, a.body)
+		}
+		if a := d.get(page); a.status != 404 {
+			t.Errorf("a deleted one: %d", a.status)
+		}
+		of := func(act string) string { return fmt.Sprint(act, " provider authentication provider ", id) }
+		wantActs(t, d, of("register"), of("rotate"), of("change"), fmt.Sprint("delete webhook webhook ", hook), of("delete"))
+		if logs := d.Logs.String(); strings.Contains(logs, found[1]) || strings.Contains(logs, next[1]) {
+			t.Error("the log has a secret")
+		}
+	})
+}
+
+func TestTokenEndpointsAreConfigured(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Administrator)
+		form := d.webhooksPath("/auth/new")
+		a := d.submit(form, form, "type", "oauth", "name", "tokens", "url", "https://auth.example/token", "client_id", "me", "client_secret", "s3cret")
+		if a.status != 303 {
+			t.Fatalf("making one: %d %s", a.status, a.body)
+		}
+		id := idAt(t, a.location)
+		provider := func() store.AuthProvider {
+			t.Helper()
+			one, err := d.DB.AuthProvider(t.Context(), d.Domain.ID, id)
+			must(t, err)
+			return one
+		}
+		if one := provider(); one.Secret != "s3cret" || one.Endpoint.URL != "https://auth.example/token" || one.Endpoint.GrantType != "client_credentials" {
+			t.Errorf("made: %+v", one)
+		}
+		if body := d.get(a.location).body; strings.Contains(body, "s3cret") || !strings.Contains(body, "https://auth.example/token") {
+			t.Error("the page shows the secret, or no endpoint")
+		}
+		if wrong := d.submit(a.location, a.location, "name", "tokens", "url", "nowhere", "client_id", "me"); wrong.status != 422 || !strings.Contains(wrong.body, "config.url") {
+			t.Errorf("a wrong change: %d", wrong.status)
+		}
+		if changed := d.submit(a.location, a.location, "name", "tokens", "url", "https://auth.example/2", "client_id", "you"); changed.status != 303 {
+			t.Errorf("changing: %d %s", changed.status, changed.body)
+		}
+		if one := provider(); one.Secret != "s3cret" || one.Endpoint.URL != "https://auth.example/2" || one.Endpoint.ClientID != "you" {
+			t.Errorf("changed: %+v", one)
+		}
+		if rotated := d.submit(a.location, a.location+"/rotate", "overlap", "1h"); rotated.status != 422 {
+			t.Errorf("rotating: %d", rotated.status)
+		}
+		of := func(act string) string { return fmt.Sprint(act, " provider authentication provider ", id) }
+		wantActs(t, d, of("register"), of("change"))
+	})
+}
+
+// webhookForms are the forms about webhooks, with what each takes beside its token.
+func webhookForms(d *desk, hook, data, provider int64) map[string][]string {
+	auth := d.webhooksPath(fmt.Sprint("/auth/", provider))
+	return map[string][]string{
+		"resend":   {d.dataPath(hook, data) + "/resend"},
+		"disable":  {d.webhookPath(hook), "act", "disable webhook"},
+		"enable":   {d.webhookPath(hook), "act", "enable webhook"},
+		"recover":  {d.webhookPath(hook), "act", "recover webhook", "since", "2020-01-01"},
+		"delete":   {d.webhookPath(hook), "act", "delete webhook"},
+		"restore":  {d.webhookPath(hook), "act", "restore webhook"},
+		"register": {d.webhooksPath("/new"), "event", "USER_CREATED", "url", "https://shop.example/"},
+		"edit":     {d.webhookPath(hook) + "/edit", "event", "USER_CREATED", "url", "https://shop.example/"},
+		"test":     {d.webhookPath(hook) + "/test", "data", "{}"},
+		"provider": {d.webhooksPath("/auth/new"), "type", "hmac_signature", "name", "another"},
+		"rename":   {auth, "name", "other"},
+		"rotate":   {auth + "/rotate", "overlap", "1h"},
+		"remove":   {auth + "/delete"},
+		"reveal":   {d.dataPath(hook, data) + "/reveal"},
+	}
+}
+
+// refusedForms sends every form and lists those that the role does not send.
+func refusedForms(d *desk, hook, data, provider int64) map[string]bool {
+	d.t.Helper()
+	refused := map[string]bool{}
+	for name, form := range webhookForms(d, hook, data, provider) {
+		if a := d.submit(d.webhooksPath(""), form[0], form[1:]...); a.status == http.StatusForbidden {
+			refused[name] = true
+		} else if a.status >= 500 {
+			d.t.Errorf("%s: %d", name, a.status)
+		}
+	}
+	return refused
+}
+
+var (
+	revealing   = []string{"reveal"}
+	configuring = []string{"delete", "restore", "register", "edit", "test", "provider", "rename", "rotate", "remove"}
+	redelivers  = []string{"resend", "disable", "enable", "recover"}
+)
+
+func set(lists ...[]string) map[string]bool {
+	all := map[string]bool{}
+	for _, list := range lists {
+		for _, name := range list {
+			all[name] = true
+		}
+	}
+	return all
+}
+
+func TestWebhookRolesInASandbox(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		to := newReceiver(t, 200, "")
+		for role, want := range map[admission.Role]map[string]bool{
+			admission.Viewer:        set(revealing, configuring, redelivers),
+			admission.Developer:     set(revealing),
+			admission.Acting:        set(),
+			admission.Administrator: set(),
+		} {
+			fresh := newDesk(t, d.Instance)
+			fresh.enter(role)
+			d.Subscribe("USER_CREATED", "of-"+string(role))
+			provider, err := d.DB.AuthProviderNamed(t.Context(), d.Domain.ID, "of-"+string(role))
+			must(t, err)
+			hook := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
+			var log struct {
+				Data int64 `json:"id_webhook_data"`
+			}
+			d.JSON(d.OK(d.Call("POST", fmt.Sprintf("/webhooks/%d/test", hook), d.ConfigToken, map[string]any{})), &log)
+			if diff := cmp.Diff(want, refusedForms(fresh, hook, log.Data, provider.ID)); diff != "" {
+				t.Errorf("%s is refused: %s", role, diff)
+			}
+		}
+	})
+}
+
+// enterTwice makes an operator with a second factor and signs in with it.
+func (d *desk) enterTwice(role admission.Role, time *clock) {
+	d.t.Helper()
+	name := "twice-" + string(role)
+	_, password, err := d.Admission.Create(d.t.Context(), name, role)
+	must(d.t, err)
+	d.signIn(name, password)
+	proposal := d.submit("/console/account", "/console/account/second-factor", "present", password)
+	if proposal.status != http.StatusSeeOther {
+		d.t.Fatalf("a second factor: %d %s", proposal.status, proposal.body)
+	}
+	key := regexp.MustCompile(`class="digits key">([^<]+)<`).FindStringSubmatch(d.get("/console/account").body)[1]
+	d.submit("/console/account", "/console/account/second-factor/confirm", "code", phoneCode(d.t, key, time.now()))
+	d.submit("/console/account", "/console/sign-out")
+	if a := d.submit("/console/sign-in", "/console/sign-in", "name", name, "password", password); a.location != "/console/second-factor" {
+		d.t.Fatalf("signing in: %d %s", a.status, a.location)
+	}
+	time.seconds.Add(60)
+	if a := d.submit("/console/second-factor", "/console/second-factor", "code", phoneCode(d.t, key, time.now())); a.location != "/console/" {
+		d.t.Fatalf("with a second factor: %d %s", a.status, a.body)
+	}
+}
+
+// live is the same desk in a live domain.
+func (d *desk) live() *desk {
+	d.t.Helper()
+	domain, err := d.DB.DomainByName(d.t.Context(), "live")
+	if err != nil {
+		domain, err = service.EnsureDomain(d.t.Context(), d.DB, passerelle.Domain{
+			Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		})
+	}
+	must(d.t, err)
+	instance := *d.Instance
+	instance.Domain = domain
+	twin := *d
+	twin.Instance = &instance
+	return &twin
+}
+
+// plantLive makes in a live domain a webhook with a delivery that was tried.
+func plantLive(t *testing.T, d *desk) (hook store.Webhook, data, provider int64) {
+	t.Helper()
+	a := store.AuthProvider{Domain: d.Domain.ID, Type: "hmac_signature", Name: "signer", Secret: "s", Created: time.Now()}
+	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}
+	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateAuthProvider(&a) }))
+	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&hook) }))
+	var id passerelle.DeliveryID
+	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+		return tx.CreateTest(hook, []byte(`{"payer":"Mustermann"}`), time.Now(), &id)
+	}))
+	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+		tx.LeaseWebhook(hook, "test", time.Minute)
+		return tx.RecordBatch(hook, store.Batch{Holder: "test", Lease: time.Minute, Now: time.Now(), NextFlush: time.Now(), Attempts: []store.DeliveryAttempt{{
+			Delivery: id, At: time.Now(), Status: 500, Failure: "status 500", Answer: "what about Mustermann?",
+		}}})
+	}))
+	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseWebhook(hook, "test"); return nil }))
+	return hook, int64(id), a.ID
+}
+
+func TestWebhookRolesInALiveDomain(t *testing.T) {
+	now := newClock()
+	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
+		sandbox := newDesk(t, s)
+		hook, data, provider := plantLive(t, sandbox.live())
+		everything := set(revealing, configuring, redelivers)
+		for role, want := range map[admission.Role]map[string]bool{
+			admission.Viewer: everything, admission.Developer: everything, admission.Acting: set(configuring), admission.Administrator: set(),
+		} {
+			once := newDesk(t, s)
+			once.enter(role)
+			if diff := cmp.Diff(everything, refusedForms(once.live(), int64(hook.ID), data, provider)); diff != "" {
+				t.Errorf("%s without a second factor is refused: %s", role, diff)
+			}
+			if role == admission.Administrator {
+				continue // it would do all of it
+			}
+			twice := newDesk(t, s)
+			twice.enterTwice(role, now)
+			if diff := cmp.Diff(want, refusedForms(twice.live(), int64(hook.ID), data, provider)); diff != "" {
+				t.Errorf("%s with a second factor is refused: %s", role, diff)
+			}
+		}
+		administrator := newDesk(t, s)
+		administrator.enterTwice(admission.Administrator, now)
+		if diff := cmp.Diff(set(), refusedForms(administrator.live(), int64(hook.ID), data, provider)); diff != "" {
+			t.Errorf("an administrator is refused: %s", diff)
+		}
+	})
+}
+
+func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
+	now := newClock()
+	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
+		plain := newDesk(t, s)
+		live := plain.live()
+		hook, data, _ := plantLive(t, live)
+		page := live.dataPath(int64(hook.ID), data)
+		for _, role := range []admission.Role{admission.Viewer, admission.Administrator} {
+			once := newDesk(t, s)
+			once.enter(role)
+			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show what is sent") {
+				t.Errorf("%s with a password alone sees %s", role, body)
+			}
+		}
+		twice := newDesk(t, s)
+		twice.enterTwice(admission.Acting, now)
+		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show what is sent") {
+			t.Errorf("unasked: %s", body)
+		}
+		wantActs(t, live)
+		shown := twice.submit(page, page+"/reveal").body
+		if strings.Count(shown, "Mustermann") != 2 {
+			t.Errorf("asked: %s", shown)
+		}
+		wantActs(t, live, fmt.Sprint("look at personal data webhook data ", data))
+		if strings.Contains(s.Logs.String(), "Mustermann") {
+			t.Error("the log has the name")
+		}
+	})
+}
+
+func TestWebhookListsTurnPages(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		to := newReceiver(t, 500, "")
+		var first int64
+		for i := range 51 {
+			id := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
+			if i == 0 {
+				first = id
+			}
+		}
+		for range 51 {
+			d.OK(d.Call("POST", fmt.Sprintf("/webhooks/%d/test", first), d.ConfigToken, map[string]any{}))
+		}
+		data := number(t, d.deliveries(first)[0]["id"])
+		for range 10 {
+			d.OK(d.Call("POST", fmt.Sprintf("/webhooks/%d/data/%d/resend", first, data), d.ConfigToken, nil))
+		}
+		rows := func(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
+		for name, list := range map[string]struct {
+			path string
+			size int
+		}{
+			"webhooks": {d.webhooksPath(""), 50}, "deliveries": {d.webhookPath(first), 50}, "filtered": {d.webhookPath(first) + "?state=dropped", 50},
+			"requests": {d.dataPath(first, data), 10},
+		} {
+			base, _, _ := strings.Cut(list.path, "?")
+			at := func(link string) string {
+				_, query, _ := strings.Cut(link, "?")
+				return base + "?" + query
+			}
+			one := d.get(list.path)
+			two := d.get(at(link(t, one, "next")))
+			if rows(one) != list.size || rows(two) != 1 || strings.Contains(one.body, `rel="prev"`) || strings.Contains(two.body, `rel="next"`) {
+				t.Errorf("%s: %d and %d rows", name, rows(one), rows(two))
+			}
+			if again := d.get(at(link(t, two, "prev"))); rows(again) != list.size {
+				t.Errorf("%s: %d rows on the way back", name, rows(again))
+			}
+		}
+		for query, want := range map[string]int{"state=delivered": 0, "state=pending": 0, "first=2020-01-01&last=2020-01-02": 0, "first=2020-01-01": 50} {
+			if a := d.get(d.webhookPath(first) + "?" + query); a.status != 200 || rows(a) != want {
+				t.Errorf("%s: %d, %d rows", query, a.status, rows(a))
+			}
+		}
+		for query, want := range map[string]int{"state=lost": 422, "first=x": 422, "after=1": 200, "after=x-y": 200} {
+			if a := d.get(d.webhookPath(first) + "?" + query); a.status != want {
+				t.Errorf("%s: %d", query, a.status)
+			}
+		}
+	})
+}
+
+func TestWebhookAddressesThatAreNot(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Administrator)
+		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth/999999", "/x"} {
+			if a := d.get(d.webhooksPath(path)); a.status != 404 {
+				t.Errorf("%s: %d", path, a.status)
+			}
+		}
+		other := d.register("USER_CREATED", "https://shop.example/", nil)
+		if a := d.get(d.live().webhookPath(other)); a.status != 404 {
+			t.Errorf("a webhook of another domain: %d", a.status)
+		}
+		if a := d.get(d.dataPath(other, 1)); a.status != 404 {
+			t.Errorf("a delivery that is not: %d", a.status)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// MaxShownPayload is how many bytes of a payload Sent has.
+const MaxShownPayload = 8 << 10
+
+// Sent is what the last request for a delivery carried, or the first one is to
+// carry, as far as it is kept.
+type Sent struct {
+	// Payload is the exact bytes that are sent, before they are compressed: the
+	// first MaxShownPayload of Size. Both are empty when they were Erased.
+	Payload []byte
+	Size    int64
+	Erased  bool
+	// Headers are in the order of their names, without those that the settings of
+	// the domain have changed since, and without Authorization.
+	Headers []Header
+}
+
+// Header is one header of a request.
+type Header struct{ Name, Value string }
+
+// Sent shows what a delivery looks like on its way to the webhook. A delivery that
+// is not the webhook's is passerelle.Missing.
+func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) (Sent, error) {
+	found, err := d.DB.OneDelivery(ctx, w, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Sent{}, passerelle.Missing()
+	}
+	if err != nil {
+		return Sent{}, fmt.Errorf("load delivery %d: %w", id, err)
+	}
+	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}}
+	headers, err := t.headers(ctx, w, found)
+	if err != nil || found.Erased {
+		return Sent{Erased: found.Erased, Headers: headers}, err
+	}
+	b, err := t.body(ctx, found)
+	if err != nil {
+		return Sent{}, fmt.Errorf("open the payload of delivery %d: %w", id, err)
+	}
+	begins, err := io.ReadAll(io.LimitReader(b.open(), MaxShownPayload))
+	if err != nil {
+		return Sent{}, fmt.Errorf("read the payload of delivery %d: %w", id, err)
+	}
+	return Sent{Payload: begins, Size: b.size, Headers: headers}, nil
+}
+
+// headers are those of the last request for a delivery.
+func (t *turn) headers(ctx context.Context, w store.Webhook, d store.Delivery) ([]Header, error) {
+	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
+	if err != nil {
+		return nil, err
+	}
+	last, err := t.DB.AttemptsOf(ctx, t.domain.ID, d.ID, store.Window{Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("read the last request for delivery %d: %w", d.ID, err)
+	}
+	to := target{webhook: w, aliases: values.List(settings.SignatureAliases), compress: values.On(settings.Compression)}
+	header := http.Header{}
+	d.Attempts = max(d.Attempts-1, 0) // before the last one
+	to.describe(header, d)
+	if len(last) > 0 {
+		to.repeat(header, last[0].Signed)
+	}
+	if to.compress {
+		header.Set("Content-Encoding", "gzip")
+	}
+	spell(header, append([]string{webhook.Prefix}, to.aliases...))
+	var lines []Header
+	for name, values := range header {
+		lines = append(lines, Header{name, strings.Join(values, ", ")})
+	}
+	slices.SortFunc(lines, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+	return lines, nil
+}
+
+// repeat sets the headers of a signature that was sent.
+func (to target) repeat(header http.Header, signed store.Signed) {
+	if signed.Signature == "" {
+		return
+	}
+	date := strings.TrimSuffix(signed.Opening, ".")
+	date = date[max(len(date)-len(webhook.DateFormat), 0):]
+	webhook.Signature{Date: date, Value: signed.Signature}.Set(header, to.aliases...)
+	if signed.Next != "" {
+		webhook.Signature{Date: date, Value: signed.Next}.SetNext(header, to.aliases...)
+	}
+}

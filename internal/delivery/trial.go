@@ -1,0 +1,40 @@
+package delivery
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"passerelle"
+)
+
+// TestPayload reads the payload of a test as people write it: a JSON object of at
+// most MaxTestBody bytes, whose white space outside of texts is left out. The
+// error is Invalid, on the field, and says in which line the mistake is.
+func TestPayload(field, text string) ([]byte, error) {
+	if len(text) > MaxTestBody {
+		return nil, passerelle.InvalidField(field, "has %d bytes; a test may have %d", len(text), MaxTestBody)
+	}
+	if !utf8.ValidString(text) {
+		return nil, passerelle.InvalidField(field, "must be valid UTF-8")
+	}
+	var (
+		compact bytes.Buffer
+		mistake *json.SyntaxError
+	)
+	var whole json.RawMessage
+	err := json.Unmarshal([]byte(text), &whole) // json.Compact does not know the place of a mistake
+	if errors.As(err, &mistake) {
+		line := 1 + strings.Count(text[:min(int(mistake.Offset), len(text))], "\n")
+		return nil, passerelle.InvalidField(field, "line %d is no JSON: %s", line, mistake)
+	}
+	if err == nil {
+		err = json.Compact(&compact, whole)
+	}
+	if err != nil || compact.Bytes()[0] != '{' {
+		return nil, passerelle.InvalidField(field, "must be a JSON object")
+	}
+	return compact.Bytes(), nil
+}

@@ -1,0 +1,155 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/webhook"
+)
+
+// Doubt is a request that somebody has received, and wants to know whether it is
+// ours and unaltered.
+type Doubt struct {
+	// Provider is the one whose secrets are tried, by id or name.
+	Provider string
+	// Method and URL are those of the request; of the URL the path counts.
+	Method, URL string
+	// Date and Signature are the values of the headers, Body the bytes after
+	// decompression.
+	Date, Body, Signature string
+}
+
+// Verdict is what came of checking a signature.
+type Verdict struct {
+	Valid bool
+	// Reason says in sentences what was found, and of a signature that does not
+	// match what was signed instead, where that can be seen.
+	Reason string
+}
+
+// Verify checks a signature by the secrets of a provider, as a receiver does, and
+// says more than a receiver may. It tells nobody what the right signature is. What
+// cannot be checked at all is an Invalid error that names the field.
+func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q Doubt) (Verdict, error) {
+	address, err := url.Parse(q.URL)
+	if err != nil || address.Path == "" && address.Host == "" {
+		return Verdict{}, passerelle.InvalidField("url", "must be the URL of the webhook, or its path")
+	}
+	signed, err := time.Parse(webhook.DateFormat, q.Date)
+	if err != nil {
+		return Verdict{}, passerelle.InvalidField("date", "must be the value of %s-Signature-Date as it came, in the form %s", webhook.Prefix, webhook.DateFormat)
+	}
+	if q.Signature == "" {
+		return Verdict{}, passerelle.MissingField("signature", "is required: the value of "+webhook.Prefix+"-Signature as it came")
+	}
+	secrets, err := d.secrets(ctx, domain, q.Provider)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if q.Method != http.MethodPost {
+		return Verdict{Reason: fmt.Sprintf("Only POST requests are signed, and this one is called %q.", q.Method)}, nil
+	}
+	return q.judge(address, signed, secrets, d.Now()), nil
+}
+
+// secret is one by which a provider signs, and what to call it.
+type secret struct{ text, name string }
+
+// secrets are those of a provider that signs.
+func (d *Delivery) secrets(ctx context.Context, domain passerelle.Domain, provider string) ([]secret, error) {
+	if provider == "" {
+		return nil, passerelle.MissingField("id_auth", "is required: a provider of type "+HMAC+", by id or name")
+	}
+	id, err := d.provider(ctx, domain, provider)
+	if err != nil {
+		return nil, err
+	}
+	a, err := d.Provider(ctx, domain, id)
+	if err != nil {
+		return nil, err
+	}
+	if a.Type != HMAC {
+		return nil, passerelle.InvalidField("id_auth", "must be a provider of type %s: those of type %s sign nothing", HMAC, a.Type)
+	}
+	present, next := a.Secrets(d.Now())
+	all := []secret{{present, "its secret"}}
+	if next != "" {
+		all = []secret{{present, "the secret that is being replaced"}, {next, "the secret that is to replace it"}}
+	}
+	return all, nil
+}
+
+// mistakes are what else is signed by those who get it wrong: something else in
+// the place of the path, or of the body.
+var mistakes = []struct {
+	path   func(*url.URL) string
+	body   func(string) string
+	reason string
+}{
+	{path: queried, reason: "It was made with the query of the URL; only the path is signed."},
+	{path: (*url.URL).String, reason: "It was made with the whole URL; only the path is signed."},
+	{path: slashed, reason: "It was made with a slash more or less at the end of the path."},
+	{path: unescaped, reason: "It was made with the path unescaped; it is signed as it is on the request line."},
+	{body: func(b string) string { return strings.ReplaceAll(b, "\r\n", "\n") }, reason: "It was made over this body with lines that end in a line feed alone."},
+	{body: func(b string) string { return strings.ReplaceAll(b, "\n", "\r\n") }, reason: "It was made over this body with lines that end in carriage return and line feed."},
+	{body: strings.TrimSpace, reason: "It was made over this body without the white space around it."},
+	{body: func(b string) string { return b + "\n" }, reason: "It was made over this body with a line end behind it."},
+	{body: func(string) string { return "" }, reason: "It was made over an empty body."},
+}
+
+func queried(u *url.URL) string { return u.EscapedPath() + "?" + u.RawQuery }
+
+func unescaped(u *url.URL) string { return u.Path }
+
+func slashed(u *url.URL) string {
+	path := u.EscapedPath()
+	if shorter, ends := strings.CutSuffix(path, "/"); ends {
+		return shorter
+	}
+	return path + "/"
+}
+
+// judge looks for the secret that made the signature, and else for a mistake.
+func (q Doubt) judge(address *url.URL, signed time.Time, secrets []secret, now time.Time) Verdict {
+	for _, s := range secrets {
+		if q.fits(s, address.EscapedPath(), q.Body, signed) {
+			return Verdict{Valid: true, Reason: "It was made by " + s.name + "." + late(signed, now)}
+		}
+	}
+	for _, m := range mistakes {
+		path, body := address.EscapedPath(), q.Body
+		if m.path != nil {
+			path = m.path(address)
+		}
+		if m.body != nil {
+			body = m.body(q.Body)
+		}
+		for _, s := range secrets {
+			if q.fits(s, path, body, signed) {
+				return Verdict{Reason: m.reason}
+			}
+		}
+	}
+	return Verdict{Reason: "Path, date, body or secret is another one than what was signed. The body has to be what came, byte for byte, after decompression."}
+}
+
+// fits compares in constant time, for the instant of the signature: whether that
+// is long ago is another question.
+func (q Doubt) fits(s secret, path, body string, signed time.Time) bool {
+	header := http.Header{}
+	webhook.Signature{Date: q.Date, Value: q.Signature}.Set(header)
+	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil
+}
+
+// late says of a date that receivers refuse it.
+func late(signed, now time.Time) string {
+	if now.Sub(signed).Abs() <= webhook.DefaultTolerance {
+		return ""
+	}
+	return fmt.Sprintf(" Its date is more than %d minutes from now: receivers refuse it, since somebody may have kept it.", int(webhook.DefaultTolerance.Minutes()))
+}
