@@ -12,17 +12,20 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
+// TestWebhooksInABrowser opens every page about webhooks and sends every form
+// wrong and right, on a desk and on a phone.
 func TestWebhooksInABrowser(t *testing.T) {
 	for _, size := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
-		t.Run(size.name, func(t *testing.T) {
-			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
-			p := newPerson(t, s, size.width, size.height)
-			p.enterByForm()
-			p.useWebhooks(size.name + "-webhook")
-		})
+		for name, work := range map[string]func(p *person, name string){"providers": (*person).useProviders, "tests": (*person).useTests, "acts": (*person).useActs} {
+			t.Run(size.name+" "+name, func(t *testing.T) {
+				p := newPerson(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), size.width, size.height)
+				p.enterByForm()
+				work(p, size.name+"-webhook")
+			})
+		}
 	}
 }
 
@@ -43,14 +46,10 @@ func (p *person) clear(field, text string) {
 	p.do(chromedp.SendKeys(field, text))
 }
 
-// useWebhooks goes through all pages of webhooks, with every form sent wrong and
-// right.
-func (p *person) useWebhooks(name string) {
-	t := p.t
-	to := newReceiver(t, 500, hostile)
+// useProviders makes a provider and gives it another secret.
+func (p *person) useProviders(name string) {
 	p.do(chromedp.Click(`header a[href$="/webhooks"]`), chromedp.WaitVisible(`main .button`))
 	p.checked(name + "s-none")
-
 	p.do(chromedp.Click(`a[href$="/auth"]`), chromedp.WaitVisible(`a[href$="/auth/new"]`), chromedp.Click(`a[href$="/auth/new"]`), chromedp.WaitVisible(`#name`))
 	p.checked(name + "-provider-form")
 	p.typeAndGo("main button", "#name", "<signer>")
@@ -64,19 +63,15 @@ func (p *person) useWebhooks(name string) {
 	p.do(chromedp.Click(`form[action$="/rotate"] button`), chromedp.WaitVisible(`.key`))
 	p.open(p.webhooksPath("/auth"))
 	p.checked(name + "-providers")
+}
 
-	p.open(p.webhooksPath("/new"))
-	p.typeAndGo("main button", "#url", "nowhere", "#auth", "signer")
-	p.do(chromedp.WaitVisible(`.problem`))
-	p.checked(name + "-form-wrong")
-	p.clear("#url", to.URL+"/hook?planted=<b>")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.problem`))
-	p.clear("#url", to.URL+"/hook?planted=b")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.figures`))
-	p.do(chromedp.Click(`a[href$="/edit"]`), chromedp.WaitVisible(`#event`))
-	p.checked(name + "-form")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.figures`))
-
+// useTests has a test sent, looks at what was sent, and checks its signature.
+func (p *person) useTests(name string) {
+	t := p.t
+	to := newReceiver(t, 500, hostile)
+	p.Subscribe("USER_CREATED", "signer")
+	id := p.register("PAYMENT_STATE_UPDATED", to.URL+"/hook", "signer")
+	p.open(p.webhookPath(id))
 	p.do(chromedp.Click(`a[href$="/test"]`), chromedp.WaitVisible(`#data`))
 	p.checked(name + "-test")
 	p.clear("#data", "{\n\"a\": }")
@@ -84,8 +79,7 @@ func (p *person) useWebhooks(name string) {
 	if told := p.value(`document.querySelector(".problem").textContent`); !strings.Contains(told, "line 2") {
 		t.Errorf("the mistake is told as %s", told)
 	}
-	p.checked(name + "-test-wrong")
-	p.clear("#data", `{"label": "`+strings.NewReplacer(`"`, `\"`).Replace(hostile)+`"}`)
+	p.clear("#data", `{"label": "`+strings.ReplaceAll(hostile, `"`, `\"`)+`"}`)
 	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`pre.bytes`))
 	p.checked(name + "-delivery")
 	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 1 || !strings.Contains(shown, "planted") {
@@ -96,7 +90,6 @@ func (p *person) useWebhooks(name string) {
 		t.Errorf("%d requests", got)
 	}
 	p.checkBox(name, to.all()[1])
-	p.actInTheBrowser(name)
 }
 
 // checkBox pastes a request that arrived into the form that checks its signature.
@@ -112,9 +105,18 @@ func (p *person) checkBox(name string, got received) {
 	p.checked(name + "-verify")
 }
 
-// actInTheBrowser presses the buttons of the page of a webhook.
-func (p *person) actInTheBrowser(name string) {
+// useActs registers and changes a webhook and presses the buttons of its page.
+func (p *person) useActs(name string) {
 	p.t.Helper()
+	p.open(p.webhooksPath("/new"))
+	p.typeAndGo("main button", "#url", "nowhere")
+	p.do(chromedp.WaitVisible(`.problem`))
+	p.checked(name + "-form-wrong")
+	p.clear("#url", newReceiver(p.t, 500, hostile).URL+"/hook?planted=b")
+	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.figures`))
+	p.do(chromedp.Click(`a[href$="/edit"]`), chromedp.WaitVisible(`#event`))
+	p.checked(name + "-form")
+	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.figures`))
 	p.pay()
 	p.open(p.webhooksPath(""))
 	p.checked(name + "s")
