@@ -157,5 +157,5 @@ func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
 		p.open(path)
 		p.do(chromedp.WaitVisible(`h1`))
 	}
-	p.silent(seen)
+	p.says.Silent(t)
 }

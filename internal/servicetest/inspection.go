@@ -20,7 +20,7 @@ const wrongs = `Object.entries({
 	"made of things from afar": performance.getEntriesByType("resource").some((e) => !e.name.startsWith(location.origin)),
 	"changed by a hostile text": document.querySelector("#planted") !== null || document.title === "planted",
 	"without one heading": document.querySelectorAll("h1").length !== 1,
-	"with a field without label": [...document.querySelectorAll("input:not([type=hidden], [hidden]), select")].some((f) => f.labels.length === 0),
+	"with a field without label": [...document.querySelectorAll("input:not([type=hidden], [hidden]), select, textarea")].some((f) => f.labels.length === 0),
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
