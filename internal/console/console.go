@@ -123,7 +123,7 @@ type route struct {
 	open bool
 }
 
-var routes = slices.Concat(doorRoutes, domainRoutes, userRoutes, connectionRoutes, connectorRoutes, configurationRoutes, clientRoutes, tokenRoutes)
+var routes = slices.Concat(doorRoutes, domainRoutes, userRoutes, connectionRoutes, connectorRoutes, configurationRoutes, clientRoutes, tokenRoutes, webhookRoutes)
 
 var doorRoutes = []route{
 	{http.MethodGet, "", (*Console).start, false},
@@ -301,14 +301,6 @@ func (c *Console) enter(v *visit, id passerelle.DomainID) error {
 
 // now is the present instant of the domain.
 func (c *Console) now(v *visit) time.Time { return v.domain.Clock.Now(c.Now()) }
-
-// moment writes an instant in the zone of the domain, and nothing for none.
-func (v *visit) moment(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return passerelle.FormatDateTime(*t, v.zone)
-}
 
 // frame is what surrounds every page, and Data what is on it.
 type frame struct {

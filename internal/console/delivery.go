@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"passerelle"
-	"passerelle/internal/admission"
 	"passerelle/internal/delivery"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
@@ -61,8 +60,7 @@ func (c *Console) revealDelivery(v *visit) error {
 	if err != nil {
 		return err
 	}
-	entry := c.Admission.Entry(v.who, c.RequestID(v), "look at personal data")
-	entry.Domain, entry.Subject, entry.SubjectID = v.domain.ID, delivery.SubjectData, int64(d.ID)
+	entry := c.record(v, "look at personal data", delivery.SubjectData, int64(d.ID))
 	if err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
 		return fmt.Errorf("record a look at delivery %d of webhook %d: %w", d.ID, w.ID, err)
 	}
@@ -92,7 +90,7 @@ func (c *Console) showDelivery(v *visit, whole bool) error {
 	}
 	live := v.domain.Kind != passerelle.Sandbox
 	data := deliveryData{
-		Webhook: w.ID, ID: d.ID, State: string(d.State()), Facts: v.deliveryFacts(w, d), MayDeliver: v.mayHandle(admission.Deliver),
+		Webhook: w.ID, ID: d.ID, State: string(d.State()), Facts: v.deliveryFacts(w, d), MayDeliver: v.mayDeliver(),
 		Hidden: !whole, Revealable: !whole && c.mayReveal(v), Revealed: whole && live,
 	}
 	if entry, _ := webhook.Lookup(string(d.Event)); entry.Subject == webhook.SubjectPayment && !d.Test() {
@@ -146,14 +144,13 @@ func (c *Console) addSent(v *visit, w store.Webhook, data *deliveryData) error {
 
 // addAttempts adds the page of requests that the address asks for.
 func (c *Console) addAttempts(v *visit, data *deliveryData) error {
-	query := v.request.URL.Query()
-	where := window(query, 1)
+	where := v.window(1)
 	where.Limit = shownAttempts + 1
 	all, err := c.DB.AttemptsOf(v, v.domain.ID, data.ID, where)
 	if err != nil {
 		return fmt.Errorf("list the requests for delivery %d: %w", data.ID, err)
 	}
-	all, data.turn = page(query, where, all, func(l store.WebhookLog) []any { return []any{l.ID} })
+	all, data.turn = page(v, where, all, func(l store.WebhookLog) []any { return byID(l.ID) })
 	for _, l := range all {
 		data.Attempts = append(data.Attempts, v.attemptRow(l, data.Hidden))
 	}
@@ -193,11 +190,10 @@ func (c *Console) resend(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !v.mayHandle(admission.Deliver) {
+	if !v.mayDeliver() {
 		return errForbidden
 	}
-	do, _ := c.handling(v, "resend webhook data")
-	err = do.Resend(v, v.domain, w, d.ID)
+	err = c.handling(v, "resend webhook data").Resend(v, v.domain, w, d.ID)
 	if known, is := told(err); is {
 		v.problem = known
 		return c.delivery(v)
@@ -210,5 +206,5 @@ func (c *Console) resend(v *visit) error {
 }
 
 func (c *Console) toDelivery(v *visit, w passerelle.WebhookID, d passerelle.DeliveryID) {
-	web.Redirect(v.writer, fmt.Sprintf("%sdomains/%d/webhooks/%d/data/%d", Root, v.domain.ID, w, d))
+	web.Redirect(v.writer, v.path("/webhooks/%d/data/%d", w, d))
 }

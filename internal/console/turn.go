@@ -52,8 +52,8 @@ func place(text string, numbers int) ([]any, bool) {
 // page is the rows of a window in the order of the list, and the links around
 // them, which keep what else the address says.
 func page[T any](v *visit, w store.Window, rows []T, place func(T) []any) ([]T, turn) {
-	more := len(rows) > pageSize
-	rows = rows[:min(len(rows), pageSize)]
+	more := len(rows) == w.Limit
+	rows = rows[:min(len(rows), w.Limit-1)]
 	if len(rows) == 0 {
 		return rows, turn{}
 	}

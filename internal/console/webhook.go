@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"passerelle"
-	"passerelle/internal/admission"
 	"passerelle/internal/delivery"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -57,7 +56,7 @@ func (c *Console) showWebhook(v *visit, w store.Webhook, due string) error {
 	query := v.request.URL.Query()
 	data := webhookData{
 		webhookRow: rows[0], Facts: append(v.webhookFacts(w, rows[0]), fact{"Bodies", bodyForm(values, w.Event)}), Due: due,
-		MayDeliver: v.mayHandle(admission.Deliver), MaySetUp: v.mayHandle(admission.SetUp),
+		MayDeliver: v.mayDeliver(), MaySetUp: v.maySetUp(),
 		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
 	}
 	err = c.listDeliveries(v, w, &data)
@@ -109,13 +108,12 @@ func (c *Console) listDeliveries(v *visit, w store.Webhook, data *webhookData) e
 	if err != nil {
 		return err
 	}
-	query := v.request.URL.Query()
-	where := window(query, 2)
+	where := v.window(2)
 	all, err := c.DB.WebhookData(v, filter, where)
 	if err != nil {
 		return fmt.Errorf("list what is for webhook %d: %w", w.ID, err)
 	}
-	all, data.turn = page(query, where, all, store.WebhookData.Place)
+	all, data.turn = page(v, where, all, store.WebhookData.Place)
 	for _, d := range all {
 		data.Deliveries = append(data.Deliveries, deliveryRow{
 			ID: d.ID, Created: v.moment(&d.Created), State: string(d.State()), Delivered: v.moment(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
@@ -147,10 +145,10 @@ const (
 	actRecover = "recover webhook"
 )
 
-// webhookActs tells what each act takes.
-var webhookActs = map[string]admission.Ability{
-	actDisable: admission.Deliver, actEnable: admission.Deliver, actRecover: admission.Deliver,
-	actDelete: admission.SetUp, actRestore: admission.SetUp,
+// webhookActs tells who may do each act.
+var webhookActs = map[string]func(*visit) bool{
+	actDisable: (*visit).mayDeliver, actEnable: (*visit).mayDeliver, actRecover: (*visit).mayDeliver,
+	actDelete: (*visit).maySetUp, actRestore: (*visit).maySetUp,
 }
 
 // actOnWebhook does what a button says, through the use case that the JSON
@@ -161,20 +159,19 @@ func (c *Console) actOnWebhook(v *visit) error {
 		return err
 	}
 	act := v.field("act")
-	ability, known := webhookActs[act]
+	may, known := webhookActs[act]
 	switch {
 	case !known:
 		return errForm
-	case !v.mayHandle(ability):
+	case !may(v):
 		return errForbidden
 	case act == actRecover:
 		return c.recoverWebhook(v, w)
 	}
-	do, by := c.handling(v, act)
-	change := delivery.Change{By: by}
+	do, change := c.handling(v, act), delivery.Change{By: v.by()}
 	switch act {
 	case actDelete:
-		err = do.Delete(v, v.domain, w.ID, by)
+		err = do.Delete(v, v.domain, w.ID, v.by())
 	case actRestore:
 		change.Deleted = new(false)
 		_, err = do.Update(v, v.domain, w.ID, change)
@@ -208,8 +205,7 @@ func (c *Console) recoverWebhook(v *visit, w store.Webhook) error {
 	if err != nil {
 		return c.afterAct(v, w, err)
 	}
-	do, _ := c.handling(v, actRecover)
-	due, err := do.Recover(v, v.domain, w, since)
+	due, err := c.handling(v, actRecover).Recover(v, v.domain, w, since)
 	if err != nil {
 		return c.afterAct(v, w, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/admission"
 	"passerelle/internal/delivery"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
@@ -26,14 +25,13 @@ type providerRow struct {
 
 // providers lists the providers of a domain, the oldest first.
 func (c *Console) providers(v *visit) error {
-	query := v.request.URL.Query()
-	where := window(query, 1)
+	where := v.window(1)
 	all, err := c.DB.AuthProviders(v, store.ProviderFilter{Domain: v.domain.ID}, where)
 	if err != nil {
 		return fmt.Errorf("list the providers of domain %d: %w", v.domain.ID, err)
 	}
-	data := providersData{MaySetUp: v.mayHandle(admission.SetUp)}
-	all, data.turn = page(query, where, all, func(a store.AuthProvider) []any { return []any{a.ID} })
+	data := providersData{MaySetUp: v.maySetUp()}
+	all, data.turn = page(v, where, all, func(a store.AuthProvider) []any { return byID(a.ID) })
 	for _, a := range all {
 		data.Rows = append(data.Rows, c.providerRow(v, a))
 	}
@@ -59,7 +57,7 @@ type providerForm struct {
 
 // newProvider shows the form for a provider.
 func (c *Console) newProvider(v *visit) error {
-	if !v.mayHandle(admission.SetUp) {
+	if !v.maySetUp() {
 		return errForbidden
 	}
 	return c.send(v, "provider-form", "Make a provider", providerForm{Type: delivery.HMAC})
@@ -92,20 +90,20 @@ func (f providerForm) endpoint(v *visit) delivery.EndpointChange {
 // registerProvider makes a provider of what was typed, and shows its secret this
 // once.
 func (c *Console) registerProvider(v *visit) error {
-	if !v.mayHandle(admission.SetUp) {
+	if !v.maySetUp() {
 		return errForbidden
 	}
 	form := v.providerTyped()
-	do, by := c.handling(v, "register provider")
+	do := c.handling(v, "register provider")
 	var (
 		made store.AuthProvider
 		err  error
 	)
 	switch form.Type {
 	case delivery.HMAC:
-		made, err = do.RegisterProvider(v, v.domain, form.Name, by)
+		made, err = do.RegisterProvider(v, v.domain, form.Name, v.by())
 	case delivery.OAuth:
-		made, err = do.RegisterOAuth(v, v.domain, form.Name, form.endpoint(v), by)
+		made, err = do.RegisterOAuth(v, v.domain, form.Name, form.endpoint(v), v.by())
 	default:
 		err = passerelle.InvalidField("type", "must be %s or %s", delivery.HMAC, delivery.OAuth)
 	}
@@ -124,7 +122,7 @@ func (c *Console) registerProvider(v *visit) error {
 }
 
 func (c *Console) toProvider(v *visit, id int64) {
-	web.Redirect(v.writer, fmt.Sprintf("%sdomains/%d/webhooks/auth/%d", Root, v.domain.ID, id))
+	web.Redirect(v.writer, v.path("/webhooks/auth/%d", id))
 }
 
 // providerData is all about one provider.
@@ -163,7 +161,7 @@ func (c *Console) provider(v *visit) error {
 func (c *Console) showProvider(v *visit, a store.AuthProvider, secret string) error {
 	row := c.providerRow(v, a)
 	data := providerData{
-		ID: a.ID, Secret: secret, MaySetUp: v.mayHandle(admission.SetUp), providerForm: providerForm{Name: a.Name, Type: a.Type},
+		ID: a.ID, Secret: secret, MaySetUp: v.maySetUp(), providerForm: providerForm{Name: a.Name, Type: a.Type},
 		Facts: given(
 			fact{"Name", a.Name}, fact{"Type", a.Type}, fact{"Token endpoint", row.At}, fact{"Made", row.Created},
 			fact{"Changed", v.moment(a.Updated)}, fact{"Signs alone from", row.NextFrom},
@@ -187,8 +185,8 @@ func (c *Console) changeProvider(v *visit) error {
 		return err
 	}
 	form := v.providerTyped()
-	do, by := c.handling(v, "change provider")
-	change := delivery.ProviderChange{Name: &form.Name, By: by}
+	do := c.handling(v, "change provider")
+	change := delivery.ProviderChange{Name: &form.Name, By: v.by()}
 	if a.Type == delivery.OAuth {
 		change.Endpoint = form.endpoint(v)
 	}
@@ -199,7 +197,7 @@ func (c *Console) changeProvider(v *visit) error {
 // settable is the provider that the address names, for those who may change it.
 func (c *Console) settable(v *visit) (store.AuthProvider, error) {
 	a, err := c.providerAt(v)
-	if err == nil && !v.mayHandle(admission.SetUp) {
+	if err == nil && !v.maySetUp() {
 		err = errForbidden
 	}
 	return a, err
@@ -228,8 +226,8 @@ func (c *Console) rotateProvider(v *visit) error {
 	if err != nil {
 		return c.afterProvider(v, a, err)
 	}
-	do, by := c.handling(v, "rotate provider")
-	rotated, secret, err := do.Rotate(v, v.domain, a.ID, overlap, by)
+	do := c.handling(v, "rotate provider")
+	rotated, secret, err := do.Rotate(v, v.domain, a.ID, overlap, v.by())
 	if err != nil {
 		return c.afterProvider(v, a, err)
 	}
@@ -242,10 +240,10 @@ func (c *Console) deleteProvider(v *visit) error {
 	if err != nil {
 		return err
 	}
-	do, by := c.handling(v, "delete provider")
-	if err := do.DeleteProvider(v, v.domain, a.ID, by); err != nil {
+	do := c.handling(v, "delete provider")
+	if err := do.DeleteProvider(v, v.domain, a.ID, v.by()); err != nil {
 		return c.afterProvider(v, a, err)
 	}
-	web.Redirect(v.writer, fmt.Sprintf("%sdomains/%d/webhooks/auth", Root, v.domain.ID))
+	web.Redirect(v.writer, v.path("/webhooks/auth"))
 	return nil
 }

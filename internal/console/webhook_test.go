@@ -700,8 +700,8 @@ func (d *desk) enterTwice(role admission.Role, time *clock) {
 	}
 }
 
-// live is the same desk in a live domain.
-func (d *desk) live() *desk {
+// inLive is the same desk in a live domain.
+func (d *desk) inLive() *desk {
 	d.t.Helper()
 	domain, err := d.DB.DomainByName(d.t.Context(), "live")
 	if err != nil {
@@ -742,14 +742,14 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
 		sandbox := newDesk(t, s)
-		hook, data, provider := plantLive(t, sandbox.live())
+		hook, data, provider := plantLive(t, sandbox.inLive())
 		everything := set(revealing, configuring, redelivers)
 		for role, want := range map[admission.Role]map[string]bool{
 			admission.Viewer: everything, admission.Developer: everything, admission.Acting: set(configuring), admission.Administrator: set(),
 		} {
 			once := newDesk(t, s)
 			once.enter(role)
-			if diff := cmp.Diff(everything, refusedForms(once.live(), int64(hook.ID), data, provider)); diff != "" {
+			if diff := cmp.Diff(everything, refusedForms(once.inLive(), int64(hook.ID), data, provider)); diff != "" {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
 			}
 			if role == admission.Administrator {
@@ -757,13 +757,13 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 			}
 			twice := newDesk(t, s)
 			twice.enterTwice(role, now)
-			if diff := cmp.Diff(want, refusedForms(twice.live(), int64(hook.ID), data, provider)); diff != "" {
+			if diff := cmp.Diff(want, refusedForms(twice.inLive(), int64(hook.ID), data, provider)); diff != "" {
 				t.Errorf("%s with a second factor is refused: %s", role, diff)
 			}
 		}
 		administrator := newDesk(t, s)
 		administrator.enterTwice(admission.Administrator, now)
-		if diff := cmp.Diff(set(), refusedForms(administrator.live(), int64(hook.ID), data, provider)); diff != "" {
+		if diff := cmp.Diff(set(), refusedForms(administrator.inLive(), int64(hook.ID), data, provider)); diff != "" {
 			t.Errorf("an administrator is refused: %s", diff)
 		}
 	})
@@ -773,7 +773,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
 		plain := newDesk(t, s)
-		live := plain.live()
+		live := plain.inLive()
 		hook, data, _ := plantLive(t, live)
 		page := live.dataPath(int64(hook.ID), data)
 		for _, role := range []admission.Role{admission.Viewer, admission.Administrator} {
@@ -862,7 +862,7 @@ func TestWebhookAddressesThatAreNot(t *testing.T) {
 			}
 		}
 		other := d.register("USER_CREATED", "https://shop.example/", nil)
-		if a := d.get(d.live().webhookPath(other)); a.status != 404 {
+		if a := d.get(d.inLive().webhookPath(other)); a.status != 404 {
 			t.Errorf("a webhook of another domain: %d", a.status)
 		}
 		if a := d.get(d.dataPath(other, 1)); a.status != 404 {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"passerelle/internal/admission"
 	"passerelle/internal/delivery"
 	"passerelle/internal/store"
 	"passerelle/webhook"
@@ -40,7 +39,7 @@ func (c *Console) askToTest(v *visit) error {
 // what they like. In a live domain that is signed as if it were true.
 func (c *Console) testable(v *visit) (store.Webhook, error) {
 	w, err := c.webhookAt(v)
-	if err == nil && !v.mayHandle(admission.SetUp) {
+	if err == nil && !v.maySetUp() {
 		err = errForbidden
 	}
 	return w, err
@@ -67,8 +66,7 @@ func (c *Console) test(v *visit) error {
 		v.problem = known
 		return c.showTest(v, w, body)
 	}
-	do, _ := c.handling(v, "test webhook")
-	id, err := do.Test(v, v.domain, w, payload)
+	id, err := c.handling(v, "test webhook").Test(v, v.domain, w, payload)
 	if known, is := told(err); is {
 		v.problem = known
 		return c.showTest(v, w, body)

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,30 @@ import (
 	"passerelle/internal/web"
 	"passerelle/webhook"
 )
+
+var webhookRoutes = []route{
+	{http.MethodGet, "domains/#/webhooks", (*Console).webhooks, false},
+	{http.MethodGet, "domains/#/webhooks/new", (*Console).newWebhook, false},
+	{http.MethodPost, "domains/#/webhooks/new", (*Console).registerWebhook, false},
+	{http.MethodGet, "domains/#/webhooks/verify", (*Console).askToVerify, false},
+	{http.MethodPost, "domains/#/webhooks/verify", (*Console).verify, false},
+	{http.MethodGet, "domains/#/webhooks/auth", (*Console).providers, false},
+	{http.MethodGet, "domains/#/webhooks/auth/new", (*Console).newProvider, false},
+	{http.MethodPost, "domains/#/webhooks/auth/new", (*Console).registerProvider, false},
+	{http.MethodGet, "domains/#/webhooks/auth/#", (*Console).provider, false},
+	{http.MethodPost, "domains/#/webhooks/auth/#", (*Console).changeProvider, false},
+	{http.MethodPost, "domains/#/webhooks/auth/#/rotate", (*Console).rotateProvider, false},
+	{http.MethodPost, "domains/#/webhooks/auth/#/delete", (*Console).deleteProvider, false},
+	{http.MethodGet, "domains/#/webhooks/#", (*Console).webhook, false},
+	{http.MethodPost, "domains/#/webhooks/#", (*Console).actOnWebhook, false},
+	{http.MethodGet, "domains/#/webhooks/#/edit", (*Console).editWebhook, false},
+	{http.MethodPost, "domains/#/webhooks/#/edit", (*Console).changeWebhook, false},
+	{http.MethodGet, "domains/#/webhooks/#/test", (*Console).askToTest, false},
+	{http.MethodPost, "domains/#/webhooks/#/test", (*Console).test, false},
+	{http.MethodGet, "domains/#/webhooks/#/data/#", (*Console).delivery, false},
+	{http.MethodPost, "domains/#/webhooks/#/data/#/resend", (*Console).resend, false},
+	{http.MethodPost, "domains/#/webhooks/#/data/#/reveal", (*Console).revealDelivery, false},
+}
 
 // How far the undelivered of each webhook of a list, and of one webhook, are
 // counted.
@@ -44,32 +69,27 @@ type webhookRow struct {
 	LastSuccess, LastFailure, Remark string
 }
 
-// mayHandle reports whether the operator may do with webhooks what an ability is
-// for. In sandboxes whoever sets them up may do all of it; where money and data
-// are those of real people it takes a second factor.
-func (v *visit) mayHandle(ability admission.Ability) bool {
-	tries := v.domain.Kind == passerelle.Sandbox && v.who.May(admission.SetUpSandbox)
-	return (tries || v.who.May(ability)) && v.certain()
+// mayDeliver reports whether the operator may pause and repeat what webhooks are
+// sent. Whoever sets a domain up may do that too.
+func (v *visit) mayDeliver() bool {
+	return v.who.May(admission.Deliver) && v.certain() || v.maySetUp()
 }
 
 // handling is the use cases of webhooks for one act of the operator, which is put
-// on record, and what to call the operator in the log.
-func (c *Console) handling(v *visit, act string) (do *delivery.Delivery, by string) {
-	entry := c.Admission.Entry(v.who, c.RequestID(v), act)
-	entry.Domain = v.domain.ID
-	return c.Delivery.Audited(entry), "operator " + strconv.FormatInt(int64(v.who.Operator.ID), 10)
+// on record there with what it is about.
+func (c *Console) handling(v *visit, act string) *delivery.Delivery {
+	return c.Delivery.Audited(c.record(v, act, "", 0))
 }
 
 // webhooks lists the webhooks of a domain, the oldest first.
 func (c *Console) webhooks(v *visit) error {
-	query := v.request.URL.Query()
-	data := webhooksData{All: query.Has("all"), MaySetUp: v.mayHandle(admission.SetUp)}
-	w := window(query, 1)
+	data := webhooksData{All: v.request.URL.Query().Has("all"), MaySetUp: v.maySetUp()}
+	w := v.window(1)
 	all, err := c.DB.Webhooks(v, store.WebhookFilter{Domain: v.domain.ID, All: data.All}, w)
 	if err != nil {
 		return fmt.Errorf("list the webhooks of domain %d: %w", v.domain.ID, err)
 	}
-	all, data.turn = page(query, w, all, func(one store.Webhook) []any { return []any{int64(one.ID)} })
+	all, data.turn = page(v, w, all, func(one store.Webhook) []any { return byID(one.ID) })
 	data.Rows, err = c.webhookRows(v, all, fewPending)
 	if err != nil {
 		return err
@@ -167,7 +187,7 @@ type webhookForm struct {
 
 // newWebhook shows the form for a webhook.
 func (c *Console) newWebhook(v *visit) error {
-	if !v.mayHandle(admission.SetUp) {
+	if !v.maySetUp() {
 		return errForbidden
 	}
 	return c.askForWebhook(v, webhookForm{Event: string(webhook.PaymentStateUpdated)})
@@ -239,16 +259,15 @@ func numberOf(field, text string) (int64, error) {
 
 // registerWebhook makes a webhook of what was typed.
 func (c *Console) registerWebhook(v *visit) error {
-	if !v.mayHandle(admission.SetUp) {
+	if !v.maySetUp() {
 		return errForbidden
 	}
 	form := v.webhookTyped()
 	change, err := form.change()
 	var made store.Webhook
 	if err == nil {
-		do, by := c.handling(v, "register webhook")
-		made, err = do.Register(v, v.domain, delivery.Registration{
-			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: by,
+		made, err = c.handling(v, "register webhook").Register(v, v.domain, delivery.Registration{
+			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: v.by(),
 		})
 	}
 	if known, is := told(err); is {
@@ -263,7 +282,7 @@ func (c *Console) registerWebhook(v *visit) error {
 }
 
 func (c *Console) toWebhook(v *visit, id passerelle.WebhookID) {
-	web.Redirect(v.writer, fmt.Sprintf("%sdomains/%d/webhooks/%d", Root, v.domain.ID, id))
+	web.Redirect(v.writer, v.path("/webhooks/%d", id))
 }
 
 // editWebhook shows a webhook in a form.
@@ -272,7 +291,7 @@ func (c *Console) editWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !v.mayHandle(admission.SetUp) {
+	if !v.maySetUp() {
 		return errForbidden
 	}
 	names, err := c.DB.AuthProviderNames(v, v.domain.ID, w.Auth)
@@ -307,16 +326,15 @@ func (c *Console) changeWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !v.mayHandle(admission.SetUp) {
+	if !v.maySetUp() {
 		return errForbidden
 	}
 	form := v.webhookTyped()
 	form.ID = w.ID
 	change, err := form.change()
 	if err == nil {
-		var do *delivery.Delivery
-		do, change.By = c.handling(v, "change webhook")
-		_, err = do.Update(v, v.domain, w.ID, change)
+		change.By = v.by()
+		_, err = c.handling(v, "change webhook").Update(v, v.domain, w.ID, change)
 	}
 	if known, is := told(err); is {
 		v.problem = known
