@@ -106,7 +106,7 @@ func (c *Console) showDelivery(v *visit, whole bool) error {
 }
 
 func (v *visit) deliveryFacts(w store.Webhook, d store.WebhookData) []fact {
-	return given(
+	return allOf(
 		fact{"Event", string(d.Event)}, fact{"To", w.URL}, fact{"Happened", v.moment(&d.Created)}, fact{"Of user", orNothing(int64(d.User))},
 		fact{"Held back until", v.moment(d.NotBefore)}, fact{"Accepted", v.moment(d.Delivered)}, fact{"Given up", v.givenUp(d)},
 		fact{"Requests", strconv.FormatInt(d.Attempts, 10)}, fact{"Tried again", v.nextTryOf(w, d)}, fact{"Media type", d.MediaType},

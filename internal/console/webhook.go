@@ -69,7 +69,7 @@ func (c *Console) showWebhook(v *visit, w store.Webhook, due string) error {
 }
 
 func (v *visit) webhookFacts(w store.Webhook, row webhookRow) []fact {
-	return given(
+	return allOf(
 		fact{"Event", row.Event}, fact{"URL", w.URL},
 		fact{"Provider", row.Provider}, fact{"Application", orNothing(int64(w.Client))}, fact{"Only of user", orNothing(int64(w.User))},
 		fact{"Registered", v.moment(&w.Created)}, fact{"Changed", v.moment(w.Updated)},
@@ -89,8 +89,8 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// given are those facts of which something is known.
-func given(facts ...fact) []fact {
+// allOf is those facts of which something is known.
+func allOf(facts ...fact) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 

@@ -162,14 +162,14 @@ func (c *Console) showProvider(v *visit, a store.AuthProvider, secret string) er
 	row := c.providerRow(v, a)
 	data := providerData{
 		ID: a.ID, Secret: secret, MaySetUp: v.maySetUp(), providerForm: providerForm{Name: a.Name, Type: a.Type},
-		Facts: given(
+		Facts: allOf(
 			fact{"Name", a.Name}, fact{"Type", a.Type}, fact{"Token endpoint", row.At}, fact{"Made", row.Created},
 			fact{"Changed", v.moment(a.Updated)}, fact{"Signs alone from", row.NextFrom},
 		),
 	}
 	if e := a.Endpoint; e != nil {
 		data.URL, data.ClientID, data.PublicCert = e.URL, e.ClientID, e.PublicCert
-		data.Facts = append(data.Facts, given(fact{"Client", e.ClientID}, fact{"Grant", e.GrantType})...)
+		data.Facts = append(data.Facts, allOf(fact{"Client", e.ClientID}, fact{"Grant", e.GrantType})...)
 	}
 	var err error
 	if data.Users, err = c.DB.WebhooksWithProvider(v, v.domain.ID, a.ID, manyUsers); err != nil {
