@@ -19,7 +19,7 @@ func TestWebhooksInABrowser(t *testing.T) {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
-		for name, work := range map[string]func(p *person, name string){"providers": (*person).useProviders, "tests": (*person).useTests, "acts": (*person).useActs} {
+		for name, work := range map[string]func(p *person, name string){"tests": (*person).useTests, "acts": (*person).useActs} {
 			t.Run(size.name+" "+name, func(t *testing.T) {
 				p := newPerson(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), size.width, size.height)
 				p.enterByForm()
@@ -44,25 +44,6 @@ func (p *person) clear(field, text string) {
 	p.t.Helper()
 	p.value(fmt.Sprintf(`document.querySelector(%q).value = ""`, field))
 	p.do(chromedp.SendKeys(field, text))
-}
-
-// useProviders makes a provider and gives it another secret.
-func (p *person) useProviders(name string) {
-	p.do(chromedp.Click(`header a[href$="/webhooks"]`), chromedp.WaitVisible(`main .button`))
-	p.checked(name + "s-none")
-	p.do(chromedp.Click(`a[href$="/auth"]`), chromedp.WaitVisible(`a[href$="/auth/new"]`), chromedp.Click(`a[href$="/auth/new"]`), chromedp.WaitVisible(`#name`))
-	p.checked(name + "-provider-form")
-	p.typeAndGo("main button", "#name", "<signer>")
-	p.do(chromedp.WaitVisible(`.problem`))
-	p.clear("#name", "signer")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.key`))
-	p.checked(name + "-provider")
-	p.clear("#overlap", "long")
-	p.do(chromedp.Click(`form[action$="/rotate"] button`), chromedp.WaitVisible(`.problem`))
-	p.clear("#overlap", "2d")
-	p.do(chromedp.Click(`form[action$="/rotate"] button`), chromedp.WaitVisible(`.key`))
-	p.open(p.webhooksPath("/auth"))
-	p.checked(name + "-providers")
 }
 
 // useTests has a test sent, looks at what was sent, and checks its signature.
@@ -143,15 +124,13 @@ func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
 	p := newPerson(t, s, 1280, 900)
 	to := newReceiver(t, 500, hostile)
 	p.Subscribe("USER_CREATED", "signer")
-	provider, err := p.DB.AuthProviderNamed(t.Context(), p.Domain.ID, "signer")
-	must(t, err)
 	id := p.register("PAYMENT_STATE_UPDATED", to.URL, "signer")
 	p.pay()
 	data := number(t, p.deliveries(id)[0]["id"])
 	p.enterByForm()
 	seen := []string{
 		p.webhooksPath(""), p.webhooksPath("?all"), p.webhooksPath("/new"), p.webhookPath(id), p.webhookPath(id) + "/edit", p.webhookPath(id) + "/test",
-		p.dataPath(id, data), p.webhooksPath("/auth"), p.webhooksPath("/auth/new"), p.webhooksPath(fmt.Sprint("/auth/", provider.ID)), p.webhooksPath("/verify"),
+		p.dataPath(id, data), p.webhooksPath("/verify"),
 	}
 	for _, path := range seen {
 		p.open(path)

@@ -482,127 +482,8 @@ func TestSignaturesAreChecked(t *testing.T) {
 	})
 }
 
-var shownSecret = regexp.MustCompile(`class="key digits">([0-9a-f]{64})<`)
-
-func TestProvidersAreMadeAndRotated(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
-		form := d.webhooksPath("/auth/new")
-		for name, values := range map[string][]string{
-			"no name": {"type", "hmac_signature"}, "wrong name": {"type", "hmac_signature", "name", hostile}, "no type": {"name", "a"},
-			"no endpoint": {"type", "oauth", "name", "a"}, "wrong endpoint": {"type", "oauth", "name", "a", "url", "x", "client_id", "c", "client_secret", "s"},
-		} {
-			if a := d.submit(form, form, values...); a.status != 422 || strings.Contains(a.body, hostile) {
-				t.Errorf("%s: %d", name, a.status)
-			}
-		}
-		made := d.submit(form, form, "type", "hmac_signature", "name", "signer")
-		found := shownSecret.FindStringSubmatch(made.body)
-		if made.status != 200 || found == nil {
-			t.Fatalf("making one: %d %s", made.status, made.body)
-		}
-		if a := d.submit(form, form, "type", "hmac_signature", "name", "signer"); a.status != 422 || !strings.Contains(a.body, "another provider is called") {
-			t.Errorf("the same name again: %d", a.status)
-		}
-		all, err := d.DB.AuthProviders(t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
-		must(t, err)
-		if len(all) != 1 || all[0].Secret != found[1] {
-			t.Fatalf("%d providers", len(all))
-		}
-		id := all[0].ID
-		page := d.webhooksPath(fmt.Sprint("/auth/", id))
-		to := newReceiver(t, 200, "")
-		hook := d.register("PAYMENT_STATE_UPDATED", to.URL, "signer")
-		for _, overlap := range []string{"", "x", "31d", "-1h"} {
-			if a := d.submit(page, page+"/rotate", "overlap", overlap); a.status != 422 || shownSecret.MatchString(a.body) {
-				t.Errorf("rotating with %q: %d", overlap, a.status)
-			}
-		}
-		rotated := d.submit(page, page+"/rotate", "overlap", "2h")
-		next := shownSecret.FindStringSubmatch(rotated.body)
-		if next == nil || next[1] == found[1] {
-			t.Fatalf("rotating: %d", rotated.status)
-		}
-		d.pay()
-		got := to.all()[0]
-		for secret, signature := range map[string]string{found[1]: "SVC-Signature", next[1]: "SVC-Signature-Next"} {
-			at, err := time.Parse(webhook.DateFormat, got.header.Get("SVC-Signature-Date"))
-			must(t, err)
-			if want := webhook.Sign(secret, "/", at, []byte(got.body)).Value; got.header.Get(signature) != want {
-				t.Errorf("%s is %s, want %s", signature, got.header.Get(signature), want)
-			}
-		}
-		for _, path := range []string{page, d.webhooksPath("/auth"), d.webhookPath(hook)} {
-			if body := d.get(path).body; strings.Contains(body, found[1]) || strings.Contains(body, next[1]) {
-				t.Errorf("%s shows a secret", path)
-			}
-		}
-		shown := html.UnescapeString(d.get(d.dataPath(hook, number(t, d.deliveries(hook)[0]["id"]))).body)
-		if !strings.Contains(shown, got.header.Get("SVC-Signature-Next")) {
-			t.Error("the second signature is not shown")
-		}
-		if a := d.submit(page, page+"/delete"); a.status != 422 || !strings.Contains(a.body, "In use by these webhooks") {
-			t.Errorf("deleting one in use: %d", a.status)
-		}
-		if a := d.submit(page, page, "name", "new name"); a.status != 303 {
-			t.Errorf("renaming: %d %s", a.status, a.body)
-		}
-		d.submit(d.webhookPath(hook), d.webhookPath(hook), "act", "delete webhook")
-		if a := d.submit(page, page+"/delete"); a.status != 303 {
-			t.Errorf("deleting: %d %s", a.status, a.body)
-		}
-		if a := d.get(page); a.status != 404 {
-			t.Errorf("a deleted one: %d", a.status)
-		}
-		of := func(act string) string { return fmt.Sprint(act, " provider authentication provider ", id) }
-		wantActs(t, d, of("register"), of("rotate"), of("change"), fmt.Sprint("delete webhook webhook ", hook), of("delete"))
-		if logs := d.Logs.String(); strings.Contains(logs, found[1]) || strings.Contains(logs, next[1]) {
-			t.Error("the log has a secret")
-		}
-	})
-}
-
-func TestTokenEndpointsAreConfigured(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
-		form := d.webhooksPath("/auth/new")
-		a := d.submit(form, form, "type", "oauth", "name", "tokens", "url", "https://auth.example/token", "client_id", "me", "client_secret", "s3cret")
-		if a.status != 303 {
-			t.Fatalf("making one: %d %s", a.status, a.body)
-		}
-		id := idAt(t, a.location)
-		provider := func() store.AuthProvider {
-			t.Helper()
-			one, err := d.DB.AuthProvider(t.Context(), d.Domain.ID, id)
-			must(t, err)
-			return one
-		}
-		if one := provider(); one.Secret != "s3cret" || one.Endpoint.URL != "https://auth.example/token" || one.Endpoint.GrantType != "client_credentials" {
-			t.Errorf("made: %+v", one)
-		}
-		if body := d.get(a.location).body; strings.Contains(body, "s3cret") || !strings.Contains(body, "https://auth.example/token") {
-			t.Error("the page shows the secret, or no endpoint")
-		}
-		if wrong := d.submit(a.location, a.location, "name", "tokens", "url", "nowhere", "client_id", "me"); wrong.status != 422 || !strings.Contains(wrong.body, "config.url") {
-			t.Errorf("a wrong change: %d", wrong.status)
-		}
-		if changed := d.submit(a.location, a.location, "name", "tokens", "url", "https://auth.example/2", "client_id", "you"); changed.status != 303 {
-			t.Errorf("changing: %d %s", changed.status, changed.body)
-		}
-		if one := provider(); one.Secret != "s3cret" || one.Endpoint.URL != "https://auth.example/2" || one.Endpoint.ClientID != "you" {
-			t.Errorf("changed: %+v", one)
-		}
-		if rotated := d.submit(a.location, a.location+"/rotate", "overlap", "1h"); rotated.status != 422 {
-			t.Errorf("rotating: %d", rotated.status)
-		}
-		of := func(act string) string { return fmt.Sprint(act, " provider authentication provider ", id) }
-		wantActs(t, d, of("register"), of("change"))
-	})
-}
-
 // webhookForms are the forms about webhooks, with what each takes beside its token.
-func webhookForms(d *desk, hook, data, provider int64) map[string][]string {
-	auth := d.webhooksPath(fmt.Sprint("/auth/", provider))
+func webhookForms(d *desk, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},
 		"disable":  {d.webhookPath(hook), "act", "disable webhook"},
@@ -613,19 +494,15 @@ func webhookForms(d *desk, hook, data, provider int64) map[string][]string {
 		"register": {d.webhooksPath("/new"), "event", "USER_CREATED", "url", "https://shop.example/"},
 		"edit":     {d.webhookPath(hook) + "/edit", "event", "USER_CREATED", "url", "https://shop.example/"},
 		"test":     {d.webhookPath(hook) + "/test", "data", "{}"},
-		"provider": {d.webhooksPath("/auth/new"), "type", "hmac_signature", "name", "another"},
-		"rename":   {auth, "name", "other"},
-		"rotate":   {auth + "/rotate", "overlap", "1h"},
-		"remove":   {auth + "/delete"},
 		"reveal":   {d.dataPath(hook, data) + "/reveal"},
 	}
 }
 
 // refusedForms sends every form and lists those that the role does not send.
-func refusedForms(d *desk, hook, data, provider int64) map[string]bool {
+func refusedForms(d *desk, hook, data int64) map[string]bool {
 	d.t.Helper()
 	refused := map[string]bool{}
-	for name, form := range webhookForms(d, hook, data, provider) {
+	for name, form := range webhookForms(d, hook, data) {
 		if a := d.submit(d.webhooksPath(""), form[0], form[1:]...); a.status == http.StatusForbidden {
 			refused[name] = true
 		} else if a.status >= 500 {
@@ -637,7 +514,7 @@ func refusedForms(d *desk, hook, data, provider int64) map[string]bool {
 
 var (
 	revealing   = []string{"reveal"}
-	configuring = []string{"delete", "restore", "register", "edit", "test", "provider", "rename", "rotate", "remove"}
+	configuring = []string{"delete", "restore", "register", "edit", "test"}
 	redelivers  = []string{"resend", "disable", "enable", "recover"}
 )
 
@@ -662,15 +539,12 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 		} {
 			fresh := newDesk(t, d.Instance)
 			fresh.enter(role)
-			d.Subscribe("USER_CREATED", "of-"+string(role))
-			provider, err := d.DB.AuthProviderNamed(t.Context(), d.Domain.ID, "of-"+string(role))
-			must(t, err)
 			hook := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
 			var log struct {
 				Data int64 `json:"id_webhook_data"`
 			}
 			d.JSON(d.OK(d.Call("POST", fmt.Sprintf("/webhooks/%d/test", hook), d.ConfigToken, map[string]any{})), &log)
-			if diff := cmp.Diff(want, refusedForms(fresh, hook, log.Data, provider.ID)); diff != "" {
+			if diff := cmp.Diff(want, refusedForms(fresh, hook, log.Data)); diff != "" {
 				t.Errorf("%s is refused: %s", role, diff)
 			}
 		}
@@ -718,11 +592,9 @@ func (d *desk) inLive() *desk {
 }
 
 // plantLive makes in a live domain a webhook with a delivery that was tried.
-func plantLive(t *testing.T, d *desk) (hook store.Webhook, data, provider int64) {
+func plantLive(t *testing.T, d *desk) (hook store.Webhook, data int64) {
 	t.Helper()
-	a := store.AuthProvider{Domain: d.Domain.ID, Type: "hmac_signature", Name: "signer", Secret: "s", Created: time.Now()}
 	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}
-	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateAuthProvider(&a) }))
 	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&hook) }))
 	var id passerelle.DeliveryID
 	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
@@ -735,21 +607,21 @@ func plantLive(t *testing.T, d *desk) (hook store.Webhook, data, provider int64)
 		}}})
 	}))
 	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseWebhook(hook, "test"); return nil }))
-	return hook, int64(id), a.ID
+	return hook, int64(id)
 }
 
 func TestWebhookRolesInALiveDomain(t *testing.T) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
 		sandbox := newDesk(t, s)
-		hook, data, provider := plantLive(t, sandbox.inLive())
+		hook, data := plantLive(t, sandbox.inLive())
 		everything := set(revealing, configuring, redelivers)
 		for role, want := range map[admission.Role]map[string]bool{
 			admission.Viewer: everything, admission.Developer: everything, admission.Acting: set(configuring), admission.Administrator: set(),
 		} {
 			once := newDesk(t, s)
 			once.enter(role)
-			if diff := cmp.Diff(everything, refusedForms(once.inLive(), int64(hook.ID), data, provider)); diff != "" {
+			if diff := cmp.Diff(everything, refusedForms(once.inLive(), int64(hook.ID), data)); diff != "" {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
 			}
 			if role == admission.Administrator {
@@ -757,13 +629,13 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 			}
 			twice := newDesk(t, s)
 			twice.enterTwice(role, now)
-			if diff := cmp.Diff(want, refusedForms(twice.inLive(), int64(hook.ID), data, provider)); diff != "" {
+			if diff := cmp.Diff(want, refusedForms(twice.inLive(), int64(hook.ID), data)); diff != "" {
 				t.Errorf("%s with a second factor is refused: %s", role, diff)
 			}
 		}
 		administrator := newDesk(t, s)
 		administrator.enterTwice(admission.Administrator, now)
-		if diff := cmp.Diff(set(), refusedForms(administrator.inLive(), int64(hook.ID), data, provider)); diff != "" {
+		if diff := cmp.Diff(set(), refusedForms(administrator.inLive(), int64(hook.ID), data)); diff != "" {
 			t.Errorf("an administrator is refused: %s", diff)
 		}
 	})
@@ -774,7 +646,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
 		plain := newDesk(t, s)
 		live := plain.inLive()
-		hook, data, _ := plantLive(t, live)
+		hook, data := plantLive(t, live)
 		page := live.dataPath(int64(hook.ID), data)
 		for _, role := range []admission.Role{admission.Viewer, admission.Administrator} {
 			once := newDesk(t, s)
@@ -856,7 +728,7 @@ func TestWebhookListsTurnPages(t *testing.T) {
 func TestWebhookAddressesThatAreNot(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		d.enter(admission.Administrator)
-		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth/999999", "/x"} {
+		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth", "/x"} {
 			if a := d.get(d.webhooksPath(path)); a.status != 404 {
 				t.Errorf("%s: %d", path, a.status)
 			}
