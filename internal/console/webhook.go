@@ -128,10 +128,12 @@ func (d *webhookData) filter(v *visit, w store.Webhook) (f store.WebhookDataFilt
 	if d.Only != "" && f.State != store.WebhookPending && f.State != store.WebhookDelivered && f.State != store.WebhookDropped {
 		return f, passerelle.InvalidField("state", "must be one of %q", d.States)
 	}
-	if f.From, err = dayStart("first", d.First, v.zone, 0); err != nil {
-		return f, err
+	if d.First != "" {
+		f.From, err = dayStart("first", d.First, v.zone, 0)
 	}
-	f.Until, err = dayStart("last", d.Last, v.zone, 1)
+	if err == nil && d.Last != "" {
+		f.Until, err = dayStart("last", d.Last, v.zone, 1)
+	}
 	return f, err
 }
 
