@@ -58,7 +58,7 @@ func (p *person) typeAndGo(button string, fields ...string) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		p.do(chromedp.SendKeys(fields[i], fields[i+1]))
 	}
-	p.do(chromedp.Click(button))
+	p.do(servicetest.Follow(button))
 }
 
 // checked looks at what every page has to be, and takes pictures of it.
@@ -123,19 +123,19 @@ func (p *person) work(window string, time *clock) {
 	p.typeAndGo("main button", "#password", password)
 	p.do(chromedp.WaitVisible(`.figures`))
 	p.checked(window + "-home")
-	p.do(chromedp.Click(`header a[href$="/payments"]`), chromedp.WaitVisible(`.filters`))
+	p.do(servicetest.Follow(`header a[href$="/payments"]`), chromedp.WaitVisible(`.filters`))
 	p.checked(window + "-payments")
 	p.open(p.paymentPath(id))
 	p.checked(window + "-payment")
 	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 3 {
 		t.Errorf("the hostile text is not shown as it is: %s", shown)
 	}
-	p.do(chromedp.Click(`button.grave`), chromedp.WaitVisible(`.state[data-state="rejected"]`))
+	p.do(servicetest.Follow(`button.grave`), chromedp.WaitVisible(`.state[data-state="rejected"]`))
 	if got := p.state(id); got != "rejected" {
 		t.Errorf("the payment is %s", got)
 	}
 	key := p.enrol(window, password, time)
-	p.do(chromedp.Click(`header button`), chromedp.WaitVisible(`#password`))
+	p.do(servicetest.Follow(`header button`), chromedp.WaitVisible(`#password`))
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
 	p.do(chromedp.WaitVisible(`#code`))
 	p.checked(window + "-second-factor")

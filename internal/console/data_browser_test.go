@@ -72,7 +72,7 @@ func (p *person) visits(window string, pages map[string]string) {
 
 func TestPagesAboutDataInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
-		p.do(chromedp.Click(`.chart a`), chromedp.WaitVisible(`.filters`))
+		p.do(servicetest.Follow(`.chart a`), chromedp.WaitVisible(`.filters`))
 		p.visits(window, map[string]string{
 			"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
 			"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),
@@ -96,18 +96,18 @@ func TestPagesAboutSettingsInABrowser(t *testing.T) {
 func TestFormsAboutSettingsInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, _ plants) {
 		p.open(p.domainPath("/configuration/key?name=" + settings.Timezone))
-		p.do(chromedp.WaitVisible(`#value`), chromedp.SendKeys(`#value`, "x"), chromedp.Click(`[value=set]`), chromedp.WaitVisible(`.problem`))
+		p.do(chromedp.WaitVisible(`#value`), chromedp.SendKeys(`#value`, "x"), servicetest.Follow(`[value=set]`), chromedp.WaitVisible(`.problem`))
 		p.checked(window + "-key-wrong")
-		p.do(chromedp.Click(`[value=reset]`), chromedp.WaitNotPresent(`[value=reset]`))
+		p.do(servicetest.Follow(`[value=reset]`), chromedp.WaitNotPresent(`[value=reset]`))
 		p.open(p.domainPath("/clients"))
 		p.typeAndGo(`form[action$="clients"] button`, "#name", "Shop", "#redirect_uris", "https://shop.example/back")
 		p.do(chromedp.WaitVisible(`.key`))
 		p.checked(window + "-client-made")
 		p.open(p.domainPath("/tokens"))
-		p.do(chromedp.Click(`form[action$="tokens"] button`), chromedp.WaitVisible(`.key`))
+		p.do(servicetest.Follow(`form[action$="tokens"] button`), chromedp.WaitVisible(`.key`))
 		p.checked(window + "-token-made")
 		p.open(p.domainPath("/domain"))
-		p.do(chromedp.Click(`form[action$="sign-key"] button`), chromedp.WaitVisible(`table`))
+		p.do(servicetest.Follow(`form[action$="sign-key"] button`), chromedp.WaitVisible(`table`))
 		p.checked(window + "-domain-key")
 	})
 }
@@ -115,7 +115,7 @@ func TestFormsAboutSettingsInABrowser(t *testing.T) {
 func TestFormsAboutDataInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
 		p.open(p.userPath(have.user, "/accounts"))
-		p.do(chromedp.Click(`form.act button`), chromedp.WaitVisible(`[role=status]`))
+		p.do(servicetest.Follow(`form.act button`), chromedp.WaitVisible(`[role=status]`))
 		p.checked(window + "-accounts-shown")
 		p.open(p.userPath(have.user, ""))
 		p.do(chromedp.Click(`summary`), chromedp.WaitVisible(`#number`))

@@ -53,20 +53,20 @@ func (p *person) useTests(name string) {
 	p.Subscribe("USER_CREATED", "signer")
 	id := p.register("PAYMENT_STATE_UPDATED", to.URL+"/hook", "signer")
 	p.open(p.webhookPath(id))
-	p.do(chromedp.Click(`a[href$="/test"]`), chromedp.WaitVisible(`#data`))
+	p.do(servicetest.Follow(`a[href$="/test"]`), chromedp.WaitVisible(`#data`))
 	p.checked(name + "-test")
 	p.clear("#data", "{\n\"a\": }")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.problem`))
 	if told := p.value(`document.querySelector(".problem").textContent`); !strings.Contains(told, "line 2") {
 		t.Errorf("the mistake is told as %s", told)
 	}
 	p.clear("#data", `{"label": "`+strings.ReplaceAll(hostile, `"`, `\"`)+`"}`)
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`pre.bytes`))
+	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`pre.bytes`))
 	p.checked(name + "-delivery")
 	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 1 || !strings.Contains(shown, "planted") {
 		t.Errorf("the hostile answer is not shown as it is: %s", shown)
 	}
-	p.do(chromedp.Click(`form[action$="/resend"] button`), chromedp.WaitVisible(`tbody tr:nth-child(2)`))
+	p.do(servicetest.Follow(`form[action$="/resend"] button`), chromedp.WaitVisible(`tbody tr:nth-child(2)`))
 	if got := len(to.all()); got != 2 {
 		t.Errorf("%d requests", got)
 	}
@@ -82,7 +82,7 @@ func (p *person) checkBox(name string, got received) {
 	p.do(chromedp.WaitVisible(`.problem`))
 	p.checked(name + "-verify-wrong")
 	p.clear("#body", got.body)
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.message`))
+	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.message`))
 	p.checked(name + "-verify")
 }
 
@@ -94,14 +94,14 @@ func (p *person) useActs(name string) {
 	p.do(chromedp.WaitVisible(`.problem`))
 	p.checked(name + "-form-wrong")
 	p.clear("#url", newReceiver(p.t, 500, hostile).URL+"/hook?planted=b")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.figures`))
-	p.do(chromedp.Click(`a[href$="/edit"]`), chromedp.WaitVisible(`#event`))
+	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Follow(`a[href$="/edit"]`), chromedp.WaitVisible(`#event`))
 	p.checked(name + "-form")
-	p.do(chromedp.Click("main button"), chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.figures`))
 	p.pay()
 	p.open(p.webhooksPath(""))
 	p.checked(name + "s")
-	p.do(chromedp.Click(`tbody a`), chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Follow(`tbody a`), chromedp.WaitVisible(`.figures`))
 	p.checked(name)
 	p.typeAndGo(`form:has(#since) button`, "#since", "2026")
 	p.do(chromedp.WaitVisible(`p[role="status"]`))
@@ -109,7 +109,7 @@ func (p *person) useActs(name string) {
 	p.do(chromedp.WaitVisible(`.problem`))
 	press := func(act, state string) {
 		p.t.Helper()
-		p.do(chromedp.Click(fmt.Sprintf(`form:has([value=%q]) button`, act)), chromedp.WaitVisible(fmt.Sprintf(`h1 [data-state=%q]`, state)))
+		p.do(servicetest.Follow(fmt.Sprintf(`form:has([value=%q]) button`, act)), chromedp.WaitVisible(fmt.Sprintf(`h1 [data-state=%q]`, state)))
 	}
 	press("disable webhook", "disabled")
 	press("enable webhook", "in use")

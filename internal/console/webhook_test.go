@@ -428,7 +428,8 @@ func TestSignaturesAreChecked(t *testing.T) {
 		d.enter(admission.Viewer)
 		secret := d.Subscribe("USER_CREATED", "signer")
 		d.OK(d.Call("POST", "/webhooks/auth", d.ConfigToken, map[string]any{"type": "oauth", "name": "tokens", "config": map[string]any{
-			"url": "https://auth.example/", "client_id": "c", "client_secret": "s", "grant_type": "client_credentials"}}))
+			"url": "https://auth.example/", "client_id": "c", "client_secret": "s", "grant_type": "client_credentials",
+		}}))
 		const payload = `{"id_webhook_data":7,"label":"<b>"}`
 		at := time.Now()
 		signed := webhook.Sign(secret, "/hook", at, []byte(payload))

@@ -40,6 +40,15 @@ func Back() chromedp.Action[chromedp.Void] {
 	})
 }
 
+// Follow clicks on what leads to another page, or to the same one anew, and waits
+// until that is complete.
+func Follow(selector string) chromedp.Action[chromedp.Void] {
+	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := chromedp.Click(selector)(ctx, t)
+		return err
+	})
+}
+
 // A page that is left has a mark, which the next one has not.
 const (
 	mark     = `void (window.leaving = true)`
