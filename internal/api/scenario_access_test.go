@@ -3,6 +3,8 @@ package api_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -365,15 +367,24 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 				t.Errorf("%s is in the table and is no route", call)
 			}
 		}
-		for call, path := range calls() {
+		for _, call := range inTurn() {
 			if expected[call] == nil {
 				t.Errorf("%s is a route and is not in the table: say who may call it", call)
 			}
 			for token, status := range expected[call] {
-				s.attempt(t, call, path, token, status)
+				s.attempt(t, call, calls()[call], token, status)
 			}
 		}
 	})
+}
+
+// inTurn is all calls in any order, but for the one that is a conflict when the
+// others have made too many connections.
+func inTurn() []string {
+	const early = "PUT /users/{userId}/connections"
+	later := maps.Clone(calls())
+	delete(later, early)
+	return append([]string{early}, slices.Collect(maps.Keys(later))...)
 }
 
 var attempts int
