@@ -26,7 +26,7 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role admission.Role, width,
 	must(t, err)
 	p.open("/console/")
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
-	p.do(chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Shown(`.figures`))
 	return p
 }
 
@@ -37,10 +37,10 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	token := p.Token("payments:admin")
 	first := p.Create(token, servicetest.Draft())
 	p.open(p.domainPath("/payments"))
-	p.do(chromedp.WaitVisible(fmt.Sprintf(`a[href$="/payments/%d"]`, first)), chromedp.SendKeys(`#label`, "half a wo"))
+	p.do(servicetest.Shown(fmt.Sprintf(`a[href$="/payments/%d"]`, first)), chromedp.SendKeys(`#label`, "half a wo"))
 	p.value(fmt.Sprintf(`document.querySelector('a[href$="/payments/%d"]').focus()`, first))
 	second := p.Create(token, servicetest.Draft())
-	p.do(chromedp.WaitVisible(fmt.Sprintf(`a[href$="/payments/%d"]`, second)))
+	p.do(servicetest.Shown(fmt.Sprintf(`a[href$="/payments/%d"]`, second)))
 	for script, want := range map[string]string{
 		`document.getElementById("label").value`:                   "half a wo",
 		`document.activeElement.getAttribute("href")`:              p.paymentPath(first),
@@ -53,9 +53,9 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 		}
 	}
 	p.open(p.paymentPath(first))
-	p.do(chromedp.WaitVisible(`.state[data-state="created"]`))
+	p.do(servicetest.Shown(`.state[data-state="created"]`))
 	p.OK(p.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", first), p.ConfigToken, map[string]any{"state": "validating"}))
-	p.do(chromedp.WaitVisible(`.state[data-state="validating"]`), chromedp.WaitVisible(`#said:not(:empty)`))
+	p.do(servicetest.Shown(`.state[data-state="validating"]`), servicetest.Shown(`#said:not(:empty)`))
 	if got, want := p.value(`document.getElementById("said").textContent`), fmt.Sprintf("Payment %d is validating.", first); got != want {
 		t.Errorf("readers are told %q, want %q", got, want)
 	}
@@ -68,7 +68,7 @@ func TestSavingAFileInABrowser(t *testing.T) {
 	p.shop()
 	p.open(p.domainPath("/payments?label=rent"))
 	p.value(`URL.createObjectURL = (file) => { file.text().then((text) => { window.saved = text; }); return "#"; }`)
-	p.do(chromedp.Click(`form.file button[name="whole"]`), chromedp.WaitVisible(`form.file output:not(:empty)`))
+	p.do(chromedp.Click(`form.file button[name="whole"]`), servicetest.Shown(`form.file output:not(:empty)`))
 	for !strings.Contains(p.value(`document.querySelector("form.file output").textContent + " " + (window.saved ?? "")`), "saved. payment,registered") {
 		if p.ctx.Err() != nil {
 			t.Fatal("nothing was saved: " + p.value(`document.querySelector("form.file output").textContent`))
@@ -92,24 +92,24 @@ func TestLabInABrowser(t *testing.T) {
 		t.Run(window.name, func(t *testing.T) {
 			p := arrive(t, admission.Developer, window.width, window.height)
 			p.Subscribe("PAYMENT_STATE_UPDATED", "shop")
-			p.do(servicetest.Follow(`header a[href$="/lab"]`), chromedp.WaitVisible(`#advance`))
+			p.do(servicetest.Follow(`header a[href$="/lab"]`), servicetest.Shown(`#advance`))
 			p.checked(window.name + "-lab")
 			p.typeAndGo(`form:has(#advance) button`, "#advance", "36h")
-			p.do(chromedp.WaitVisible(`section[role="status"]`))
+			p.do(servicetest.Shown(`section[role="status"]`))
 			p.checked(window.name + "-lab-moved")
-			p.do(servicetest.Follow(`nav[aria-label="Lab"] a[href$="/scenarios"]`), chromedp.WaitVisible(`button[value="plain"]`))
+			p.do(servicetest.Follow(`nav[aria-label="Lab"] a[href$="/scenarios"]`), servicetest.Shown(`button[value="plain"]`))
 			p.checked(window.name + "-scenarios")
-			p.do(servicetest.Follow(`button[value="plain"]`), chromedp.WaitVisible(`section[role="status"] a`))
+			p.do(servicetest.Follow(`button[value="plain"]`), servicetest.Shown(`section[role="status"] a`))
 			p.Received("shop")
-			p.do(servicetest.Follow(`section[role="status"] a`), chromedp.WaitVisible(`.state[data-state="done"]`))
+			p.do(servicetest.Follow(`section[role="status"] a`), servicetest.Shown(`.state[data-state="done"]`))
 			p.checked(window.name + "-payment-done")
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Origin+"/sandbox/receiver/odd", strings.NewReader(hostile))
 			must(t, err)
 			p.desk.do(request)
 			p.open(p.domainPath("/lab/receiver"))
-			p.do(chromedp.WaitVisible(`[data-live] pre`))
+			p.do(servicetest.Shown(`[data-live] pre`))
 			p.checked(window.name + "-receiver")
-			p.do(servicetest.Follow(`form[action$="/empty"] button`), chromedp.WaitVisible(`[data-live] p.card`))
+			p.do(servicetest.Follow(`form[action$="/empty"] button`), servicetest.Shown(`[data-live] p.card`))
 			p.says.Silent(t)
 		})
 	}

@@ -119,33 +119,33 @@ func (p *person) work(window string, time *clock) {
 	p.open("/console/")
 	p.checked(window + "-sign-in")
 	p.typeAndGo("main button", "#name", "zoe", "#password", "wrong")
-	p.do(chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Shown(`.problem`))
 	p.typeAndGo("main button", "#password", password)
-	p.do(chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Shown(`.figures`))
 	p.checked(window + "-home")
-	p.do(servicetest.Follow(`header a[href$="/payments"]`), chromedp.WaitVisible(`.filters`))
+	p.do(servicetest.Follow(`header a[href$="/payments"]`), servicetest.Shown(`.filters`))
 	p.checked(window + "-payments")
 	p.open(p.paymentPath(id))
 	p.checked(window + "-payment")
 	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 3 {
 		t.Errorf("the hostile text is not shown as it is: %s", shown)
 	}
-	p.do(servicetest.Follow(`button.grave`), chromedp.WaitVisible(`.state[data-state="rejected"]`))
+	p.do(servicetest.Follow(`button.grave`), servicetest.Shown(`.state[data-state="rejected"]`))
 	if got := p.state(id); got != "rejected" {
 		t.Errorf("the payment is %s", got)
 	}
 	key := p.enrol(window, password, time)
-	p.do(servicetest.Follow(`header button`), chromedp.WaitVisible(`#password`))
+	p.do(servicetest.Follow(`header button`), servicetest.Shown(`#password`))
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
-	p.do(chromedp.WaitVisible(`#code`))
+	p.do(servicetest.Shown(`#code`))
 	p.checked(window + "-second-factor")
 	p.typeAndGo("main button", "#code", "000000x")
-	p.do(chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Shown(`.problem`))
 	time.seconds.Add(60)
 	p.typeAndGo("main button", "#code", phoneCode(t, key, time.now()))
-	p.do(chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Shown(`.figures`))
 	p.open("/console/nothing")
-	p.do(chromedp.WaitVisible(`.door`))
+	p.do(servicetest.Shown(`.door`))
 	p.checked(window + "-fault")
 }
 
@@ -154,11 +154,11 @@ func (p *person) enrol(window, password string, time *clock) string {
 	p.open("/console/account")
 	p.checked(window + "-account")
 	p.typeAndGo(`form[action$="second-factor"] button`, "#proof", password)
-	p.do(chromedp.WaitVisible(`.key`))
+	p.do(servicetest.Shown(`.key`))
 	p.checked(window + "-proposal")
 	key := p.value(`document.querySelector(".key").textContent`)
 	p.typeAndGo(`form[action$="confirm"] button`, "#code", phoneCode(p.t, key, time.now()))
-	p.do(chromedp.WaitVisible(`#proof`))
+	p.do(servicetest.Shown(`#proof`))
 	return key
 }
 
@@ -171,11 +171,11 @@ func TestABrowserHasNothingToSay(t *testing.T) {
 	id := p.Create(p.Token("payments:admin"), servicetest.Draft())
 	p.open("/console/")
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
-	p.do(chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Shown(`.figures`))
 	seen := []string{p.domainPath(""), p.domainPath("/payments"), p.paymentPath(id), "/console/account"}
 	for _, path := range seen {
 		p.open(path)
-		p.do(chromedp.WaitVisible(`h1`))
+		p.do(servicetest.Shown(`h1`))
 	}
 	p.says.Silent(t)
 }
@@ -187,9 +187,9 @@ func TestSigningInByKeyboard(t *testing.T) {
 	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Viewer)
 	must(t, err)
 	p.open("/console/")
-	p.do(chromedp.WaitVisible(`#name`))
+	p.do(servicetest.Shown(`#name`))
 	p.do(chromedp.KeyEvent("\t\tzoe\t" + password + "\r"))
-	p.do(chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Shown(`.figures`))
 	if got := p.value(`getComputedStyle(document.querySelector("header a")).outlineStyle`); got != "none" {
 		t.Errorf("what has no focus has the outline %s", got)
 	}

@@ -27,7 +27,7 @@ func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 			have := p.plant()
 			p.open("/console/")
 			p.typeAndGo("main button", "#name", "zoe", "#password", password)
-			p.do(chromedp.WaitVisible(`.figures`))
+			p.do(servicetest.Shown(`.figures`))
 			run(p, window.name, have)
 		})
 	}
@@ -64,7 +64,7 @@ func (p *person) visits(window string, pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {
 		p.open(path)
-		p.do(chromedp.WaitVisible(`h1`))
+		p.do(servicetest.Shown(`h1`))
 		p.checked(window + "-" + name)
 	}
 	p.says.Silent(p.t)
@@ -72,7 +72,7 @@ func (p *person) visits(window string, pages map[string]string) {
 
 func TestPagesAboutDataInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
-		p.do(servicetest.Follow(`.chart a`), chromedp.WaitVisible(`.filters`))
+		p.do(servicetest.Follow(`.chart a`), servicetest.Shown(`.filters`))
 		p.visits(window, map[string]string{
 			"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
 			"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),
@@ -96,18 +96,18 @@ func TestPagesAboutSettingsInABrowser(t *testing.T) {
 func TestFormsAboutSettingsInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, _ plants) {
 		p.open(p.domainPath("/configuration/key?name=" + settings.Timezone))
-		p.do(chromedp.WaitVisible(`#value`), chromedp.SendKeys(`#value`, "x"), servicetest.Follow(`[value=set]`), chromedp.WaitVisible(`.problem`))
+		p.do(servicetest.Shown(`#value`), chromedp.SendKeys(`#value`, "x"), servicetest.Follow(`[value=set]`), servicetest.Shown(`.problem`))
 		p.checked(window + "-key-wrong")
 		p.do(servicetest.Follow(`[value=reset]`), chromedp.WaitNotPresent(`[value=reset]`))
 		p.open(p.domainPath("/clients"))
 		p.typeAndGo(`form[action$="clients"] button`, "#name", "Shop", "#redirect_uris", "https://shop.example/back")
-		p.do(chromedp.WaitVisible(`.key`))
+		p.do(servicetest.Shown(`.key`))
 		p.checked(window + "-client-made")
 		p.open(p.domainPath("/tokens"))
-		p.do(servicetest.Follow(`form[action$="tokens"] button`), chromedp.WaitVisible(`.key`))
+		p.do(servicetest.Follow(`form[action$="tokens"] button`), servicetest.Shown(`.key`))
 		p.checked(window + "-token-made")
 		p.open(p.domainPath("/domain"))
-		p.do(servicetest.Follow(`form[action$="sign-key"] button`), chromedp.WaitVisible(`table`))
+		p.do(servicetest.Follow(`form[action$="sign-key"] button`), servicetest.Shown(`table`))
 		p.checked(window + "-domain-key")
 	})
 }
@@ -115,12 +115,12 @@ func TestFormsAboutSettingsInABrowser(t *testing.T) {
 func TestFormsAboutDataInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
 		p.open(p.userPath(have.user, "/accounts"))
-		p.do(servicetest.Follow(`form.act button`), chromedp.WaitVisible(`[role=status]`))
+		p.do(servicetest.Follow(`form.act button`), servicetest.Shown(`[role=status]`))
 		p.checked(window + "-accounts-shown")
 		p.open(p.userPath(have.user, ""))
-		p.do(chromedp.Click(`summary`), chromedp.WaitVisible(`#number`))
+		p.do(chromedp.Click(`summary`), servicetest.Shown(`#number`))
 		p.checked(window + "-user-deleting")
 		p.typeAndGo(`button.grave`, "#number", fmt.Sprint(have.user))
-		p.do(chromedp.WaitVisible(`.filters`))
+		p.do(servicetest.Shown(`.filters`))
 	})
 }

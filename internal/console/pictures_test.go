@@ -94,7 +94,7 @@ func takePictures(t *testing.T, name string, width, height int64, scheme string)
 			path = p.domainPath(path)
 		}
 		p.open(path)
-		p.do(chromedp.WaitVisible(page.seen))
+		p.do(servicetest.Shown(page.seen))
 		servicetest.Scheme(p.ctx, t, scheme)
 		shot, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 		must(t, err)

@@ -36,7 +36,7 @@ func (p *person) enterByForm() {
 	must(p.t, err)
 	p.open("/console/")
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
-	p.do(chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Shown(`.figures`))
 }
 
 // clear empties a field and types something else.
@@ -53,20 +53,20 @@ func (p *person) useTests(name string) {
 	p.Subscribe("USER_CREATED", "signer")
 	id := p.register("PAYMENT_STATE_UPDATED", to.URL+"/hook", "signer")
 	p.open(p.webhookPath(id))
-	p.do(servicetest.Follow(`a[href$="/test"]`), chromedp.WaitVisible(`#data`))
+	p.do(servicetest.Follow(`a[href$="/test"]`), servicetest.Shown(`#data`))
 	p.checked(name + "-test")
 	p.clear("#data", "{\n\"a\": }")
-	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`.problem`))
 	if told := p.value(`document.querySelector(".problem").textContent`); !strings.Contains(told, "line 2") {
 		t.Errorf("the mistake is told as %s", told)
 	}
 	p.clear("#data", `{"label": "`+strings.ReplaceAll(hostile, `"`, `\"`)+`"}`)
-	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`pre.bytes`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`pre.bytes`))
 	p.checked(name + "-delivery")
 	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 1 || !strings.Contains(shown, "planted") {
 		t.Errorf("the hostile answer is not shown as it is: %s", shown)
 	}
-	p.do(servicetest.Follow(`form[action$="/resend"] button`), chromedp.WaitVisible(`tbody tr:nth-child(2)`))
+	p.do(servicetest.Follow(`form[action$="/resend"] button`), servicetest.Shown(`tbody tr:nth-child(2)`))
 	if got := len(to.all()); got != 2 {
 		t.Errorf("%d requests", got)
 	}
@@ -79,10 +79,10 @@ func (p *person) checkBox(name string, got received) {
 	p.open(p.webhooksPath("/verify"))
 	p.typeAndGo("main button", "#auth", "signer", "#url", got.path, "#date", got.header.Get("SVC-Signature-Date"),
 		"#signature", got.header.Get("SVC-Signature"), "#body", got.body+"x")
-	p.do(chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Shown(`.problem`))
 	p.checked(name + "-verify-wrong")
 	p.clear("#body", got.body)
-	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.message`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`.message`))
 	p.checked(name + "-verify")
 }
 
@@ -91,25 +91,25 @@ func (p *person) useActs(name string) {
 	p.t.Helper()
 	p.open(p.webhooksPath("/new"))
 	p.typeAndGo("main button", "#url", "nowhere")
-	p.do(chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Shown(`.problem`))
 	p.checked(name + "-form-wrong")
 	p.clear("#url", newReceiver(p.t, 500, hostile).URL+"/hook?planted=b")
-	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.figures`))
-	p.do(servicetest.Follow(`a[href$="/edit"]`), chromedp.WaitVisible(`#event`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`.figures`))
+	p.do(servicetest.Follow(`a[href$="/edit"]`), servicetest.Shown(`#event`))
 	p.checked(name + "-form")
-	p.do(servicetest.Follow("main button"), chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`.figures`))
 	p.pay()
 	p.open(p.webhooksPath(""))
 	p.checked(name + "s")
-	p.do(servicetest.Follow(`tbody a`), chromedp.WaitVisible(`.figures`))
+	p.do(servicetest.Follow(`tbody a`), servicetest.Shown(`.figures`))
 	p.checked(name)
 	p.typeAndGo(`form:has(#since) button`, "#since", "2026")
-	p.do(chromedp.WaitVisible(`p[role="status"]`))
+	p.do(servicetest.Shown(`p[role="status"]`))
 	p.typeAndGo(`form:has(#since) button`, "#since", "soon")
-	p.do(chromedp.WaitVisible(`.problem`))
+	p.do(servicetest.Shown(`.problem`))
 	press := func(act, state string) {
 		p.t.Helper()
-		p.do(servicetest.Follow(fmt.Sprintf(`form:has([value=%q]) button`, act)), chromedp.WaitVisible(fmt.Sprintf(`h1 [data-state=%q]`, state)))
+		p.do(servicetest.Follow(fmt.Sprintf(`form:has([value=%q]) button`, act)), servicetest.Shown(fmt.Sprintf(`h1 [data-state=%q]`, state)))
 	}
 	press("disable webhook", "disabled")
 	press("enable webhook", "in use")
@@ -134,7 +134,7 @@ func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
 	}
 	for _, path := range seen {
 		p.open(path)
-		p.do(chromedp.WaitVisible(`h1`))
+		p.do(servicetest.Shown(`h1`))
 	}
 	p.says.Silent(t)
 }

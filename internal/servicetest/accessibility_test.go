@@ -36,7 +36,7 @@ func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 	browser := servicetest.Browser(t, 390, 844)
 	said := servicetest.Listen(browser, t)
 	look := func(path string) string {
-		if err := chromedp.Do(browser, servicetest.Navigate(server.URL+path), chromedp.WaitVisible(`h1`)); err != nil {
+		if err := chromedp.Do(browser, servicetest.Navigate(server.URL+path), servicetest.Shown(`h1`)); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(servicetest.Violations(browser, t), "\n")

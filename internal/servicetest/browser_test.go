@@ -66,16 +66,16 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 		inspect bool
 	}{
 		{"open the webview", servicetest.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},
-		{"see the banks", chromedp.WaitVisible(`#banks`), true},
+		{"see the banks", servicetest.Shown(`#banks`), true},
 		{"pick the test bank", chromedp.Click(`label:has(input[value="` + testConnector + `"])`), false},
 		{"continue", chromedp.Click(`main form[method=post] button`), false},
-		{"see the bank", chromedp.WaitVisible(`button.approve`), true},
+		{"see the bank", servicetest.Shown(`button.approve`), true},
 		{"go back", servicetest.Back(), false},
-		{"see where the payment stands", chromedp.WaitVisible(`main a.button`), true},
+		{"see where the payment stands", servicetest.Shown(`main a.button`), true},
 		{"go on to the bank", chromedp.Click(`main a.button`), false},
-		{"see the bank again", chromedp.WaitVisible(`button.approve`), false},
+		{"see the bank again", servicetest.Shown(`button.approve`), false},
 		{"approve", chromedp.Click(`button.approve`), false},
-		{"be back in the shop", chromedp.WaitVisible(`#landed`), false},
+		{"be back in the shop", servicetest.Shown(`#landed`), false},
 	} {
 		if err := chromedp.Do(ctx, step.do); err != nil {
 			servicetest.Picture(ctx, t, fmt.Sprintf("%s-failed", name))

@@ -49,6 +49,13 @@ func Follow(selector string) chromedp.Action[chromedp.Void] {
 	})
 }
 
+// Shown waits until something of a selector is visible. The driver looks for it in
+// its own image of the page, which it may not have renewed; this asks the page.
+func Shown(selector string) chromedp.Action[chromedp.Void] {
+	visible := fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.checkVisibility({visibilityProperty: true}))`, selector)
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })
+}
+
 // A page that is left has a mark, which the next one has not.
 const (
 	mark     = `void (window.leaving = true)`

@@ -378,9 +378,9 @@ func TestWebauthInABrowser(t *testing.T) {
 				s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{site.URL + "/back"}}))
 				p := newPerson(t, s)
 				ctx := servicetest.Browser(t, window.width, window.height)
-				p.browse(ctx, servicetest.Navigate(p.address("redirect_uri", site.URL+"/back")), chromedp.WaitVisible(`#login`))
+				p.browse(ctx, servicetest.Navigate(p.address("redirect_uri", site.URL+"/back")), servicetest.Shown(`#login`))
 				servicetest.Inspect(ctx, t, "access-"+window.name)
-				p.browse(ctx, chromedp.SetValue(`#login`, "one"), chromedp.Click(`button.approve`), chromedp.WaitVisible(`#landed`))
+				p.browse(ctx, chromedp.SetValue(`#login`, "one"), chromedp.Click(`button.approve`), servicetest.Shown(`#landed`))
 				q := <-landed
 				if p.state(q.Get("id_connection")) != "" || q.Get("state") != "a b&c=ü" || q.Has("error") || q.Has("token") || q.Has("code") {
 					t.Errorf("back with %v, state %q", q, p.state(q.Get("id_connection")))

@@ -49,11 +49,11 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	browser := servicetest.Browser(t, 390, 844)
 	must(t, chromedp.Do(browser,
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
-		chromedp.WaitVisible(`form[data-after]`),
+		servicetest.Shown(`form[data-after]`),
 	))
 	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`document.dispatchEvent(new Event("visibilitychange"))`))
 	must(t, err)
-	must(t, chromedp.Do(browser, chromedp.WaitVisible(`#landed`)))
+	must(t, chromedp.Do(browser, servicetest.Shown(`#landed`)))
 	if state := s.stored(t, p.ID).State; state != payment.Done {
 		t.Errorf("the payment is %s", state)
 	}
@@ -68,7 +68,7 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 	browser := servicetest.Browser(t, 390, 844)
 	must(t, chromedp.Do(browser,
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
-		chromedp.WaitVisible(`#search`),
+		servicetest.Shown(`#search`),
 	))
 	look := func(script, want string) {
 		t.Helper()
@@ -95,9 +95,9 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 	look(search("zzz"), "1 banks, 1 chosen, none")
 	look(search(""), all+" banks, 1 chosen, found")
 	servicetest.Picture(browser, t, "search-all")
-	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/en/payment?payment_id="+number(p.ID)+"&step=cancel"), chromedp.WaitVisible(`button.quiet`)))
+	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/en/payment?payment_id="+number(p.ID)+"&step=cancel"), servicetest.Shown(`button.quiet`)))
 	servicetest.Picture(browser, t, "cancel")
-	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview"), chromedp.WaitVisible(`h1`)))
+	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview"), servicetest.Shown(`h1`)))
 	servicetest.Picture(browser, t, "about")
 }
 
@@ -109,7 +109,7 @@ func TestASearchForACountry(t *testing.T) {
 	browser := servicetest.Browser(t, 390, 844)
 	must(t, chromedp.Do(browser,
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
-		chromedp.WaitVisible(`#search`),
+		servicetest.Shown(`#search`),
 	))
 	for country, want := range map[string]string{"FR": "Crédit du Sud, Banque des Deux Pays", "AT": "Österreichische Bank", "": ""} {
 		got, err := chromedp.Run(browser, chromedp.Evaluate[string](`(() => {
@@ -142,7 +142,7 @@ func (l looking) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
 		servicetest.Navigate(l.origin+"/webview/"+l.lang+"/payment?code="+l.code(l.t, p.ID, "payments:validate")),
-		chromedp.WaitVisible(`main h1`),
+		servicetest.Shown(`main h1`),
 	))
 	if more != "" {
 		must(l.t, chromedp.Do(l.browser, servicetest.Navigate(l.origin+"/webview/"+l.lang+"/payment?payment_id="+number(p.ID)+more)))
@@ -152,7 +152,7 @@ func (l looking) at(name string, p *payment.Payment, more, visible string) {
 
 func (l looking) inspect(name, visible string) {
 	l.t.Helper()
-	must(l.t, chromedp.Do(l.browser, chromedp.WaitVisible(visible)))
+	must(l.t, chromedp.Do(l.browser, servicetest.Shown(visible)))
 	servicetest.Inspect(l.browser, l.t, "webview-"+l.window+"-"+name)
 }
 

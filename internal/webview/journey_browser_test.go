@@ -63,7 +63,7 @@ func (p *tour) do(steps ...chromedp.Action[chromedp.Void]) {
 // have to be.
 func (p *tour) see(selector, name string) {
 	p.t.Helper()
-	p.do(chromedp.WaitVisible(selector))
+	p.do(servicetest.Shown(selector))
 	servicetest.Inspect(p.ctx, p.t, p.name+"-"+name)
 }
 
@@ -85,12 +85,12 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.see(step("share"), "share")
 			p.do(chromedp.Click(`#accounts li:first-child input`), chromedp.Click(step("share")+` button:not([name])`))
 			p.see(step("finish"), "more")
-			p.do(chromedp.Click(step("finish")+` button`), chromedp.WaitVisible(`#landed`))
+			p.do(chromedp.Click(step("finish")+` button`), servicetest.Shown(`#landed`))
 
 			id := p.waiting("app")
 			p.enter(w, "reconnect", "connection_id", id)
 			p.see(step("resume"), "app")
-			p.do(chromedp.Click(step("resume")+` button`), chromedp.WaitVisible(`#landed`))
+			p.do(chromedp.Click(step("resume")+` button`), servicetest.Shown(`#landed`))
 
 			p.waiting("action")
 			p.enter(w, "manage")
@@ -99,16 +99,16 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.see(step("share"), "manage")
 			p.do(chromedp.Click(`a[href*="step=forget"]`))
 			p.see(step("forget"), "forget")
-			p.do(chromedp.Click(step("forget")+` button`), chromedp.WaitVisible(`.choices`))
-			p.do(chromedp.Click(`.choices li:last-child a`), chromedp.WaitVisible(`a[href*="step=repair"]`), chromedp.Click(`a[href*="step=repair"]`))
+			p.do(chromedp.Click(step("forget")+` button`), servicetest.Shown(`.choices`))
+			p.do(chromedp.Click(`.choices li:last-child a`), servicetest.Shown(`a[href*="step=repair"]`), chromedp.Click(`a[href*="step=repair"]`))
 			p.see(step("again"), "action")
 			console.Silent(t)
 
 			// Browsers say it on their console when an answer is a refusal.
-			p.do(chromedp.Click(`a[href*="step=leave"]`), chromedp.WaitVisible(`#landed`))
+			p.do(chromedp.Click(`a[href*="step=leave"]`), servicetest.Shown(`#landed`))
 			p.enter(w, "connect")
 			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`))
-			p.do(chromedp.WaitVisible(step("share")), chromedp.Click(step("share")+` button:not([name])`))
+			p.do(servicetest.Shown(step("share")), chromedp.Click(step("share")+` button:not([name])`))
 			p.see(`#problem`, "share-nothing")
 		})
 	}
@@ -126,13 +126,13 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 			p.do(chromedp.Click(`#institutions li:first-child a`))
 			p.see(step("begin"), "documents")
 			p.enter(w, "connect")
-			p.do(chromedp.WaitVisible(`a[href*="by=webauth"]`), chromedp.Click(`a[href*="by=webauth"]`))
+			p.do(servicetest.Shown(`a[href*="by=webauth"]`), chromedp.Click(`a[href*="by=webauth"]`))
 			p.see(`a[href*="by=credentials"]`, "page")
-			p.do(chromedp.Click(step("begin")+` button`), chromedp.WaitVisible(`button.refuse`), chromedp.Click(`button.refuse`))
+			p.do(chromedp.Click(step("begin")+` button`), servicetest.Shown(`button.refuse`), chromedp.Click(`button.refuse`))
 			p.see(step("bank"), "refused")
-			p.do(chromedp.Click(step("bank")+` button`), chromedp.WaitVisible(`#login`), chromedp.SetValue(`#login`, "many"), chromedp.Click(`button.approve`))
+			p.do(chromedp.Click(step("bank")+` button`), servicetest.Shown(`#login`), chromedp.SetValue(`#login`, "many"), chromedp.Click(`button.approve`))
 			p.see(`#search`, "many")
-			p.do(chromedp.Click(`button[name=all]`), chromedp.WaitVisible(`#landed`))
+			p.do(chromedp.Click(`button[name=all]`), servicetest.Shown(`#landed`))
 			console.Silent(t)
 		})
 	}
@@ -145,7 +145,7 @@ func TestACodeBehindAHash(t *testing.T) {
 	p.connection("anna")
 	for flow, arrived := range map[string]string{"manage": `.choices`, "connect": step("begin") + `[action*="session"]`} {
 		link := strings.Replace(p.link(flow, "redirect_uri", p.site, "code", ""), "/webview/", "/2.0/auth/webview/", 1)
-		p.do(servicetest.Navigate(link+"#"+p.code()), chromedp.WaitVisible(arrived), chromedp.WaitNotPresent(`form[data-handover]`))
+		p.do(servicetest.Navigate(link+"#"+p.code()), servicetest.Shown(arrived), chromedp.WaitNotPresent(`form[data-handover]`))
 		address, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`location.href`))
 		must(t, err)
 		if u, _ := url.Parse(address); u.Fragment != "" || !u.Query().Has("session") {
@@ -193,9 +193,9 @@ func TestInsideAPageOfTheApplication(t *testing.T) {
 	p.do(servicetest.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
 	p.ctx = p.inside()
 	p.do(
-		chromedp.WaitVisible(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`),
-		chromedp.WaitVisible(step("share")), chromedp.Click(`#accounts input`), chromedp.Click(step("share")+` button:not([name])`),
-		chromedp.WaitVisible(`[data-message]`),
+		servicetest.Shown(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`),
+		servicetest.Shown(step("share")), chromedp.Click(`#accounts input`), chromedp.Click(step("share")+` button:not([name])`),
+		servicetest.Shown(`[data-message]`),
 	)
 	title := ""
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(title, "powens") && time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
