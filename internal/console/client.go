@@ -2,21 +2,23 @@ package console
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 )
 
-var clientRoutes = []route{
-	{http.MethodGet, "domains/#/clients", (*Console).clients, false},
-	{http.MethodPost, "domains/#/clients", (*Console).createClient, false},
-	{http.MethodGet, "domains/#/clients/#", (*Console).client, false},
-	{http.MethodPost, "domains/#/clients/#", (*Console).changeClient, false},
-	{http.MethodPost, "domains/#/clients/#/secret", (*Console).resetSecret, false},
-	{http.MethodPost, "domains/#/clients/#/delete", (*Console).deleteClient, false},
+func (c *Console) clientRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/clients", c.clients),
+		desk.Post("domains/#/clients", c.createClient),
+		desk.Get("domains/#/clients/#", c.client),
+		desk.Post("domains/#/clients/#", c.changeClient),
+		desk.Post("domains/#/clients/#/secret", c.resetSecret),
+		desk.Post("domains/#/clients/#/delete", c.deleteClient),
+	}
 }
 
 // The acts on applications, as the audit log names them.
@@ -30,7 +32,7 @@ const (
 // clientsData is a page of applications, and the form for another.
 type clientsData struct {
 	Rows     []clientRow
-	Turn     turn
+	Turn     desk.Turn
 	Form     clientForm
 	MaySetUp bool
 }
@@ -50,11 +52,11 @@ type clientForm struct {
 	Pro                                                 bool
 }
 
-func (v *visit) clientForm() clientForm {
+func typedClient(v *desk.Visit) clientForm {
 	return clientForm{
-		Name: strings.TrimSpace(v.field("name")), RedirectURIs: v.field("redirect_uris"), PrimaryColor: v.field("primary_color"),
-		SecondaryColor: v.field("secondary_color"), Description: v.field("description"), DescriptionBanks: v.field("description_banks"),
-		DescriptionProviders: v.field("description_providers"), Pro: v.field("pro") == "1",
+		Name: strings.TrimSpace(v.Field("name")), RedirectURIs: v.Field("redirect_uris"), PrimaryColor: v.Field("primary_color"),
+		SecondaryColor: v.Field("secondary_color"), Description: v.Field("description"), DescriptionBanks: v.Field("description_banks"),
+		DescriptionProviders: v.Field("description_providers"), Pro: v.Field("pro") == "1",
 	}
 }
 
@@ -68,34 +70,34 @@ func (f clientForm) change() access.Change {
 }
 
 // clients lists the applications of a domain, the newest first.
-func (c *Console) clients(v *visit) error {
-	w := v.window(1)
-	rows, err := c.DB.ClientPage(v, v.domain.ID, w)
+func (c *Console) clients(v *desk.Visit) error {
+	w := v.Window(1)
+	rows, err := c.DB.ClientPage(v, v.Domain.ID, w)
 	if err != nil {
-		return fmt.Errorf("list the clients of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("list the clients of domain %d: %w", v.Domain.ID, err)
 	}
-	v.setUp("Clients")
-	data := clientsData{MaySetUp: v.maySetUp()}
-	if v.problem != "" {
-		data.Form = v.clientForm()
+	setUp(v, "Clients")
+	data := clientsData{MaySetUp: v.MaySetUp()}
+	if v.Problem != "" {
+		data.Form = typedClient(v)
 	}
-	rows, data.Turn = page(v, w, rows, func(one store.Client) []any { return byID(one.ID) })
+	rows, data.Turn = desk.Paged(v, w, rows, func(one store.Client) []any { return desk.ByID(one.ID) })
 	for _, one := range rows {
-		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, v.moment(&one.Created), v.moment(one.Used), len(one.RedirectURIs)})
+		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, v.Moment(&one.Created), v.Moment(one.Used), len(one.RedirectURIs)})
 	}
-	return c.send(v, "clients", "Clients", data)
+	return pages.Send(v, "clients", "Clients", data)
 }
 
 // createClient makes an application of a name and redirect URIs, and shows its
 // secret.
-func (c *Console) createClient(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (c *Console) createClient(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	form := v.clientForm()
-	made, secret, err := c.Access.Create(v, v.domain.ID, form.change(), c.record(v, actCreateClient, "client", 0))
+	form := typedClient(v)
+	made, secret, err := c.Access.Create(v, v.Domain.ID, form.change(), v.Record(actCreateClient, "client", 0))
 	if err != nil {
-		return c.after(v, err, "", (*Console).clients)
+		return v.After(err, "", c.clients)
 	}
 	return c.showClient(v, made, secret)
 }
@@ -109,62 +111,62 @@ type clientData struct {
 	MaySetUp  bool
 }
 
-func (c *Console) client(v *visit) error {
-	one, err := c.DB.Client(v, v.domain.ID, passerelle.ClientID(v.numbers[1]))
+func (c *Console) client(v *desk.Visit) error {
+	one, err := c.DB.Client(v, v.Domain.ID, passerelle.ClientID(v.Numbers[1]))
 	if err != nil {
-		return fmt.Errorf("load client %d: %w", v.numbers[1], err)
+		return fmt.Errorf("load client %d: %w", v.Numbers[1], err)
 	}
 	return c.showClient(v, one, "")
 }
 
-func (c *Console) showClient(v *visit, one store.Client, secret string) error {
-	v.setUp("Clients")
+func (c *Console) showClient(v *desk.Visit, one store.Client, secret string) error {
+	setUp(v, "Clients")
 	data := clientData{
-		clientRow: clientRow{one.ID, one.Name, v.moment(&one.Created), v.moment(one.Used), len(one.RedirectURIs)},
+		clientRow: clientRow{one.ID, one.Name, v.Moment(&one.Created), v.Moment(one.Used), len(one.RedirectURIs)},
 		Form: clientForm{
 			one.Name, strings.Join(one.RedirectURIs, "\n"), one.PrimaryColor, one.SecondaryColor,
 			one.Description, one.DescriptionBanks, one.DescriptionProviders, one.Pro,
 		},
-		PublicKey: one.PublicKey, Secret: secret, MaySetUp: v.maySetUp(),
+		PublicKey: one.PublicKey, Secret: secret, MaySetUp: v.MaySetUp(),
 	}
-	if v.problem != "" && v.request.URL.Path == v.path("/clients/%d", one.ID) { // of all forms the one that says so much
-		data.Form = v.clientForm()
+	if v.Problem != "" && v.Request.URL.Path == v.Path("/clients/%d", one.ID) { // of all forms the one that says so much
+		data.Form = typedClient(v)
 	}
-	return c.send(v, "client", fmt.Sprintf("Client %d", one.ID), data)
+	return pages.Send(v, "client", fmt.Sprintf("Client %d", one.ID), data)
 }
 
 // changeClient changes what is said about an application.
-func (c *Console) changeClient(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (c *Console) changeClient(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	id := passerelle.ClientID(v.numbers[1])
-	_, _, err := c.Access.Update(v, v.domain.ID, id, v.clientForm().change(), c.record(v, actChangeClient, "client", int64(id)))
-	return c.after(v, err, v.path("/clients/%d", id), (*Console).client)
+	id := passerelle.ClientID(v.Numbers[1])
+	_, _, err := c.Access.Update(v, v.Domain.ID, id, typedClient(v).change(), v.Record(actChangeClient, "client", int64(id)))
+	return v.After(err, v.Path("/clients/%d", id), c.client)
 }
 
 // resetSecret gives an application a new secret, and shows it.
-func (c *Console) resetSecret(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (c *Console) resetSecret(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	id := passerelle.ClientID(v.numbers[1])
-	one, secret, err := c.Access.Update(v, v.domain.ID, id, access.Change{ResetSecret: true}, c.record(v, actResetSecret, "client", int64(id)))
+	id := passerelle.ClientID(v.Numbers[1])
+	one, secret, err := c.Access.Update(v, v.Domain.ID, id, access.Change{ResetSecret: true}, v.Record(actResetSecret, "client", int64(id)))
 	if err != nil {
-		return c.after(v, err, "", (*Console).client)
+		return v.After(err, "", c.client)
 	}
 	return c.showClient(v, one, secret)
 }
 
 // deleteClient removes the application whose number was typed.
-func (c *Console) deleteClient(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (c *Console) deleteClient(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	id := passerelle.ClientID(v.numbers[1])
-	err := v.confirmed(int64(id))
+	id := passerelle.ClientID(v.Numbers[1])
+	err := v.Confirmed(int64(id))
 	if err == nil {
-		_, err = c.Access.Delete(v, v.domain.ID, id, c.record(v, actDeleteClient, "client", int64(id)))
+		_, err = c.Access.Delete(v, v.Domain.ID, id, v.Record(actDeleteClient, "client", int64(id)))
 	}
-	return c.after(v, err, v.path("/clients"), (*Console).client)
+	return v.After(err, v.Path("/clients"), c.client)
 }

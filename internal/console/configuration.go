@@ -2,37 +2,32 @@ package console
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
-	"passerelle"
-	"passerelle/internal/admission"
+	"passerelle/internal/desk"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
-var configurationRoutes = []route{
-	{http.MethodGet, "domains/#/configuration", (*Console).configuration, false},
-	{http.MethodGet, "domains/#/configuration/key", (*Console).configurationKey, false},
-	{http.MethodPost, "domains/#/configuration/key", (*Console).configure, false},
-	{http.MethodGet, "domains/#/configuration/log", (*Console).configurationLog, false},
+func (c *Console) configurationRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/configuration", c.configuration),
+		desk.Get("domains/#/configuration/key", c.configurationKey),
+		desk.Post("domains/#/configuration/key", c.configure),
+		desk.Get("domains/#/configuration/log", c.configurationLog),
+	}
 }
 
 const actConfigure = "change configuration"
 
 // setUp puts a page among those about how a domain is set up.
-func (v *visit) setUp(here string) {
+func setUp(v *desk.Visit, here string) {
 	for _, one := range [][2]string{
 		{"Configuration", "/configuration"}, {"Connectors", "/connectors"}, {"Clients", "/clients"}, {"Tokens", "/tokens"}, {"Domain", "/domain"},
 	} {
-		v.tabs = append(v.tabs, tab{one[0], v.path("%s", one[1]), one[0] == here})
+		v.Tabs = append(v.Tabs, desk.Tab{Name: one[0], Address: v.Path("%s", one[1]), Here: one[0] == here})
 	}
-}
-
-// maySetUp reports whether the operator may change how the domain is set up.
-func (v *visit) maySetUp() bool {
-	return (v.who.May(admission.SetUp) || v.domain.Kind == passerelle.Sandbox && v.who.May(admission.SetUpSandbox)) && v.certain()
 }
 
 // keyRow is a configuration key.
@@ -45,13 +40,13 @@ type keyRow struct {
 	Address string
 }
 
-func (c *Console) keyRow(v *visit, k settings.Key, given map[string]store.Setting) keyRow {
+func (c *Console) keyRow(v *desk.Visit, k settings.Key, given map[string]store.Setting) keyRow {
 	row := keyRow{
 		Name: k.Name, Aliases: strings.Join(k.Aliases, ", "), Value: k.Default, Default: k.Default, Takes: k.Takes(), Help: k.Help, Unused: k.Unused,
-		Address: v.path("/configuration/key?name=%s", url.QueryEscape(k.Name)),
+		Address: v.Path("/configuration/key?name=%s", url.QueryEscape(k.Name)),
 	}
 	if own, is := given[k.Name]; is {
-		row.Value, row.Given, row.By, row.At = own.Value, true, own.By, v.moment(&own.At)
+		row.Value, row.Given, row.By, row.At = own.Value, true, own.By, v.Moment(&own.At)
 	}
 	return row
 }
@@ -63,13 +58,13 @@ type configurationData struct {
 }
 
 // configuration lists the keys, those without an effect last.
-func (c *Console) configuration(v *visit) error {
-	given, err := c.DB.GivenSettings(v, v.domain.ID)
+func (c *Console) configuration(v *desk.Visit) error {
+	given, err := c.DB.GivenSettings(v, v.Domain.ID)
 	if err != nil {
-		return fmt.Errorf("load the settings of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("load the settings of domain %d: %w", v.Domain.ID, err)
 	}
-	v.setUp("Configuration")
-	data := configurationData{Search: strings.TrimSpace(v.request.URL.Query().Get("search"))}
+	setUp(v, "Configuration")
+	data := configurationData{Search: strings.TrimSpace(v.Request.URL.Query().Get("search"))}
 	for _, k := range valuesOf(given).Keys() {
 		if !k.Matches(data.Search) {
 			continue
@@ -80,7 +75,7 @@ func (c *Console) configuration(v *visit) error {
 			data.Keys = append(data.Keys, c.keyRow(v, k, given))
 		}
 	}
-	return c.send(v, "configuration", "Configuration", data)
+	return pages.Send(v, "configuration", "Configuration", data)
 }
 
 // valuesOf are the values alone.
@@ -98,7 +93,7 @@ type keyData struct {
 	Choices  []string
 	Long     bool
 	Log      []changeRow
-	Turn     turn
+	Turn     desk.Turn
 	MaySetUp bool
 }
 
@@ -109,8 +104,8 @@ type changeRow struct {
 	Began, Ended bool
 }
 
-func (v *visit) changeRow(s store.SettingChange) changeRow {
-	row := changeRow{Key: s.Key, At: v.moment(&s.At), By: s.By, Began: s.Previous == nil, Ended: s.New == nil}
+func newChangeRow(v *desk.Visit, s store.SettingChange) changeRow {
+	row := changeRow{Key: s.Key, At: v.Moment(&s.At), By: s.By, Began: s.Previous == nil, Ended: s.New == nil}
 	if s.Previous != nil {
 		row.Was = *s.Previous
 	}
@@ -121,85 +116,85 @@ func (v *visit) changeRow(s store.SettingChange) changeRow {
 }
 
 // keyOf is the key that the address or the form names.
-func (v *visit) keyOf() (settings.Key, error) {
-	key, known := settings.Find(v.request.FormValue("name"))
+func keyOf(v *desk.Visit) (settings.Key, error) {
+	key, known := settings.Find(v.Request.FormValue("name"))
 	if !known {
-		return key, errNoPage
+		return key, desk.ErrNoPage
 	}
 	return key, nil
 }
 
-func (c *Console) configurationKey(v *visit) error {
-	key, err := v.keyOf()
+func (c *Console) configurationKey(v *desk.Visit) error {
+	key, err := keyOf(v)
 	if err != nil {
 		return err
 	}
-	given, err := c.DB.GivenSettings(v, v.domain.ID)
+	given, err := c.DB.GivenSettings(v, v.Domain.ID)
 	if err != nil {
-		return fmt.Errorf("load the settings of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("load the settings of domain %d: %w", v.Domain.ID, err)
 	}
-	v.setUp("Configuration")
-	data := keyData{keyRow: c.keyRow(v, key, given), Choices: key.Choices(), Long: key.Long(), MaySetUp: v.maySetUp()}
-	if data.Log, data.Turn, err = c.changes(v, store.SettingChanges{Domain: v.domain.ID, Key: key.Name}); err != nil {
+	setUp(v, "Configuration")
+	data := keyData{keyRow: c.keyRow(v, key, given), Choices: key.Choices(), Long: key.Long(), MaySetUp: v.MaySetUp()}
+	if data.Log, data.Turn, err = c.changes(v, store.SettingChanges{Domain: v.Domain.ID, Key: key.Name}); err != nil {
 		return err
 	}
-	if v.problem != "" {
-		data.Value = v.field("value")
+	if v.Problem != "" {
+		data.Value = v.Field("value")
 	}
-	return c.send(v, "configuration-key", key.Name, data)
+	return pages.Send(v, "configuration-key", key.Name, data)
 }
 
 // changes is the page of the record of changes that the address names.
-func (c *Console) changes(v *visit, f store.SettingChanges) ([]changeRow, turn, error) {
-	w := v.window(2)
+func (c *Console) changes(v *desk.Visit, f store.SettingChanges) ([]changeRow, desk.Turn, error) {
+	w := v.Window(2)
 	all, err := c.DB.SettingChanges(v, f, w)
 	if err != nil {
-		return nil, turn{}, fmt.Errorf("list the changes of settings of domain %d: %w", v.domain.ID, err)
+		return nil, desk.Turn{}, fmt.Errorf("list the changes of settings of domain %d: %w", v.Domain.ID, err)
 	}
-	all, around := page(v, w, all, store.SettingChange.Place)
+	all, around := desk.Paged(v, w, all, store.SettingChange.Place)
 	rows := make([]changeRow, len(all))
 	for i, one := range all {
-		rows[i] = v.changeRow(one)
+		rows[i] = newChangeRow(v, one)
 	}
 	return rows, around, nil
 }
 
 // configure gives a key a value, or returns it to its default.
-func (c *Console) configure(v *visit) error {
-	key, err := v.keyOf()
+func (c *Console) configure(v *desk.Visit) error {
+	key, err := keyOf(v)
 	if err != nil {
 		return err
 	}
-	if !v.maySetUp() {
-		return errForbidden
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	value := strings.ReplaceAll(v.field("value"), "\r\n", "\n")
+	value := strings.ReplaceAll(v.Field("value"), "\r\n", "\n")
 	wanted := &value
-	switch v.field("act") {
+	switch v.Field("act") {
 	case "set":
 	case "reset":
 		wanted = nil
 	default:
-		return errForm
+		return desk.ErrForm
 	}
-	err = settings.Change(v, c.DB, v.domain.ID, map[string]*string{key.Name: wanted}, v.by(), c.now(v), c.record(v, actConfigure, "", 0))
-	return c.after(v, err, v.path("/configuration/key?name=%s", url.QueryEscape(key.Name)), (*Console).configurationKey)
+	err = settings.Change(v, c.DB, v.Domain.ID, map[string]*string{key.Name: wanted}, v.By(), v.Now(), v.Record(actConfigure, "", 0))
+	return v.After(err, v.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }
 
 // logData is a page of the changes of all keys.
 type logData struct {
 	Rows []changeRow
-	Turn turn
+	Turn desk.Turn
 }
 
-func (c *Console) configurationLog(v *visit) error {
-	v.setUp("Configuration")
+func (c *Console) configurationLog(v *desk.Visit) error {
+	setUp(v, "Configuration")
 	var (
 		data logData
 		err  error
 	)
-	if data.Rows, data.Turn, err = c.changes(v, store.SettingChanges{Domain: v.domain.ID}); err != nil {
+	if data.Rows, data.Turn, err = c.changes(v, store.SettingChanges{Domain: v.Domain.ID}); err != nil {
 		return err
 	}
-	return c.send(v, "configuration-log", "Changes of the configuration", data)
+	return pages.Send(v, "configuration-log", "Changes of the configuration", data)
 }

@@ -8,15 +8,18 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
-var connectionRoutes = []route{
-	{http.MethodGet, "domains/#/connections", (*Console).connections, false},
-	{http.MethodGet, "domains/#/users/#/connections/#", (*Console).connection, false},
-	{http.MethodPost, "domains/#/users/#/connections/#/sync", (*Console).syncConnection, false},
-	{http.MethodPost, "domains/#/users/#/connections/#/delete", (*Console).deleteConnection, false},
+func (c *Console) connectionRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/connections", c.connections),
+		desk.Get("domains/#/users/#/connections/#", c.connection),
+		desk.Post("domains/#/users/#/connections/#/sync", c.syncConnection),
+		desk.Post("domains/#/users/#/connections/#/delete", c.deleteConnection),
+	}
 }
 
 // The acts on connections, as the audit log names them.
@@ -52,11 +55,11 @@ type connectionRow struct {
 	Address string
 }
 
-func (c *Console) connectionRow(v *visit, one store.Connection) connectionRow {
+func (c *Console) connectionRow(v *desk.Visit, one store.Connection) connectionRow {
 	return connectionRow{
 		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: string(one.State),
-		Created: v.moment(&one.Created), Read: v.moment(one.LastUpdate), Next: v.moment(one.NextTry),
-		Address: v.path("/users/%d/connections/%d", one.User, one.ID),
+		Created: v.Moment(&one.Created), Read: v.Moment(one.LastUpdate), Next: v.Moment(one.NextTry),
+		Address: v.Path("/users/%d/connections/%d", one.User, one.ID),
 	}
 }
 
@@ -75,46 +78,46 @@ type troublesData struct {
 	Connectors       []wire.Bank
 	State, Connector string
 	Rows             []connectionRow
-	Turn             turn
+	Turn             desk.Turn
 }
 
 // connections lists the connections of a domain that could not be read when they
 // were last tried, the newest first.
-func (c *Console) connections(v *visit) error {
-	banks, err := c.Aggregation.Banks(v, v.domain)
+func (c *Console) connections(v *desk.Visit) error {
+	banks, err := c.Aggregation.Banks(v, v.Domain)
 	if err != nil {
 		return err
 	}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool { return len(b.Capabilities) == 0 })
-	query := v.request.URL.Query()
+	query := v.Request.URL.Query()
 	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: query.Get("connector")}
 	if data.State != "" && !slices.Contains(data.States, passerelle.ConnectionState(data.State)) {
-		v.problem = "state: must be one of those in the list"
-		return c.send(v, "connections", "Connections", data)
+		v.Problem = "state: must be one of those in the list"
+		return pages.Send(v, "connections", "Connections", data)
 	}
 	if data.Connector != "" && !slices.ContainsFunc(banks, func(b wire.Bank) bool { return b.UUID == data.Connector }) {
-		v.problem = "connector: must be one of those in the list"
-		return c.send(v, "connections", "Connections", data)
+		v.Problem = "connector: must be one of those in the list"
+		return pages.Send(v, "connections", "Connections", data)
 	}
-	w := v.window(1)
-	rows, err := c.DB.ConnectionsInTrouble(v, store.TroubleFilter{Domain: v.domain.ID, State: passerelle.ConnectionState(data.State), Connector: data.Connector}, w)
+	w := v.Window(1)
+	rows, err := c.DB.ConnectionsInTrouble(v, store.TroubleFilter{Domain: v.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: data.Connector}, w)
 	if err != nil {
-		return fmt.Errorf("list the connections in trouble of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("list the connections in trouble of domain %d: %w", v.Domain.ID, err)
 	}
-	rows, data.Turn = page(v, w, rows, func(one store.Connection) []any { return byID(one.ID) })
+	rows, data.Turn = desk.Paged(v, w, rows, func(one store.Connection) []any { return desk.ByID(one.ID) })
 	for _, one := range rows {
 		data.Rows = append(data.Rows, c.connectionRow(v, one))
 	}
-	return c.send(v, "connections", "Connections", data)
+	return pages.Send(v, "connections", "Connections", data)
 }
 
 // connectionData is all about one connection.
 type connectionData struct {
 	connectionRow
-	Facts   []fact
+	Facts   []desk.Fact
 	Sources []sourceRow
 	Visits  []visitRow
-	Turn    turn
+	Turn    desk.Turn
 	// Reading is set while somebody reads.
 	Reading, MayAct bool
 }
@@ -135,95 +138,95 @@ type visitRow struct {
 // shown anew.
 const readingPause = 3 * time.Second
 
-func (v *visit) connectionIDs() (passerelle.UserID, passerelle.ConnectionID) {
-	return passerelle.UserID(v.numbers[1]), passerelle.ConnectionID(v.numbers[2])
+func connectionIDs(v *desk.Visit) (passerelle.UserID, passerelle.ConnectionID) {
+	return passerelle.UserID(v.Numbers[1]), passerelle.ConnectionID(v.Numbers[2])
 }
 
-func (c *Console) connection(v *visit) error {
-	user, id := v.connectionIDs()
+func (c *Console) connection(v *desk.Visit) error {
+	user, id := connectionIDs(v)
 	if _, err := c.about(v, ""); err != nil {
 		return err
 	}
-	one, err := c.Aggregation.Connection(v, v.domain, user, id)
+	one, err := c.Aggregation.Connection(v, v.Domain, user, id)
 	if err != nil {
 		return err
 	}
-	data := connectionData{connectionRow: c.connectionRow(v, one), Facts: v.connectionFacts(one), Reading: one.Locked, MayAct: v.mayAct()}
-	sources, err := c.DB.SourcesOf(v, v.domain.ID, id)
+	data := connectionData{connectionRow: c.connectionRow(v, one), Facts: connectionFacts(v, one), Reading: one.Locked, MayAct: mayAct(v)}
+	sources, err := c.DB.SourcesOf(v, v.Domain.ID, id)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
 	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), v.moment(s.LastUpdate), v.moment(s.AccessExpire), v.moment(s.Disabled)})
+		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), v.Moment(s.LastUpdate), v.Moment(s.AccessExpire), v.Moment(s.Disabled)})
 	}
-	w := v.window(2)
-	visits, err := c.DB.ConnectionLogs(v, store.ConnectionLogFilter{Domain: v.domain.ID, User: user, Connection: id}, w)
+	w := v.Window(2)
+	visits, err := c.DB.ConnectionLogs(v, store.ConnectionLogFilter{Domain: v.Domain.ID, User: user, Connection: id}, w)
 	if err != nil {
 		return fmt.Errorf("list the visits of connection %d: %w", id, err)
 	}
-	visits, data.Turn = page(v, w, visits, store.ConnectionLog.Place)
+	visits, data.Turn = desk.Paged(v, w, visits, store.ConnectionLog.Place)
 	for _, l := range visits {
-		data.Visits = append(data.Visits, v.visitRow(l))
+		data.Visits = append(data.Visits, newVisitRow(v, l))
 	}
-	if one.Locked && v.request.Method == http.MethodGet {
-		v.reload = readingPause
+	if one.Locked && v.Request.Method == http.MethodGet {
+		v.Reload = readingPause
 	}
-	return c.send(v, "connection", fmt.Sprintf("Connection %d", id), data)
+	return pages.Send(v, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-func (v *visit) connectionFacts(one store.Connection) []fact {
-	facts := []fact{
-		{"What resolves it", resolutions[one.State]},
-		{"The institution says", one.Message},
-		{"Made", v.moment(&one.Created)},
-		{"First read whole", v.moment(one.Established)},
-		{"Last read", v.moment(one.LastUpdate)},
-		{"Next read", v.moment(one.NextTry)},
-		{"Removed unless established by", v.moment(one.Expire)},
-		{"Consent until", v.moment(one.ConsentUntil)},
-	}
+func connectionFacts(v *desk.Visit, one store.Connection) []desk.Fact {
+	facts := desk.Facts(
+		"What resolves it", resolutions[one.State],
+		"The institution says", one.Message,
+		"Made", v.Moment(&one.Created),
+		"First read whole", v.Moment(one.Established),
+		"Last read", v.Moment(one.LastUpdate),
+		"Next read", v.Moment(one.NextTry),
+		"Removed unless established by", v.Moment(one.Expire),
+		"Consent until", v.Moment(one.ConsentUntil),
+	)
 	if !one.Active {
-		facts = append(facts, fact{"In the background", "not read"})
+		facts = append(facts, desk.Facts("In the background", "not read")...)
 	}
 	if one.Failures > 0 {
-		facts = append(facts, fact{"Failures in a row", fmt.Sprint(one.Failures)})
+		facts = append(facts, desk.Facts("Failures in a row", fmt.Sprint(one.Failures))...)
 	}
-	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+	return facts
 }
 
-func (v *visit) visitRow(l store.ConnectionLog) visitRow {
+func newVisitRow(v *desk.Visit, l store.ConnectionLog) visitRow {
 	return visitRow{
-		At: v.moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
+		At: v.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }
 
 // syncConnection has a connection read now, as one whose person is away: what the
 // institution does not allow then is not done.
-func (c *Console) syncConnection(v *visit) error {
-	if !v.mayAct() {
-		return errForbidden
+func (c *Console) syncConnection(v *desk.Visit) error {
+	if !mayAct(v) {
+		return desk.ErrForbidden
 	}
-	user, id := v.connectionIDs()
-	one, err := c.Aggregation.Resume(v, v.domain, user, id, aggregation.Request{
-		Absent: true, Background: true, Acts: []store.Audit{c.record(v, actSync, "connection", int64(id))},
+	user, id := connectionIDs(v)
+	one, err := c.Aggregation.Resume(v, v.Domain, user, id, aggregation.Request{
+		Absent: true, Background: true, Acts: []store.Audit{v.Record(actSync, "connection", int64(id))},
 	})
 	if err == nil && one.State != passerelle.Validating {
-		v.problem = "It was left as it is: without its person the institution may not be read more often today, or not any more."
+		v.Problem = "It was left as it is: without its person the institution may not be read more often today, or not any more."
 		return c.connection(v)
 	}
-	return c.after(v, err, v.path("/users/%d/connections/%d", user, id), (*Console).connection)
+	return v.After(err, v.Path("/users/%d/connections/%d", user, id), c.connection)
 }
 
 // deleteConnection deletes the connection whose number was typed.
-func (c *Console) deleteConnection(v *visit) error {
-	if !v.mayAct() {
-		return errForbidden
+func (c *Console) deleteConnection(v *desk.Visit) error {
+	if !mayAct(v) {
+		return desk.ErrForbidden
 	}
-	user, id := v.connectionIDs()
-	err := v.confirmed(int64(id))
+	user, id := connectionIDs(v)
+	err := v.Confirmed(int64(id))
 	if err == nil {
-		err = c.Aggregation.Disconnect(v, v.domain, user, id, c.record(v, actDeleteConnection, "connection", int64(id)))
+		err = c.Aggregation.Disconnect(v, v.Domain, user, id, v.Record(actDeleteConnection, "connection", int64(id)))
 	}
-	return c.after(v, err, v.path("/users/%d", user), (*Console).connection)
+	return v.After(err, v.Path("/users/%d", user), c.connection)
 }

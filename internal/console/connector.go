@@ -2,23 +2,25 @@ package console
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
 
-var connectorRoutes = []route{
-	{http.MethodGet, "domains/#/connectors", (*Console).connectors, false},
-	{http.MethodGet, "domains/#/connectors/#", (*Console).connectorPage, false},
-	{http.MethodPost, "domains/#/connectors/#", (*Console).configureConnector, false},
-	{http.MethodPost, "domains/#/connectors/#/sources/#", (*Console).configureSource, false},
+func (c *Console) connectorRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/connectors", c.connectors),
+		desk.Get("domains/#/connectors/#", c.connectorPage),
+		desk.Post("domains/#/connectors/#", c.configureConnector),
+		desk.Post("domains/#/connectors/#/sources/#", c.configureSource),
+	}
 }
 
 const actConfigureConnector = "configure connector"
@@ -33,12 +35,12 @@ type connectorRow struct {
 }
 
 // connectors lists the connectors of a domain as it has them.
-func (c *Console) connectors(v *visit) error {
-	banks, err := c.Aggregation.Banks(v, v.domain)
+func (c *Console) connectors(v *desk.Visit) error {
+	banks, err := c.Aggregation.Banks(v, v.Domain)
 	if err != nil {
 		return err
 	}
-	v.setUp("Connectors")
+	setUp(v, "Connectors")
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
@@ -51,7 +53,7 @@ func (c *Console) connectors(v *visit) error {
 			}
 		}
 	}
-	return c.send(v, "connectors", "Connectors", rows)
+	return pages.Send(v, "connectors", "Connectors", rows)
 }
 
 // maxCountries is how many countries are named in the list.
@@ -86,7 +88,7 @@ func listed[T ~string](words []T) string {
 // connectorData is all about one connector.
 type connectorData struct {
 	wire.Bank
-	Reading, Paying []fact
+	Reading, Paying []desk.Fact
 	Amounts         []amountsRow
 	Choices         []passerelle.AuthMechanism
 	// Own is what the domain wants: hidden "1", shown "0", or empty for what the
@@ -102,59 +104,59 @@ type amountsRow struct {
 }
 
 // bank is the connector of the address, as the domain has it.
-func (c *Console) bank(v *visit) (wire.Bank, error) {
-	banks, err := c.Aggregation.Banks(v, v.domain)
+func (c *Console) bank(v *desk.Visit) (wire.Bank, error) {
+	banks, err := c.Aggregation.Banks(v, v.Domain)
 	if err != nil {
 		return wire.Bank{}, err
 	}
-	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.ID == v.numbers[1] })
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.ID == v.Numbers[1] })
 	if i < 0 {
-		return wire.Bank{}, errNoPage
+		return wire.Bank{}, desk.ErrNoPage
 	}
 	return banks[i], nil
 }
 
-func (c *Console) connectorPage(v *visit) error {
+func (c *Console) connectorPage(v *desk.Visit) error {
 	b, err := c.bank(v)
 	if err != nil {
 		return err
 	}
-	values, err := settings.Load(v, &c.DB.Reader, v.domain.ID)
+	values, err := settings.Load(v, &c.DB.Reader, v.Domain.ID)
 	if err != nil {
 		return err
 	}
-	v.setUp("Connectors")
-	data := connectorData{Bank: b, Reading: readingFacts(b), Choices: mechanisms(b), MaySetUp: v.maySetUp()}
+	setUp(v, "Connectors")
+	data := connectorData{Bank: b, Reading: readingFacts(b), Choices: mechanisms(b), MaySetUp: v.MaySetUp()}
 	data.OwnHidden, data.OwnMechanism, data.OwnDays = values[settings.ConnectorHidden(b.UUID)], string(b.Mechanism), b.SyncDays
-	if v.problem != "" {
-		data.OwnDays = v.field("days")
+	if v.Problem != "" {
+		data.OwnDays = v.Field("days")
 	}
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
 	}
-	return c.send(v, "connector", b.Name, data)
+	return pages.Send(v, "connector", b.Name, data)
 }
 
 // readingFacts are what a connector is and reads.
-func readingFacts(b wire.Bank) []fact {
+func readingFacts(b wire.Bank) []desk.Fact {
 	var fields []string
 	for _, f := range b.ConnectionFields {
 		fields = append(fields, f.Name)
 	}
-	facts := []fact{
-		{"UUID", b.UUID},
-		{"Countries", strings.Join(b.Countries, ", ")},
-		{"Reads", strings.Join(b.Capabilities, ", ")},
-		{"Account types", listed(b.AccountTypes)},
-		{"Used", listed(b.Usages)},
-		{"Documents", strings.Join(b.Documents, ", ")},
-		{"Signs in by", listed(mechanisms(b))},
-		{"Asks for", strings.Join(fields, ", ")},
-	}
+	facts := desk.Facts(
+		"UUID", b.UUID,
+		"Countries", strings.Join(b.Countries, ", "),
+		"Reads", strings.Join(b.Capabilities, ", "),
+		"Account types", listed(b.AccountTypes),
+		"Used", listed(b.Usages),
+		"Documents", strings.Join(b.Documents, ", "),
+		"Signs in by", listed(mechanisms(b)),
+		"Asks for", strings.Join(fields, ", "),
+	)
 	if len(b.Capabilities) > 0 {
-		facts = append(facts, fact{"Months of history", cmp.Or(number(b.MonthsToFetch), "all there is")})
+		facts = append(facts, desk.Facts("Months of history", cmp.Or(number(b.MonthsToFetch), "all there is"))...)
 	}
-	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+	return facts
 }
 
 // number writes a number, empty for zero.
@@ -166,25 +168,25 @@ func number(n int) string {
 }
 
 // payingFacts are which payments a connector carries.
-func payingFacts(s payment.Settings) []fact {
-	facts := []fact{
-		{"Validated by", strings.Join(s.Mechanisms, ", ")},
-		{"Beneficiaries", listed(s.Schemes)},
-		{"Execution", listed(s.DateTypes)},
-		{"Frequencies", listed(s.Frequencies)},
-		{"Currencies", listed(s.Currencies)},
-		{"Instructions at most", number(s.MaxInstructions)},
-		{"Payer's account", string(s.PayerAccount)},
-		{"May end in accepted", listed(s.PartialTracking)},
-		{"Need a trusted beneficiary", listed(s.TrustedBeneficiary)},
-		{"Days ahead at least", number(s.MinDays)},
-		{"Days ahead at most", number(s.MaxDays)},
-		{"Cancels", map[bool]string{true: "yes", false: "no"}[s.Cancellable]},
-	}
+func payingFacts(s payment.Settings) []desk.Fact {
+	facts := desk.Facts(
+		"Validated by", strings.Join(s.Mechanisms, ", "),
+		"Beneficiaries", listed(s.Schemes),
+		"Execution", listed(s.DateTypes),
+		"Frequencies", listed(s.Frequencies),
+		"Currencies", listed(s.Currencies),
+		"Instructions at most", number(s.MaxInstructions),
+		"Payer's account", string(s.PayerAccount),
+		"May end in accepted", listed(s.PartialTracking),
+		"Need a trusted beneficiary", listed(s.TrustedBeneficiary),
+		"Days ahead at least", number(s.MinDays),
+		"Days ahead at most", number(s.MaxDays),
+		"Cancels", map[bool]string{true: "yes", false: "no"}[s.Cancellable],
+	)
 	if s.OpenDaysOnly {
-		facts = append(facts, fact{"Execution days", "open days only"})
+		facts = append(facts, desk.Facts("Execution days", "open days only")...)
 	}
-	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+	return facts
 }
 
 // amounts are the bounds of payments by their type. Those of a connector are in
@@ -208,41 +210,41 @@ func amounts(s payment.Settings) []amountsRow {
 }
 
 // configureConnector changes what the domain wants of a connector.
-func (c *Console) configureConnector(v *visit) error {
+func (c *Console) configureConnector(v *desk.Visit) error {
 	b, err := c.bank(v)
 	if err != nil {
 		return err
 	}
-	if !v.maySetUp() {
-		return errForbidden
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	hidden, mechanism, days := v.field("hidden"), v.field("mechanism"), strings.TrimSpace(v.field("days"))
+	hidden, mechanism, days := v.Field("hidden"), v.Field("mechanism"), strings.TrimSpace(v.Field("days"))
 	if !slices.Contains([]string{"", "0", "1"}, hidden) {
-		return errForm
+		return desk.ErrForm
 	}
 	change := settings.ConnectorChange{Connector: b.UUID, Hidden: &hidden, Mechanism: &mechanism, SyncDays: &days}
-	err = c.Aggregation.ConfigureConnectors(v, v.domain, []settings.ConnectorChange{change}, v.by(), c.connectorRecord(v, b))
-	return c.after(v, err, v.path("/connectors/%d", b.ID), (*Console).connectorPage)
+	err = c.Aggregation.ConfigureConnectors(v, v.Domain, []settings.ConnectorChange{change}, v.By(), c.connectorRecord(v, b))
+	return v.After(err, v.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 // configureSource changes what the domain wants of a source of a connector.
-func (c *Console) configureSource(v *visit) error {
+func (c *Console) configureSource(v *desk.Visit) error {
 	b, err := c.bank(v)
 	if err != nil {
 		return err
 	}
-	if !v.maySetUp() {
-		return errForbidden
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	disabled, change := v.field("disabled") == "1", settings.SourceChange{Connector: b.UUID, Source: v.numbers[2]}
+	disabled, change := v.Field("disabled") == "1", settings.SourceChange{Connector: b.UUID, Source: v.Numbers[2]}
 	change.Disabled = &disabled
-	if mechanism := v.field("mechanism"); mechanism != "" {
+	if mechanism := v.Field("mechanism"); mechanism != "" {
 		change.Mechanism = &mechanism
 	}
-	err = c.Aggregation.ConfigureSource(v, v.domain, change, v.by(), c.connectorRecord(v, b))
-	return c.after(v, err, v.path("/connectors/%d", b.ID), (*Console).connectorPage)
+	err = c.Aggregation.ConfigureSource(v, v.Domain, change, v.By(), c.connectorRecord(v, b))
+	return v.After(err, v.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
-func (c *Console) connectorRecord(v *visit, b wire.Bank) store.Audit {
-	return c.record(v, actConfigureConnector, "connector", b.ID)
+func (c *Console) connectorRecord(v *desk.Visit, b wire.Bank) store.Audit {
+	return v.Record(actConfigureConnector, "connector", b.ID)
 }

@@ -2,22 +2,26 @@ package console
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"passerelle"
 	"passerelle/internal/admission"
+	"passerelle/internal/desk"
 	"passerelle/internal/tenancy"
 	"passerelle/internal/web"
 )
 
-var domainRoutes = []route{
-	{http.MethodGet, "domains", (*Console).domains, false},
-	{http.MethodPost, "domains", (*Console).createDomain, false},
-	{http.MethodGet, "domains/#/domain", (*Console).domainPage, false},
-	{http.MethodPost, "domains/#/domain", (*Console).moveDomain, false},
-	{http.MethodPost, "domains/#/domain/sign-key", (*Console).rotateSignKey, false},
+func (c *Console) domainRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("", c.start),
+		desk.Get("domains", c.domains),
+		desk.Get("domains/#", c.home),
+		desk.Post("domains", c.createDomain),
+		desk.Get("domains/#/domain", c.domainPage),
+		desk.Post("domains/#/domain", c.moveDomain),
+		desk.Post("domains/#/domain/sign-key", c.rotateSignKey),
+	}
 }
 
 // The acts on domains, as the audit log names them.
@@ -28,16 +32,16 @@ const (
 )
 
 // start leads to the only domain, or lets the operator choose one.
-func (c *Console) start(v *visit) error {
+func (c *Console) start(v *desk.Visit) error {
 	all, err := c.DB.Domains(v)
 	if err != nil {
 		return fmt.Errorf("list the domains: %w", err)
 	}
 	if len(all) == 1 {
-		web.Redirect(v.writer, fmt.Sprintf("%sdomains/%d", Root, all[0].ID))
+		web.Redirect(v.Writer, fmt.Sprintf("%sdomains/%d", desk.Root, all[0].ID))
 		return nil
 	}
-	web.Redirect(v.writer, Root+"domains")
+	web.Redirect(v.Writer, desk.Root+"domains")
 	return nil
 }
 
@@ -58,36 +62,36 @@ func newDomainRow(d passerelle.Domain) domainRow {
 	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, passerelle.FormatDateTime(d.Created, time.UTC)}
 }
 
-func (c *Console) domains(v *visit) error {
+func (c *Console) domains(v *desk.Visit) error {
 	all, err := c.DB.Domains(v)
 	if err != nil {
 		return fmt.Errorf("list the domains: %w", err)
 	}
-	data := domainsData{MayCreate: v.who.May(admission.SetUp)}
+	data := domainsData{MayCreate: v.Who.May(admission.SetUp)}
 	for _, d := range all {
 		data.Rows = append(data.Rows, newDomainRow(d))
 	}
-	if v.problem != "" {
-		data.Name, data.Kind, data.BaseURL = v.field("name"), v.field("kind"), v.field("base_url")
+	if v.Problem != "" {
+		data.Name, data.Kind, data.BaseURL = v.Field("name"), v.Field("kind"), v.Field("base_url")
 	}
-	return c.send(v, "domains", "Domains", data)
+	return pages.Send(v, "domains", "Domains", data)
 }
 
 // createDomain makes a domain; a live one wants a second factor from its maker, as
 // every act in it will.
-func (c *Console) createDomain(v *visit) error {
-	if !v.who.May(admission.SetUp) {
-		return errForbidden
+func (c *Console) createDomain(v *desk.Visit) error {
+	if !v.Who.May(admission.SetUp) {
+		return desk.ErrForbidden
 	}
 	d := passerelle.Domain{
-		Name: strings.TrimSpace(v.field("name")), Kind: passerelle.DomainKind(v.field("kind")), BaseURL: strings.TrimSpace(v.field("base_url")), Created: c.Now(),
+		Name: strings.TrimSpace(v.Field("name")), Kind: passerelle.DomainKind(v.Field("kind")), BaseURL: strings.TrimSpace(v.Field("base_url")), Created: c.Now(),
 	}
-	if d.Kind == passerelle.Live && !v.who.Twice() {
-		v.problem = "kind: a live domain is made by who signed in with a second factor"
+	if d.Kind == passerelle.Live && !v.Who.Twice() {
+		v.Problem = "kind: a live domain is made by who signed in with a second factor"
 		return c.domains(v)
 	}
-	err := tenancy.Create(v, c.DB, &d, c.record(v, actCreateDomain, "domain", 0))
-	return c.after(v, err, Root+"domains", (*Console).domains)
+	err := tenancy.Create(v, c.DB, &d, v.Record(actCreateDomain, "domain", 0))
+	return v.After(err, desk.Root+"domains", c.domains)
 }
 
 // domainData is one domain.
@@ -107,42 +111,42 @@ type signKeyRow struct {
 	Created string
 }
 
-func (c *Console) domainPage(v *visit) error { return c.showDomain(v, false) }
+func (c *Console) domainPage(v *desk.Visit) error { return c.showDomain(v, false) }
 
-func (c *Console) showDomain(v *visit, moved bool) error {
-	keys, err := c.DB.SignKeys(v, v.domain.ID, maxSignKeys)
+func (c *Console) showDomain(v *desk.Visit, moved bool) error {
+	keys, err := c.DB.SignKeys(v, v.Domain.ID, maxSignKeys)
 	if err != nil {
-		return fmt.Errorf("list the keys for answers of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("list the keys for answers of domain %d: %w", v.Domain.ID, err)
 	}
-	v.setUp("Domain")
-	data := domainData{domainRow: newDomainRow(v.domain), Moved: moved, MayMove: v.who.May(admission.SetUp) && v.certain(), MayRotate: v.maySetUp()}
+	setUp(v, "Domain")
+	data := domainData{domainRow: newDomainRow(v.Domain), Moved: moved, MayMove: v.Who.May(admission.SetUp) && v.Certain(), MayRotate: v.MaySetUp()}
 	for _, k := range keys {
-		data.Keys = append(data.Keys, signKeyRow{k.ID, v.moment(&k.Created)})
+		data.Keys = append(data.Keys, signKeyRow{k.ID, v.Moment(&k.Created)})
 	}
-	if v.problem != "" {
-		data.BaseURL = v.field("base_url")
+	if v.Problem != "" {
+		data.BaseURL = v.Field("base_url")
 	}
-	return c.send(v, "domain", "Domain "+v.domain.Name, data)
+	return pages.Send(v, "domain", "Domain "+v.Domain.Name, data)
 }
 
 // moveDomain gives the domain another base URL. The browser stays where it is: its
 // session is known at this host alone.
-func (c *Console) moveDomain(v *visit) error {
-	if !v.who.May(admission.SetUp) || !v.certain() {
-		return errForbidden
+func (c *Console) moveDomain(v *desk.Visit) error {
+	if !v.Who.May(admission.SetUp) || !v.Certain() {
+		return desk.ErrForbidden
 	}
-	err := tenancy.Move(v, c.DB, &v.domain, strings.TrimSpace(v.field("base_url")), c.record(v, actMoveDomain, "domain", int64(v.domain.ID)))
+	err := tenancy.Move(v, c.DB, &v.Domain, strings.TrimSpace(v.Field("base_url")), v.Record(actMoveDomain, "domain", int64(v.Domain.ID)))
 	if err != nil {
-		return c.after(v, err, "", (*Console).domainPage)
+		return v.After(err, "", c.domainPage)
 	}
 	return c.showDomain(v, true)
 }
 
 // rotateSignKey has answers signed with a new key from now on.
-func (c *Console) rotateSignKey(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (c *Console) rotateSignKey(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	_, err := c.Access.RotateAnswerKey(v, v.domain.ID, c.record(v, actRotateSignKey, "domain", int64(v.domain.ID)))
-	return c.after(v, err, v.path("/domain"), (*Console).domainPage)
+	_, err := c.Access.RotateAnswerKey(v, v.Domain.ID, v.Record(actRotateSignKey, "domain", int64(v.Domain.ID)))
+	return v.After(err, v.Path("/domain"), c.domainPage)
 }

@@ -3,25 +3,26 @@ package console
 import (
 	"crypto/rand"
 	"crypto/subtle"
-	"time"
+	"net/http"
 
 	"passerelle/internal/admission"
+	"passerelle/internal/desk"
 	"passerelle/internal/web"
 )
 
-// The cookies of operators. That of the door ties the form on which somebody signs
-// in to the browser it was shown in.
-const (
-	sessionCookie = "console"
-	doorCookie    = "console_door"
-)
-
-// cookieLife is how long browsers keep a cookie at most; sessions end earlier.
-const cookieLife = 24 * time.Hour
-
-func (c *Console) setCookie(v *visit, name, value string) error {
-	return c.sealer.Set(v.writer, web.Cookie{Name: name, Path: Root, Strict: true, Secure: v.secure, Life: cookieLife}, value)
+func (c *Console) doorRoutes() []desk.Route {
+	return []desk.Route{
+		{Method: http.MethodGet, Pattern: "sign-in", Serve: c.askToSignIn, Open: true},
+		{Method: http.MethodPost, Pattern: "sign-in", Serve: c.signIn, Open: true},
+		{Method: http.MethodGet, Pattern: "second-factor", Serve: c.askForCode, Open: true},
+		{Method: http.MethodPost, Pattern: "second-factor", Serve: c.takeCode, Open: true},
+		desk.Post("sign-out", c.signOut),
+	}
 }
+
+// doorCookie ties the form on which somebody signs in to the browser it was shown
+// in.
+const doorCookie = "console_door"
 
 // doorData is what the pages at the door show.
 type doorData struct {
@@ -29,38 +30,37 @@ type doorData struct {
 }
 
 // atDoor shows a form to somebody who is not signed in.
-func (c *Console) atDoor(v *visit, page, title, name string) error {
-	var secret string
-	if c.sealer.Read(v.request, doorCookie, &secret) != nil {
+func (c *Console) atDoor(v *desk.Visit, page, title, name string) error {
+	secret, is := v.Cookie(doorCookie)
+	if !is {
 		secret = rand.Text()
-		if err := c.setCookie(v, doorCookie, secret); err != nil {
+		if err := v.SetCookie(doorCookie, secret); err != nil {
 			return err
 		}
 	}
-	return c.send(v, page, title, doorData{Form: secret, Name: name})
+	return pages.Send(v, page, title, doorData{Form: secret, Name: name})
 }
 
 // checkDoor refuses a form that was not made for this browser.
-func (c *Console) checkDoor(v *visit) error {
-	var secret string
-	if c.sealer.Read(v.request, doorCookie, &secret) != nil || subtle.ConstantTimeCompare([]byte(secret), []byte(v.field("csrf"))) != 1 {
-		return errForeign
+func (c *Console) checkDoor(v *desk.Visit) error {
+	if secret, is := v.Cookie(doorCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(v.Field("csrf"))) != 1 {
+		return desk.ErrForeign
 	}
 	return nil
 }
 
-func (c *Console) askToSignIn(v *visit) error { return c.atDoor(v, "sign-in", "Sign in", "") }
+func (c *Console) askToSignIn(v *desk.Visit) error { return c.atDoor(v, "sign-in", "Sign in", "") }
 
-func (c *Console) signIn(v *visit) error {
+func (c *Console) signIn(v *desk.Visit) error {
 	if err := c.checkDoor(v); err != nil {
 		return err
 	}
 	pass, err := c.Admission.SignIn(v, admission.Attempt{
-		Name: v.field("name"), Password: v.field("password"), Address: c.Address(v.request), Request: c.RequestID(v),
+		Name: v.Field("name"), Password: v.Field("password"), Address: c.Address(v.Request), Request: c.RequestID(v),
 	})
-	if known, is := told(err); is {
-		v.problem = known
-		return c.atDoor(v, "sign-in", "Sign in", v.field("name"))
+	if known, is := desk.Told(err); is {
+		v.Problem = known
+		return c.atDoor(v, "sign-in", "Sign in", v.Field("name"))
 	}
 	if err != nil {
 		return err
@@ -69,51 +69,53 @@ func (c *Console) signIn(v *visit) error {
 }
 
 // letIn gives the browser its session, and leads on.
-func (c *Console) letIn(v *visit, pass admission.Pass) error {
+func (c *Console) letIn(v *desk.Visit, pass admission.Pass) error {
 	waits, err := c.Admission.Waits(v, pass.Token)
 	if err != nil {
 		return err
 	}
-	if err := c.setCookie(v, sessionCookie, pass.Token); err != nil {
+	if err := v.SetSession(pass.Token); err != nil {
 		return err
 	}
 	if waits {
-		web.Redirect(v.writer, Root+"second-factor")
+		web.Redirect(v.Writer, desk.Root+"second-factor")
 		return nil
 	}
-	web.Redirect(v.writer, Root)
+	web.Redirect(v.Writer, desk.Root)
 	return nil
 }
 
-// awaited finds the session that waits for its second factor.
-func (c *Console) awaited(v *visit) error {
-	if c.sealer.Read(v.request, sessionCookie, &v.token) != nil {
-		return admission.ErrNoSession
+// awaited is the token of the session that waits for its second factor.
+func (c *Console) awaited(v *desk.Visit) (string, error) {
+	token, err := v.Session()
+	if err != nil {
+		return "", err
 	}
-	waits, err := c.Admission.Waits(v, v.token)
+	waits, err := c.Admission.Waits(v, token)
 	if err == nil && !waits {
 		err = admission.ErrNoSession
 	}
-	return err
+	return token, err
 }
 
-func (c *Console) askForCode(v *visit) error {
-	if err := c.awaited(v); err != nil {
+func (c *Console) askForCode(v *desk.Visit) error {
+	if _, err := c.awaited(v); err != nil {
 		return err
 	}
 	return c.atDoor(v, "second-factor", "Second factor", "")
 }
 
-func (c *Console) takeCode(v *visit) error {
+func (c *Console) takeCode(v *desk.Visit) error {
 	if err := c.checkDoor(v); err != nil {
 		return err
 	}
-	if err := c.awaited(v); err != nil {
+	token, err := c.awaited(v)
+	if err != nil {
 		return err
 	}
-	pass, err := c.Admission.SecondFactor(v, v.token, v.field("code"), c.RequestID(v))
-	if known, is := told(err); is {
-		v.problem = known
+	pass, err := c.Admission.SecondFactor(v, token, v.Field("code"), c.RequestID(v))
+	if known, is := desk.Told(err); is {
+		v.Problem = known
 		return c.atDoor(v, "second-factor", "Second factor", "")
 	}
 	if err != nil {
@@ -122,10 +124,10 @@ func (c *Console) takeCode(v *visit) error {
 	return c.letIn(v, pass)
 }
 
-func (c *Console) signOut(v *visit) error {
-	if err := c.Admission.SignOut(v, v.who, c.RequestID(v)); err != nil {
+func (c *Console) signOut(v *desk.Visit) error {
+	if err := c.Admission.SignOut(v, v.Who, c.RequestID(v)); err != nil {
 		return err
 	}
-	web.Redirect(v.writer, Root+"sign-in")
+	web.Redirect(v.Writer, desk.Root+"sign-in")
 	return nil
 }

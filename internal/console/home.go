@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -50,20 +50,20 @@ type oldest struct {
 	Registered string
 }
 
-func (c *Console) home(v *visit) error {
+func (c *Console) home(v *desk.Visit) error {
 	var data homeData
-	for _, figure := range []func(*Console, *visit, *homeData) error{
-		(*Console).paymentFigures, (*Console).rejectionFigures, (*Console).healthFigures, (*Console).oldestFigure, (*Console).troubleFigures,
+	for _, figure := range []func(*desk.Visit, *homeData) error{
+		c.paymentFigures, c.rejectionFigures, c.healthFigures, c.oldestFigure, c.troubleFigures,
 	} {
-		if err := figure(c, v, &data); err != nil {
-			return fmt.Errorf("sum up domain %d: %w", v.domain.ID, err)
+		if err := figure(v, &data); err != nil {
+			return fmt.Errorf("sum up domain %d: %w", v.Domain.ID, err)
 		}
 	}
-	data.Clock, data.Frozen = passerelle.FormatDateTime(c.now(v), v.zone), v.domain.Clock.Frozen != nil
-	return c.send(v, "home", v.domain.Name, data)
+	data.Clock, data.Frozen = passerelle.FormatDateTime(v.Now(), v.Zone), v.Domain.Clock.Frozen != nil
+	return pages.Send(v, "home", v.Domain.Name, data)
 }
 
-func (c *Console) since(v *visit) time.Time { return c.now(v).Add(-24 * time.Hour) }
+func (c *Console) since(v *desk.Visit) time.Time { return v.Now().Add(-24 * time.Hour) }
 
 // add draws a chart of counts and what they are of.
 func (d *homeData) add(caption string, bars []bar, counts []int64) {
@@ -72,31 +72,23 @@ func (d *homeData) add(caption string, bars []bar, counts []int64) {
 		longest = max(longest, n)
 	}
 	for i, n := range counts {
-		bars[i].Count, bars[i].Length = counted(n), max(1, 100*n/longest)
+		bars[i].Count, bars[i].Length = desk.UpTo(n, store.MaxTold), max(1, 100*n/longest)
 	}
 	d.Charts = append(d.Charts, chart{caption, bars})
 }
 
-// counted writes a number that was counted up to a bound.
-func counted(n int64) string {
-	if n >= store.MaxTold {
-		return strconv.Itoa(store.MaxTold) + " or more"
-	}
-	return strconv.FormatInt(n, 10)
-}
-
 // listOf is where the payments of the time are that a figure counts, by names of
 // fields and their values.
-func (c *Console) listOf(v *visit, fields ...string) string {
-	query := url.Values{"first": {c.since(v).In(v.zone).Format(time.DateOnly)}}
+func (c *Console) listOf(v *desk.Visit, fields ...string) string {
+	query := url.Values{"first": {c.since(v).In(v.Zone).Format(time.DateOnly)}}
 	for i := 0; i+1 < len(fields); i += 2 {
 		query.Set(fields[i], fields[i+1])
 	}
-	return v.path("/payments?%s", query.Encode())
+	return v.Path("/payments?%s", query.Encode())
 }
 
-func (c *Console) paymentFigures(v *visit, data *homeData) error {
-	all, err := c.DB.PaymentStates(v, v.domain.ID, c.since(v))
+func (c *Console) paymentFigures(v *desk.Visit, data *homeData) error {
+	all, err := c.DB.PaymentStates(v, v.Domain.ID, c.since(v))
 	var (
 		bars   []bar
 		counts []int64
@@ -108,8 +100,8 @@ func (c *Console) paymentFigures(v *visit, data *homeData) error {
 	return err
 }
 
-func (c *Console) rejectionFigures(v *visit, data *homeData) error {
-	all, err := c.DB.Rejections(v, v.domain.ID, c.since(v), maxBars)
+func (c *Console) rejectionFigures(v *desk.Visit, data *homeData) error {
+	all, err := c.DB.Rejections(v, v.Domain.ID, c.since(v), maxBars)
 	var (
 		bars   []bar
 		counts []int64
@@ -130,40 +122,34 @@ func (c *Console) rejectionFigures(v *visit, data *homeData) error {
 	return err
 }
 
-func (c *Console) troubleFigures(v *visit, data *homeData) error {
-	all, err := c.DB.Troubles(v, v.domain.ID)
+func (c *Console) troubleFigures(v *desk.Visit, data *homeData) error {
+	all, err := c.DB.Troubles(v, v.Domain.ID)
 	var (
 		bars   []bar
 		counts []int64
 	)
 	for _, one := range all[:min(len(all), maxBars)] {
-		bars, counts = append(bars, bar{Label: one.State, Address: v.path("/connections?state=%s", url.QueryEscape(one.State))}), append(counts, one.Count)
+		bars, counts = append(bars, bar{Label: one.State, Address: v.Path("/connections?state=%s", url.QueryEscape(one.State))}), append(counts, one.Count)
 	}
 	data.add("Connections that cannot be read, by state", bars, counts)
 	return err
 }
 
-func (c *Console) healthFigures(v *visit, data *homeData) error {
-	health, err := c.DB.DomainHealth(v, v.domain.ID, c.now(v))
+func (c *Console) healthFigures(v *desk.Visit, data *homeData) error {
+	health, err := c.DB.DomainHealth(v, v.Domain.ID, v.Now())
 	if data.Requests = health.Requests; health.Requests > 0 {
-		data.Success = percent(health.Successes, health.Requests)
+		data.Success = desk.Percent(health.Successes, health.Requests)
 	}
 	return err
 }
 
-// percent writes a part of a whole, rounded down: 100 means all.
-func percent(part, whole int64) string {
-	tenths := 1000 * part / whole
-	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
-}
-
-func (c *Console) oldestFigure(v *visit, data *homeData) error {
-	open, err := c.DB.OldestOpen(v, v.domain.ID)
+func (c *Console) oldestFigure(v *desk.Visit, data *homeData) error {
+	open, err := c.DB.OldestOpen(v, v.Domain.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	data.Oldest = &oldest{
-		ID: open.ID, State: string(open.State), Registered: passerelle.FormatDateTime(open.Registered, v.zone), Age: ageText(c.now(v).Sub(open.Registered)),
+		ID: open.ID, State: string(open.State), Registered: passerelle.FormatDateTime(open.Registered, v.Zone), Age: ageText(v.Now().Sub(open.Registered)),
 	}
 	return err
 }

@@ -11,12 +11,26 @@ import (
 
 	"passerelle"
 	"passerelle/internal/admission"
+	"passerelle/internal/desk"
 	"passerelle/internal/lab"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
+
+func (c *Console) labRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/lab", c.lab),
+		desk.Post("domains/#/lab/clock", c.moveClock),
+		desk.Post("domains/#/lab/run", c.runSandbox),
+		desk.Get("domains/#/lab/scenarios", c.scenarios),
+		desk.Post("domains/#/lab/scenarios", c.playScenario),
+		desk.Post("domains/#/lab/logins", c.playLogin),
+		desk.Get("domains/#/lab/receiver", c.receiver),
+		desk.Post("domains/#/lab/receiver/empty", c.emptyReceiver),
+	}
+}
 
 // The acts in the lab, as the audit log names them.
 const (
@@ -33,7 +47,7 @@ type labData struct {
 	// May is set when the operator may do more than look.
 	May bool
 	// Fired is what was done by the last act, empty when there was none.
-	Fired []fact
+	Fired []desk.Fact
 	// Truncated is set when some of it was left.
 	Truncated bool
 	Steps     []string
@@ -47,59 +61,59 @@ var fired = []struct{ name, label string }{
 	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
 }
 
-func (c *Console) lab(v *visit) error {
-	if err := lab.Open(v.domain); err != nil {
+func (c *Console) lab(v *desk.Visit) error {
+	if err := lab.Open(v.Domain); err != nil {
 		return err
 	}
-	data := labData{Now: v.timeText(c.now(v)), Frozen: v.domain.Clock.Frozen != nil, May: v.who.May(admission.Simulate), Steps: steps}
-	query := v.request.URL.Query()
+	data := labData{Now: v.Time(v.Now()), Frozen: v.Domain.Clock.Frozen != nil, May: v.Who.May(admission.Simulate), Steps: steps}
+	query := v.Request.URL.Query()
 	for _, one := range fired {
 		if n, err := strconv.Atoi(query.Get(one.name)); err == nil {
-			data.Fired = append(data.Fired, fact{one.label, strconv.Itoa(n)})
+			data.Fired = append(data.Fired, desk.Fact{Name: one.label, Value: strconv.Itoa(n)})
 		}
 	}
 	data.Truncated = query.Has("truncated")
-	return c.send(v, "lab", "Lab", data)
+	return pages.Send(v, "lab", "Lab", data)
 }
 
 // audited is the lab, for an act that the operator may do there.
-func (c *Console) audited(v *visit, act string) (*lab.Lab, error) {
-	if err := lab.Open(v.domain); err != nil {
+func (c *Console) audited(v *desk.Visit, act string) (*lab.Lab, error) {
+	if err := lab.Open(v.Domain); err != nil {
 		return nil, err
 	}
-	if !v.who.May(admission.Simulate) {
-		return nil, errForbidden
+	if !v.Who.May(admission.Simulate) {
+		return nil, desk.ErrForbidden
 	}
-	return c.Lab.Audited(c.record(v, act, "", 0)), nil
+	return c.Lab.Audited(v.Record(act, "", 0)), nil
 }
 
-func (c *Console) moveClock(v *visit) error {
+func (c *Console) moveClock(v *desk.Visit) error {
 	do, err := c.audited(v, actClock)
 	if err != nil {
 		return err
 	}
-	change := lab.Change{Advance: strings.TrimSpace(v.field("advance")), Set: strings.TrimSpace(v.field("set")), Zone: v.zone}
-	if freeze := v.field("freeze"); freeze != "" {
+	change := lab.Change{Advance: strings.TrimSpace(v.Field("advance")), Set: strings.TrimSpace(v.Field("set")), Zone: v.Zone}
+	if freeze := v.Field("freeze"); freeze != "" {
 		still := freeze == "yes"
 		change.Freeze = &still
 	}
-	_, ran, err := do.Move(v, v.domain, change)
+	_, ran, err := do.Move(v, v.Domain, change)
 	return c.backToLab(v, ran, err)
 }
 
-func (c *Console) runSandbox(v *visit) error {
+func (c *Console) runSandbox(v *desk.Visit) error {
 	do, err := c.audited(v, actRun)
 	if err != nil {
 		return err
 	}
-	ran, err := do.Run(v, v.domain)
+	ran, err := do.Run(v, v.Domain)
 	return c.backToLab(v, ran, err)
 }
 
 // backToLab tells what an act did, or what was wrong with it.
-func (c *Console) backToLab(v *visit, ran lab.Ran, err error) error {
-	if known, is := told(err); is {
-		v.problem = known
+func (c *Console) backToLab(v *desk.Visit, ran lab.Ran, err error) error {
+	if known, is := desk.Told(err); is {
+		v.Problem = known
 		return c.lab(v)
 	}
 	if err != nil {
@@ -112,7 +126,7 @@ func (c *Console) backToLab(v *visit, ran lab.Ran, err error) error {
 	if ran.Truncated {
 		query.Set("truncated", "1")
 	}
-	web.Redirect(v.writer, v.path("/lab?%s", query.Encode()))
+	web.Redirect(v.Writer, v.Path("/lab?%s", query.Encode()))
 	return nil
 }
 
@@ -128,7 +142,7 @@ type scenariosData struct {
 type scenarioRow struct {
 	Name, Shows, Does, Ends string
 	// Needs are configuration keys with the values they have to have.
-	Needs []fact
+	Needs []desk.Fact
 }
 
 // played is a payment that a scenario made, beside what the scenario promised.
@@ -146,11 +160,11 @@ type connected struct {
 	State      string
 }
 
-func (c *Console) scenarios(v *visit) error {
-	if err := lab.Open(v.domain); err != nil {
+func (c *Console) scenarios(v *desk.Visit) error {
+	if err := lab.Open(v.Domain); err != nil {
 		return err
 	}
-	data := scenariosData{Logins: c.Logins, May: v.who.May(admission.Simulate)}
+	data := scenariosData{Logins: c.Logins, May: v.Who.May(admission.Simulate)}
 	for i := range c.Scenarios {
 		data.Scenarios = append(data.Scenarios, newScenarioRow(&c.Scenarios[i]))
 	}
@@ -161,7 +175,7 @@ func (c *Console) scenarios(v *visit) error {
 	if data.Connected, err = c.connected(v); err != nil {
 		return err
 	}
-	return c.send(v, "scenarios", "Scenarios", data)
+	return pages.Send(v, "scenarios", "Scenarios", data)
 }
 
 func newScenarioRow(s *wire.Scenario) scenarioRow {
@@ -179,9 +193,9 @@ func newScenarioRow(s *wire.Scenario) scenarioRow {
 	}
 	row.Does = strings.Join(moves, ", ")
 	for key, value := range s.Settings {
-		row.Needs = append(row.Needs, fact{key, value})
+		row.Needs = append(row.Needs, desk.Fact{Name: key, Value: value})
 	}
-	slices.SortFunc(row.Needs, func(a, b fact) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(row.Needs, func(a, b desk.Fact) int { return strings.Compare(a.Name, b.Name) })
 	return row
 }
 
@@ -195,19 +209,19 @@ func endText(ends wire.Outcome) string {
 }
 
 // asked is a number that the address gives, zero for none.
-func (v *visit) asked(name string) int64 {
-	n, _ := strconv.ParseInt(v.request.URL.Query().Get(name), 10, 64)
+func asked(v *desk.Visit, name string) int64 {
+	n, _ := strconv.ParseInt(v.Request.URL.Query().Get(name), 10, 64)
 	return n
 }
 
 // played looks up the payment that the address says was just made. Which scenario
 // it is of, its own state says.
-func (c *Console) played(v *visit) (*played, error) {
-	id := v.asked("payment")
+func (c *Console) played(v *desk.Visit) (*played, error) {
+	id := asked(v, "payment")
 	if id == 0 {
 		return nil, nil
 	}
-	p, err := c.DB.Payment(v, v.domain.ID, passerelle.PaymentID(id), false)
+	p, err := c.DB.Payment(v, v.Domain.ID, passerelle.PaymentID(id), false)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -228,12 +242,12 @@ func (c *Console) played(v *visit) (*played, error) {
 	return shown, nil
 }
 
-func (c *Console) connected(v *visit) (*connected, error) {
-	id, user := v.asked("connection"), v.asked("user")
+func (c *Console) connected(v *desk.Visit) (*connected, error) {
+	id, user := asked(v, "connection"), asked(v, "user")
 	if id == 0 || user == 0 {
 		return nil, nil
 	}
-	one, err := c.DB.Connection(v, v.domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))
+	one, err := c.DB.Connection(v, v.Domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -248,45 +262,45 @@ func (c *Console) connected(v *visit) (*connected, error) {
 }
 
 // playScenario makes the payment of a scenario and does what the scenario says.
-func (c *Console) playScenario(v *visit) error {
+func (c *Console) playScenario(v *desk.Visit) error {
 	do, err := c.audited(v, actPlay)
 	if err != nil {
 		return err
 	}
-	clients, err := c.DB.Clients(v, v.domain.ID)
+	clients, err := c.DB.Clients(v, v.Domain.ID)
 	if err != nil {
-		return fmt.Errorf("list the clients of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("list the clients of domain %d: %w", v.Domain.ID, err)
 	}
 	if len(clients) == 0 {
-		v.problem = "A payment belongs to an application, and this domain has none yet."
+		v.Problem = "A payment belongs to an application, and this domain has none yet."
 		return c.scenarios(v)
 	}
-	p, err := do.Play(v, v.domain, v.field("scenario"), clients[0])
-	if known, is := told(err); is {
-		v.problem = known
+	p, err := do.Play(v, v.Domain, v.Field("scenario"), clients[0])
+	if known, is := desk.Told(err); is {
+		v.Problem = known
 		return c.scenarios(v)
 	}
 	if err != nil {
 		return err
 	}
-	web.Redirect(v.writer, v.path("/lab/scenarios?payment=%d", p.ID))
+	web.Redirect(v.Writer, v.Path("/lab/scenarios?payment=%d", p.ID))
 	return nil
 }
 
 // playLogin makes a connection that a login steers.
-func (c *Console) playLogin(v *visit) error {
+func (c *Console) playLogin(v *desk.Visit) error {
 	do, err := c.audited(v, actPlay)
 	if err != nil {
 		return err
 	}
-	made, err := do.Connect(v, v.domain, v.field("login"))
-	if known, is := told(err); is {
-		v.problem = known
+	made, err := do.Connect(v, v.Domain, v.Field("login"))
+	if known, is := desk.Told(err); is {
+		v.Problem = known
 		return c.scenarios(v)
 	}
 	if err != nil {
 		return err
 	}
-	web.Redirect(v.writer, v.path("/lab/scenarios?user=%d&connection=%d", made.User, made.ID))
+	web.Redirect(v.Writer, v.Path("/lab/scenarios?user=%d&connection=%d", made.User, made.ID))
 	return nil
 }

@@ -4,20 +4,21 @@ import (
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/desk"
 )
 
 // In live domains a password alone shows no name and moves no payment.
 func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	for kind, want := range map[passerelle.DomainKind]string{passerelle.Live: "Š…", passerelle.Sandbox: "Šárka <b>"} {
-		v := &visit{domain: passerelle.Domain{Kind: kind}}
-		if got := v.nameText("Šárka <b>", false); got != want {
+		v := &desk.Visit{Domain: passerelle.Domain{Kind: kind}}
+		if got := nameText(v, "Šárka <b>", false); got != want {
 			t.Errorf("in a domain of kind %s a name is shown as %q, want %q", kind, got, want)
 		}
-		if v.nameText("", false) != "" || v.nameText("Šárka", true) != "Šárka" {
+		if nameText(v, "", false) != "" || nameText(v, "Šárka", true) != "Šárka" {
 			t.Errorf("in a domain of kind %s: no name, or one that was asked for", kind)
 		}
-		if v.certain() != (kind == passerelle.Sandbox) {
-			t.Errorf("in a domain of kind %s a password alone is enough: %t", kind, v.certain())
+		if v.Certain() != (kind == passerelle.Sandbox) {
+			t.Errorf("in a domain of kind %s a password alone is enough: %t", kind, v.Certain())
 		}
 	}
 }

@@ -9,22 +9,18 @@ import (
 
 	"passerelle"
 	"passerelle/internal/admission"
+	"passerelle/internal/desk"
 	"passerelle/internal/initiation"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
 
-// fact is a line about something: a name and a value.
-type fact struct {
-	Name, Value string
-}
-
 // paymentData is all about one payment.
 type paymentData struct {
 	ID           passerelle.PaymentID
 	State        string
-	Facts        []fact
+	Facts        []desk.Fact
 	Instructions []instructionRow
 	Trail        []trailRow
 	Evidence     []evidenceRow
@@ -39,7 +35,7 @@ type paymentData struct {
 
 type instructionRow struct {
 	Reference, Amount, Label, Name, Account, State, Problem string
-	Identity                                                []fact
+	Identity                                                []desk.Fact
 }
 
 // evidenceRow is what the payer saw when they acted on a page.
@@ -55,74 +51,60 @@ type actButton struct {
 	Grave bool
 }
 
-func (c *Console) load(v *visit, sensitive bool) (*payment.Payment, error) {
-	p, err := c.DB.Payment(v, v.domain.ID, passerelle.PaymentID(v.numbers[1]), sensitive)
+func (c *Console) load(v *desk.Visit, sensitive bool) (*payment.Payment, error) {
+	p, err := c.DB.Payment(v, v.Domain.ID, passerelle.PaymentID(v.Numbers[1]), sensitive)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, errNoPage
+		return nil, desk.ErrNoPage
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load payment %d: %w", v.numbers[1], err)
+		return nil, fmt.Errorf("load payment %d: %w", v.Numbers[1], err)
 	}
 	return p, nil
 }
 
 // payment shows a payment with what personal there is hidden.
-func (c *Console) payment(v *visit) error { return c.show(v, false) }
+func (c *Console) payment(v *desk.Visit) error { return c.show(v, false) }
 
 // reveal shows a payment whole, and puts on record that it was looked at.
-func (c *Console) reveal(v *visit) error {
-	if !c.mayReveal(v) {
-		return errForbidden
+func (c *Console) reveal(v *desk.Visit) error {
+	if !v.MayReveal() {
+		return desk.ErrForbidden
 	}
 	if _, err := c.load(v, false); err != nil {
 		return err
 	}
-	err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(c.entry(v, actReveal)) })
-	if err != nil {
-		return fmt.Errorf("record a look at payment %d: %w", v.numbers[1], err)
+	if err := v.RecordNow(desk.ActReveal, "payment", v.Numbers[1]); err != nil {
+		return err
 	}
 	return c.show(v, true)
 }
 
-// mayReveal asks for a second factor where the data is that of real people.
-func (c *Console) mayReveal(v *visit) bool {
-	return v.who.May(admission.Reveal) && v.certain()
-}
-
 // mayDo reports whether the operator may do what a button says: what a bank hears
 // of, only with a second factor.
-func (v *visit) mayDo(act string) bool {
+func mayDo(v *desk.Visit, act string) bool {
 	if act == actSimulate {
-		return v.who.May(admission.Simulate)
+		return v.Who.May(admission.Simulate)
 	}
-	return v.who.May(admission.Act) && v.certain()
+	return v.Who.May(admission.Act) && v.Certain()
 }
 
-// certain reports whether a second factor says who the operator is, where money
-// and data are those of real people.
-func (v *visit) certain() bool { return v.who.Twice() || v.domain.Kind == passerelle.Sandbox }
-
 // nameText keeps what may name a real person to those who asked to see it.
-func (v *visit) nameText(text string, revealed bool) string {
-	if revealed || text == "" || v.domain.Kind == passerelle.Sandbox {
+func nameText(v *desk.Visit, text string, revealed bool) string {
+	if revealed || text == "" || v.Domain.Kind == passerelle.Sandbox {
 		return text
 	}
 	first, _ := utf8.DecodeRuneInString(text)
 	return string(first) + "…"
 }
 
-func (c *Console) entry(v *visit, act string) store.Audit {
-	return c.record(v, act, "payment", v.numbers[1])
-}
-
-func (c *Console) show(v *visit, revealed bool) error {
+func (c *Console) show(v *desk.Visit, revealed bool) error {
 	p, err := c.load(v, revealed)
 	if err != nil {
 		return err
 	}
 	data := paymentData{
 		ID: p.ID, State: string(p.State), Facts: c.facts(v, p, revealed), Acts: c.acts(v, p),
-		Revealable: !revealed && c.mayReveal(v), Revealed: revealed,
+		Revealable: !revealed && v.MayReveal(), Revealed: revealed,
 	}
 	if data.Trail, err = c.trail(v, p); err != nil {
 		return err
@@ -134,18 +116,18 @@ func (c *Console) show(v *visit, revealed bool) error {
 		return err
 	}
 	for i := range p.Instructions {
-		data.Instructions = append(data.Instructions, v.instructionRow(&p.Instructions[i], revealed))
+		data.Instructions = append(data.Instructions, newInstructionRow(v, &p.Instructions[i], revealed))
 	}
 	if data.Evidence, err = c.evidence(v, p.ID, revealed); err != nil {
 		return err
 	}
-	return c.send(v, "payment", fmt.Sprintf("Payment %d", p.ID), data)
+	return pages.Send(v, "payment", fmt.Sprintf("Payment %d", p.ID), data)
 }
 
 // evidence is what the payer saw, oldest first. Whom they paid is for those who
 // asked to see it.
-func (c *Console) evidence(v *visit, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
-	kept, err := c.DB.Evidence(v, v.domain.ID, id)
+func (c *Console) evidence(v *desk.Visit, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
+	kept, err := c.DB.Evidence(v, v.Domain.ID, id)
 	if err != nil {
 		return nil, fmt.Errorf("load the evidence of payment %d: %w", id, err)
 	}
@@ -153,10 +135,10 @@ func (c *Console) evidence(v *visit, id passerelle.PaymentID, revealed bool) ([]
 	for i, e := range kept {
 		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, e.Shown.From}
 		rows[i] = evidenceRow{
-			At: passerelle.FormatDateTime(e.At, v.zone), Act: string(e.Act), Language: e.Language,
+			At: passerelle.FormatDateTime(e.At, v.Zone), Act: string(e.Act), Language: e.Language,
 			Shown: strings.Join(slices.DeleteFunc(shown, func(s string) bool { return s == "" }), " · "),
 		}
-		if !revealed && v.domain.Kind != passerelle.Sandbox {
+		if !revealed && v.Domain.Kind != passerelle.Sandbox {
 			continue
 		}
 		for _, line := range e.Shown.Lines {
@@ -167,25 +149,25 @@ func (c *Console) evidence(v *visit, id passerelle.PaymentID, revealed bool) ([]
 }
 
 // facts are what there is to say about a payment as a whole.
-func (c *Console) facts(v *visit, p *payment.Payment, revealed bool) []fact {
-	facts := []fact{
-		{"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})},
-		{"Registered", passerelle.FormatDateTime(p.Created, v.zone)},
-		{"Execution", string(p.DateType())},
-		{"Waits for", strings.TrimSpace(string(p.Detail) + " " + string(p.Action))},
-		{"Error", string(p.ErrorCode)},
-		{"The bank says", p.ErrorDescription},
-		{"Connector", c.connector(p)},
-		{"Bank's reference", p.BankPaymentID},
-		{"Application", fmt.Sprint(p.Client)},
-		{"Returns to", p.ClientRedirectURI},
-		{"Application's state", p.ClientState},
-	}
+func (c *Console) facts(v *desk.Visit, p *payment.Payment, revealed bool) []desk.Fact {
+	facts := desk.Facts(
+		"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
+		"Registered", passerelle.FormatDateTime(p.Created, v.Zone),
+		"Execution", string(p.DateType()),
+		"Waits for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
+		"Error", string(p.ErrorCode),
+		"The bank says", p.ErrorDescription,
+		"Connector", c.connector(p),
+		"Bank's reference", p.BankPaymentID,
+		"Application", fmt.Sprint(p.Client),
+		"Returns to", p.ClientRedirectURI,
+		"Application's state", p.ClientState,
+	)
 	if p.Payer != nil {
-		facts = append(facts, fact{"Payer", v.nameText(p.Payer.Label, revealed)}, fact{"Payer's account", accountText(*p.Payer, revealed)})
+		facts = append(facts, desk.Facts("Payer", nameText(v, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)
 	}
 	facts = append(facts, identityFacts("Payer", p.PayerIdentity)...)
-	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+	return facts
 }
 
 // connector names the connector of a payment, by its UUID when this program does
@@ -214,41 +196,40 @@ func accountText(a passerelle.Account, revealed bool) string {
 
 // identityFacts are what is known of a person or an organisation, as far as it
 // was loaded.
-func identityFacts(whose string, i *passerelle.Identity) []fact {
+func identityFacts(whose string, i *passerelle.Identity) []desk.Fact {
 	if i == nil {
 		return nil
 	}
-	facts := []fact{{whose + ": kind", string(i.Kind)}, {whose + ": reference", i.ExternalRef}, {whose + ": organisation", i.OrgName}}
+	facts := desk.Facts(whose+": kind", string(i.Kind), whose+": reference", i.ExternalRef, whose+": organisation", i.OrgName)
 	s := i.Sensitive
 	if s == nil {
 		return facts
 	}
-	return append(facts, []fact{
-		{whose + ": name", strings.TrimSpace(s.FirstName + " " + s.LastName)},
-		{whose + ": born in", strings.TrimSpace(s.BirthCity + " " + s.BirthCountry)},
-		{whose + ": nationality", s.Nationality},
-		{whose + ": address", s.PostalAddress},
-		{whose + ": mail", s.Email},
-		{whose + ": " + string(s.SchemeName), s.Identification},
-	}...)
+	return append(facts, desk.Facts(
+		whose+": name", strings.TrimSpace(s.FirstName+" "+s.LastName),
+		whose+": born in", strings.TrimSpace(s.BirthCity+" "+s.BirthCountry),
+		whose+": nationality", s.Nationality,
+		whose+": address", s.PostalAddress,
+		whose+": mail", s.Email,
+		whose+": "+string(s.SchemeName), s.Identification,
+	)...)
 }
 
-func (v *visit) instructionRow(in *payment.Instruction, revealed bool) instructionRow {
-	identity := identityFacts("Beneficiary", in.BeneficiaryIdentity)
+func newInstructionRow(v *desk.Visit, in *payment.Instruction, revealed bool) instructionRow {
 	return instructionRow{
-		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: v.nameText(in.Label, revealed), Name: v.nameText(in.Beneficiary.Label, revealed),
+		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: nameText(v, in.Label, revealed), Name: nameText(v, in.Beneficiary.Label, revealed),
 		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + in.ErrorDescription),
-		Identity: slices.DeleteFunc(identity, func(f fact) bool { return f.Value == "" }),
+		Identity: identityFacts("Beneficiary", in.BeneficiaryIdentity),
 	}
 }
 
 // acts are what the operator's role and the payment's state leave to be done.
-func (c *Console) acts(v *visit, p *payment.Payment) []actButton {
+func (c *Console) acts(v *desk.Visit, p *payment.Payment) []actButton {
 	var acts []actButton
-	if v.mayDo(actCancel) {
+	if mayDo(v, actCancel) {
 		acts = append(acts, c.clientActs(p)...)
 	}
-	if !v.who.May(admission.Simulate) || v.domain.Kind != passerelle.Sandbox {
+	if !v.Who.May(admission.Simulate) || v.Domain.Kind != passerelle.Sandbox {
 		return acts
 	}
 	for _, edge := range payment.Edges() {
@@ -281,40 +262,39 @@ const (
 	actResume   = "resume payment"
 	actCancel   = "cancel payment"
 	actSimulate = "simulate payment"
-	actReveal   = "look at personal data"
 )
 
 // act does what a button says, through the use case that the JSON interface calls
 // for it. The state may have changed since the page was shown: the use case knows.
-func (c *Console) act(v *visit) error {
-	act := v.field("act")
+func (c *Console) act(v *desk.Visit) error {
+	act := v.Field("act")
 	p, err := c.load(v, false)
 	if err != nil {
 		return err
 	}
-	if !v.mayDo(act) {
-		return errForbidden
+	if !mayDo(v, act) {
+		return desk.ErrForbidden
 	}
-	do := c.Initiation.Audited(c.entry(v, act))
+	do := c.Initiation.Audited(v.Record(act, "payment", v.Numbers[1]))
 	switch act {
 	case actConfirm, actRefuse:
-		_, err = do.Answer(v, v.domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: act == actConfirm})
+		_, err = do.Answer(v, v.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: act == actConfirm})
 	case actResume:
-		_, err = do.Answer(v, v.domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
+		_, err = do.Answer(v, v.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
 	case actCancel:
-		_, err = do.Cancel(v, v.domain, p.ID, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
+		_, err = do.Cancel(v, v.Domain, p.ID, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
 	case actSimulate:
-		_, err = do.Simulate(v, v.domain, p.ID, initiation.Simulation{State: payment.State(v.field("state"))})
+		_, err = do.Simulate(v, v.Domain, p.ID, initiation.Simulation{State: payment.State(v.Field("state"))})
 	default:
-		return errForm
+		return desk.ErrForm
 	}
-	if known, is := told(err); is {
-		v.problem = known
+	if known, is := desk.Told(err); is {
+		v.Problem = known
 		return c.show(v, false)
 	}
 	if err != nil {
 		return err
 	}
-	web.Redirect(v.writer, v.request.URL.Path)
+	web.Redirect(v.Writer, v.Request.URL.Path)
 	return nil
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -20,9 +20,9 @@ type listField struct {
 	// rare fields are folded away.
 	rare bool
 	// choices are the values of a field that is chosen, nil when it is typed in.
-	choices func(*Console, *visit) ([]choice, error)
+	choices func(*Console, *desk.Visit) ([]choice, error)
 	// take narrows the list to a value that is not empty.
-	take func(*visit, *listing, string) error
+	take func(*desk.Visit, *listing, string) error
 }
 
 // choice is a value that a field may have.
@@ -52,7 +52,7 @@ var listFields = []listField{
 	{name: "date", label: "Days are those of", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
 	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes()), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
 	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
-	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*visit, *listing, string) error { return nil }},
+	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*desk.Visit, *listing, string) error { return nil }},
 	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, take: takeClient},
 	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
 	{name: "payer", label: "Payer's account, or its last four", rare: true, take: takeAccount(
@@ -69,7 +69,7 @@ var listFields = []listField{
 func given(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
 // showFields fills in the form.
-func (c *Console) showFields(v *visit, values url.Values, data *listData) error {
+func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) error {
 	for _, field := range listFields {
 		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: given(values, field.name)}
 		if field.choices != nil {
@@ -96,8 +96,8 @@ func (c *Console) showFields(v *visit, values url.Values, data *listData) error 
 const maxFilter = 200
 
 // listing is what a form selects. What is wrong with it is Invalid, on the field.
-func (c *Console) listing(v *visit, values url.Values) (listing, error) {
-	list := listing{PaymentFilter: store.PaymentFilter{Domain: v.domain.ID}, order: "register_date"}
+func (c *Console) listing(v *desk.Visit, values url.Values) (listing, error) {
+	list := listing{PaymentFilter: store.PaymentFilter{Domain: v.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
 		value := given(values, field.name)
 		if value == "" {
@@ -117,7 +117,7 @@ func (c *Console) listing(v *visit, values url.Values) (listing, error) {
 	return list, nil
 }
 
-func (c *Console) checkField(v *visit, field listField, value string) error {
+func (c *Console) checkField(v *desk.Visit, field listField, value string) error {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return err
 	}
@@ -152,14 +152,14 @@ func (l *listing) arrange() {
 	}
 }
 
-func takeText(of func(*listing) *string) func(*visit, *listing, string) error {
-	return func(_ *visit, l *listing, value string) error {
+func takeText(of func(*listing) *string) func(*desk.Visit, *listing, string) error {
+	return func(_ *desk.Visit, l *listing, value string) error {
 		*of(l) = value
 		return nil
 	}
 }
 
-func takeNumber(_ *visit, l *listing, value string) error {
+func takeNumber(_ *desk.Visit, l *listing, value string) error {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || id <= 0 {
 		return passerelle.InvalidField("id", "must be the number of a payment")
@@ -168,38 +168,29 @@ func takeNumber(_ *visit, l *listing, value string) error {
 	return nil
 }
 
-func takeLabel(_ *visit, l *listing, value string) error {
+func takeLabel(_ *desk.Visit, l *listing, value string) error {
 	l.LabelStart = value
 	return nil
 }
 
-func takeFirst(v *visit, l *listing, value string) (err error) {
-	l.From, err = dayStart("first", value, v.zone, 0)
+func takeFirst(v *desk.Visit, l *listing, value string) (err error) {
+	l.From, err = desk.DayStart("first", value, v.Zone, 0)
 	return err
 }
 
-func takeLast(v *visit, l *listing, value string) (err error) {
-	l.Until, err = dayStart("last", value, v.zone, 1)
+func takeLast(v *desk.Visit, l *listing, value string) (err error) {
+	l.Until, err = desk.DayStart("last", value, v.Zone, 1)
 	return err
 }
 
-// dayStart is the first instant of the day so many days after the one given.
-func dayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
-	day, err := time.ParseInLocation(time.DateOnly, text, zone)
-	if err != nil || day.Year() < 1 {
-		return time.Time{}, passerelle.InvalidField(field, "must be a day in the form YYYY-MM-DD")
-	}
-	return day.AddDate(0, 0, after), nil
-}
-
-func takeConnector(_ *visit, l *listing, value string) error {
+func takeConnector(_ *desk.Visit, l *listing, value string) error {
 	if l.NoConnector = value == none; !l.NoConnector {
 		l.Connectors = []string{value}
 	}
 	return nil
 }
 
-func takeClient(_ *visit, l *listing, value string) error {
+func takeClient(_ *desk.Visit, l *listing, value string) error {
 	id, err := strconv.ParseInt(value, 10, 64)
 	l.Client = passerelle.ClientID(id)
 	return err
@@ -209,8 +200,8 @@ func takeClient(_ *visit, l *listing, value string) error {
 const endLength = 4
 
 // takeAccount takes a whole account number or the end of one.
-func takeAccount(of func(*listing) (whole, end *string)) func(*visit, *listing, string) error {
-	return func(_ *visit, l *listing, value string) error {
+func takeAccount(of func(*listing) (whole, end *string)) func(*desk.Visit, *listing, string) error {
+	return func(_ *desk.Visit, l *listing, value string) error {
 		whole, end := of(l)
 		if len(value) == endLength {
 			*end = value
@@ -222,8 +213,8 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*visit, *listing, 
 }
 
 // takeAmount takes an amount of a currency with two decimals.
-func takeAmount(of func(*listing) *int64) func(*visit, *listing, string) error {
-	return func(_ *visit, l *listing, value string) error {
+func takeAmount(of func(*listing) *int64) func(*desk.Visit, *listing, string) error {
+	return func(_ *desk.Visit, l *listing, value string) error {
 		amount, err := passerelle.ParseMoney("amount", value, "EUR")
 		if err == nil && amount.Minor <= 0 {
 			err = passerelle.InvalidField("amount", "must be more than zero")
@@ -233,8 +224,8 @@ func takeAmount(of func(*listing) *int64) func(*visit, *listing, string) error {
 	}
 }
 
-func choicesOf[T ~string](values []T) func(*Console, *visit) ([]choice, error) {
-	return func(*Console, *visit) ([]choice, error) {
+func choicesOf[T ~string](values []T) func(*Console, *desk.Visit) ([]choice, error) {
+	return func(*Console, *desk.Visit) ([]choice, error) {
 		var all []choice
 		for _, one := range values {
 			all = append(all, choice{Value: string(one), Label: string(one)})
@@ -243,12 +234,12 @@ func choicesOf[T ~string](values []T) func(*Console, *visit) ([]choice, error) {
 	}
 }
 
-func dateChoices(*Console, *visit) ([]choice, error) {
+func dateChoices(*Console, *desk.Visit) ([]choice, error) {
 	return []choice{{Value: "register_date", Label: "registration"}, {Value: "validate_date", Label: "validation"}}, nil
 }
 
-func (c *Console) connectorChoices(v *visit) ([]choice, error) {
-	profiles, err := c.Initiation.Initiators(v, v.domain)
+func (c *Console) connectorChoices(v *desk.Visit) ([]choice, error) {
+	profiles, err := c.Initiation.Initiators(v, v.Domain)
 	all := []choice{{Value: none, Label: "none chosen"}}
 	for _, p := range profiles {
 		all = append(all, choice{Value: p.UUID, Label: p.Name})
@@ -256,8 +247,8 @@ func (c *Console) connectorChoices(v *visit) ([]choice, error) {
 	return all, err
 }
 
-func (c *Console) countryChoices(v *visit) ([]choice, error) {
-	profiles, err := c.Initiation.Initiators(v, v.domain)
+func (c *Console) countryChoices(v *desk.Visit) ([]choice, error) {
+	profiles, err := c.Initiation.Initiators(v, v.Domain)
 	var codes []string
 	for _, p := range profiles {
 		codes = append(codes, p.Countries...)
@@ -267,8 +258,8 @@ func (c *Console) countryChoices(v *visit) ([]choice, error) {
 	return all, err
 }
 
-func (c *Console) clientChoices(v *visit) ([]choice, error) {
-	clients, err := c.DB.Clients(v, v.domain.ID)
+func (c *Console) clientChoices(v *desk.Visit) ([]choice, error) {
+	clients, err := c.DB.Clients(v, v.Domain.ID)
 	var all []choice
 	for _, one := range clients {
 		all = append(all, choice{Value: strconv.FormatInt(int64(one.ID), 10), Label: one.Name})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/payment"
@@ -25,19 +26,18 @@ const (
 
 // sendPayments sends a list as a file, a line for each instruction. Whole files
 // have names and account numbers that pages hide.
-func (c *Console) sendPayments(v *visit, list listing, whole bool) error {
+func (c *Console) sendPayments(v *desk.Visit, list listing, whole bool) error {
 	act := actExport
 	if whole {
-		if !c.mayReveal(v) {
-			return errForbidden
+		if !v.MayReveal() {
+			return desk.ErrForbidden
 		}
 		act = actExportWhole
 	}
-	entry := c.record(v, act, "", 0)
-	if err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
-		return fmt.Errorf("record that payments are exported: %w", err)
+	if err := v.RecordNow(act, "", 0); err != nil {
+		return err
 	}
-	web.Attach(v.writer, fmt.Sprintf("payments-%s.csv", c.now(v).In(v.zone).Format("2006-01-02-150405")), "text/csv; charset=utf-8")
+	web.Attach(v.Writer, fmt.Sprintf("payments-%s.csv", v.Now().In(v.Zone).Format("2006-01-02-150405")), "text/csv; charset=utf-8")
 	if err := c.writePayments(v, list, whole); err != nil {
 		if v.Err() == nil {
 			c.Log.LogAttrs(v, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(v)), slog.Any("error", err))
@@ -52,8 +52,8 @@ var fileHeader = []string{
 	"line", "end-to-end id", "amount", "currency", "label", "beneficiary", "beneficiary's account", "line state", "line error",
 }
 
-func (c *Console) writePayments(v *visit, list listing, whole bool) error {
-	file, flush := csv.NewWriter(v.writer), http.NewResponseController(v.writer)
+func (c *Console) writePayments(v *desk.Visit, list listing, whole bool) error {
+	file, flush := csv.NewWriter(v.Writer), http.NewResponseController(v.Writer)
 	if err := file.Write(fileHeader); err != nil {
 		return err
 	}
@@ -77,22 +77,22 @@ func (c *Console) writePayments(v *visit, list listing, whole bool) error {
 	}
 }
 
-func (c *Console) writeLines(v *visit, file *csv.Writer, p *payment.Payment, whole bool) error {
+func (c *Console) writeLines(v *desk.Visit, file *csv.Writer, p *payment.Payment, whole bool) error {
 	validated, payer := "", ""
 	if p.Validated != nil {
-		validated = passerelle.FormatDateTime(*p.Validated, v.zone)
+		validated = passerelle.FormatDateTime(*p.Validated, v.Zone)
 	}
 	if p.Payer != nil {
 		payer = accountText(*p.Payer, whole)
 	}
 	shared := []string{
-		strconv.FormatInt(int64(p.ID), 10), passerelle.FormatDateTime(p.Created, v.zone), validated, string(p.State), string(p.ErrorCode),
+		strconv.FormatInt(int64(p.ID), 10), passerelle.FormatDateTime(p.Created, v.Zone), validated, string(p.State), string(p.ErrorCode),
 		c.connector(p), strconv.FormatInt(int64(p.Client), 10), p.BankPaymentID, string(p.DateType()), payer,
 	}
 	for i := range p.Instructions {
 		in := &p.Instructions[i]
 		line := append(shared[:len(shared):len(shared)], strconv.Itoa(i+1), in.ReferenceID, in.Amount.Decimal(), string(in.Amount.Currency),
-			v.nameText(in.Label, whole), v.nameText(in.Beneficiary.Label, whole), accountText(in.Beneficiary, whole), string(in.State), string(in.ErrorCode))
+			nameText(v, in.Label, whole), nameText(v, in.Beneficiary.Label, whole), accountText(in.Beneficiary, whole), string(in.State), string(in.ErrorCode))
 		for n := range line {
 			line[n] = inert(line[n])
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
@@ -50,12 +51,12 @@ type supportLine struct {
 }
 
 // supportFile sends the file.
-func (c *Console) supportFile(v *visit) error {
+func (c *Console) supportFile(v *desk.Visit) error {
 	p, err := c.load(v, false)
 	if err != nil {
 		return err
 	}
-	file := support{Domain: v.domain.Kind, Written: v.timeText(c.now(v)), Payment: c.supportPayment(v, p)}
+	file := support{Domain: v.Domain.Kind, Written: v.Time(v.Now()), Payment: c.supportPayment(v, p)}
 	if file.Trail, err = c.trail(v, p); err != nil {
 		return err
 	}
@@ -73,17 +74,17 @@ func (c *Console) supportFile(v *visit) error {
 	if err != nil {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
-	web.Attach(v.writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
+	web.Attach(v.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
 	// The reader may be gone; there is nobody left to tell.
-	_, _ = v.writer.Write(text)
+	_, _ = v.Writer.Write(text)
 	return nil
 }
 
-func (c *Console) supportPayment(v *visit, p *payment.Payment) supportPayment {
+func (c *Console) supportPayment(v *desk.Visit, p *payment.Payment) supportPayment {
 	total := passerelle.Money{Minor: p.Total(), Currency: p.Currency()}
 	return supportPayment{
 		ID: p.ID, Version: p.Version, Client: p.Client, State: p.State, Detail: p.Detail, Action: p.Action, ErrorCode: p.ErrorCode,
-		Registered: v.timeText(p.Created), Connector: c.connector(p), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
+		Registered: v.Time(p.Created), Connector: c.connector(p), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
 		Total: json.Number(total.Decimal()), Currency: total.Currency, DateType: p.DateType(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/payment"
 	"passerelle/webhook"
@@ -41,12 +42,12 @@ type trailRow struct {
 
 // trail is all that happened to a payment: what was asked for, what was said to the
 // bank, what became of it, and who was told.
-func (c *Console) trail(v *visit, p *payment.Payment) ([]trailRow, error) {
-	timelines, err := c.DB.Timeline(v, v.domain.ID, []passerelle.PaymentID{p.ID})
+func (c *Console) trail(v *desk.Visit, p *payment.Payment) ([]trailRow, error) {
+	timelines, err := c.DB.Timeline(v, v.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
 	}
-	attempts, err := c.DB.Attempts(v, v.domain.ID, p.ID)
+	attempts, err := c.DB.Attempts(v, v.Domain.ID, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
 	}
@@ -83,16 +84,16 @@ var causes = map[payment.Trigger]string{
 }
 
 // happened is a change of state or a note.
-func (c *Console) happened(v *visit, row store.TimelineRow, p *payment.Payment) trailRow {
+func (c *Console) happened(v *desk.Visit, row store.TimelineRow, p *payment.Payment) trailRow {
 	if n := row.Note; n != nil {
 		at := n.At
 		if !n.Day.IsZero() {
-			at = n.Day.In(v.zone)
+			at = n.Day.In(v.Zone)
 		}
-		return trailRow{At: v.timeText(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: n.Text, at: n.At}
+		return trailRow{At: v.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: n.Text, at: n.At}
 	}
 	t := row.Transition
-	shown := trailRow{At: v.timeText(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
+	shown := trailRow{At: v.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
 	if t.From == "" {
 		shown.Kind, shown.What, shown.Because = trailRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
 		return shown
@@ -101,16 +102,14 @@ func (c *Console) happened(v *visit, row store.TimelineRow, p *payment.Payment) 
 	return shown
 }
 
-func (v *visit) timeText(t time.Time) string { return passerelle.FormatDateTime(t, v.zone) }
-
 // outcomes are how far an exchange with a bank is.
 var outcomes = map[string]string{
 	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown, the bank is asked",
 }
 
 // exchange is something said to the bank.
-func (c *Console) exchange(v *visit, a store.Attempt) trailRow {
-	row := trailRow{At: v.timeText(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
+func (c *Console) exchange(v *desk.Visit, a store.Attempt) trailRow {
+	row := trailRow{At: v.Time(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
 	case store.AttemptInitiation:
 		row.What, row.Because = "order sent to "+c.connectorName(a.Connector)+", "+a.Mechanism, "the payer validated"
@@ -131,8 +130,8 @@ func (c *Console) exchange(v *visit, a store.Attempt) trailRow {
 
 // told are the deliveries about a payment by the number of the transition they tell
 // of.
-func (c *Console) told(v *visit, id passerelle.PaymentID) (map[int64][]trailRow, error) {
-	deliveries, err := c.DB.DeliveriesAbout(v, v.domain.ID, string(webhook.SubjectPayment), int64(id))
+func (c *Console) told(v *desk.Visit, id passerelle.PaymentID) (map[int64][]trailRow, error) {
+	deliveries, err := c.DB.DeliveriesAbout(v, v.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {
 		return nil, err
 	}
@@ -140,28 +139,28 @@ func (c *Console) told(v *visit, id passerelle.PaymentID) (map[int64][]trailRow,
 	for i, d := range deliveries {
 		ids[i] = d.ID
 	}
-	requests, err := c.DB.LastAttempts(v, v.domain.ID, ids)
+	requests, err := c.DB.LastAttempts(v, v.Domain.ID, ids)
 	if err != nil {
 		return nil, err
 	}
 	rows := map[int64][]trailRow{}
 	for _, d := range deliveries {
 		row := trailRow{
-			At: v.timeText(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, v.deliveryText(d)),
+			At: v.Time(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(v, d)),
 			Because: "the change of state above", Who: "service", Effect: true, at: d.Created,
 		}
 		for _, one := range requests[d.ID] {
-			row.Requests = append(row.Requests, v.requestText(one))
+			row.Requests = append(row.Requests, requestText(v, one))
 		}
 		rows[d.Version] = append(rows[d.Version], row)
 	}
 	return rows, nil
 }
 
-func (v *visit) deliveryText(d store.SubjectDelivery) string {
+func deliveryText(v *desk.Visit, d store.SubjectDelivery) string {
 	switch {
 	case d.Delivered != nil:
-		return "delivered at " + v.timeText(*d.Delivered)
+		return "delivered at " + v.Time(*d.Delivered)
 	case d.Dropped != nil:
 		return "given up: " + d.DropReason
 	case d.Attempts == 0:
@@ -170,12 +169,12 @@ func (v *visit) deliveryText(d store.SubjectDelivery) string {
 	return fmt.Sprintf("not delivered after %d attempts", d.Attempts)
 }
 
-func (v *visit) requestText(l store.WebhookLog) string {
+func requestText(v *desk.Visit, l store.WebhookLog) string {
 	outcome := l.Failure
 	if l.Status > 0 {
 		outcome = strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, l.Failure))
 	}
-	return fmt.Sprintf("%s: %s in %d ms", v.timeText(l.At), outcome, l.Duration.Milliseconds())
+	return fmt.Sprintf("%s: %s in %d ms", v.Time(l.At), outcome, l.Duration.Milliseconds())
 }
 
 // objection is a connector that cannot carry a payment, or not without reserve.
@@ -192,8 +191,8 @@ type reason struct {
 
 // objections are the incompatibilities of a payment with the connectors of the
 // domain, hidden ones too.
-func (c *Console) objections(v *visit, p *payment.Payment) ([]objection, error) {
-	list, err := c.Initiation.Compatibility(v, v.domain, p, true)
+func (c *Console) objections(v *desk.Visit, p *payment.Payment) ([]objection, error) {
+	list, err := c.Initiation.Compatibility(v, v.Domain, p, true)
 	if err != nil {
 		return nil, fmt.Errorf("compare payment %d with the connectors: %w", p.ID, err)
 	}

@@ -7,9 +7,21 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
+
+func (c *Console) paymentRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/payments", c.payments),
+		desk.Post("domains/#/payments/file", c.exportPayments),
+		desk.Get("domains/#/payments/#", c.payment),
+		desk.Get("domains/#/payments/#/support", c.supportFile),
+		desk.Post("domains/#/payments/#", c.act),
+		desk.Post("domains/#/payments/#/reveal", c.reveal),
+	}
+}
 
 // listData is a page of payments and the form that selects them.
 type listData struct {
@@ -17,7 +29,7 @@ type listData struct {
 	Fields, More []shownField
 	Open         bool
 	Rows         []listRow
-	Turn         turn
+	Turn         desk.Turn
 	// MayReveal is set when the operator may have the file with all it holds.
 	MayReveal bool
 }
@@ -39,16 +51,16 @@ type listing struct {
 func (l listing) byLabel() bool { return l.order == "label" }
 
 // payments lists the payments of a domain, the newest first.
-func (c *Console) payments(v *visit) error {
-	query := v.request.URL.Query()
-	data := listData{MayReveal: c.mayReveal(v)}
+func (c *Console) payments(v *desk.Visit) error {
+	query := v.Request.URL.Query()
+	data := listData{MayReveal: v.MayReveal()}
 	if err := c.showFields(v, query, &data); err != nil {
 		return err
 	}
 	list, err := c.listing(v, query)
-	if known, is := told(err); is {
-		v.problem = known
-		return c.send(v, "payments", "Payments", data)
+	if known, is := desk.Told(err); is {
+		v.Problem = known
+		return pages.Send(v, "payments", "Payments", data)
 	}
 	if err != nil {
 		return err
@@ -58,17 +70,17 @@ func (c *Console) payments(v *visit) error {
 	if err != nil {
 		return err
 	}
-	rows, data.Turn = page(v, window, rows, func(row store.Listed) []any { return row.Place })
+	rows, data.Turn = desk.Paged(v, window, rows, func(row store.Listed) []any { return row.Place })
 	for _, row := range rows {
-		data.Rows = append(data.Rows, v.listRow(row.Payment))
+		data.Rows = append(data.Rows, newListRow(v, row.Payment))
 	}
-	return c.send(v, "payments", "Payments", data)
+	return pages.Send(v, "payments", "Payments", data)
 }
 
-func (v *visit) listRow(p *payment.Payment) listRow {
+func newListRow(v *desk.Visit, p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, v.zone), State: string(p.State), Code: string(p.ErrorCode),
-		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: v.nameText(p.Instructions[0].Label, false), Lines: len(p.Instructions),
+		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, v.Zone), State: string(p.State), Code: string(p.ErrorCode),
+		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: nameText(v, p.Instructions[0].Label, false), Lines: len(p.Instructions),
 	}
 }
 
@@ -76,7 +88,7 @@ func amountText(m passerelle.Money) string { return m.Decimal() + " " + string(m
 
 // window is the page of the list that an address names.
 func (l listing) window(query url.Values) store.Window {
-	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: pageSize + 1}
+	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: desk.PageSize + 1}
 	if from, given := l.place(query.Get("after")); given {
 		w.From = from
 	} else if from, given := l.place(query.Get("before")); given {
@@ -109,17 +121,17 @@ const maxPlace = 1000
 
 // exportPayments sends the payments that a form selects as a file, and puts that on
 // record.
-func (c *Console) exportPayments(v *visit) error {
+func (c *Console) exportPayments(v *desk.Visit) error {
 	values := url.Values{}
 	for _, field := range listFields {
-		values.Set(field.name, v.field(field.name))
+		values.Set(field.name, v.Field(field.name))
 	}
 	list, err := c.listing(v, values)
-	if known, is := told(err); is {
-		return &fault{http.StatusUnprocessableEntity, "There is no such list", known}
+	if known, is := desk.Told(err); is {
+		return &desk.Fault{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
 	}
 	if err != nil {
 		return err
 	}
-	return c.sendPayments(v, list, v.field("whole") != "")
+	return c.sendPayments(v, list, v.Field("whole") != "")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"passerelle/internal/admission"
+	"passerelle/internal/desk"
 	"passerelle/internal/lab"
 	"passerelle/internal/web"
 )
@@ -36,27 +37,27 @@ type receivedRow struct {
 	Name, At, Verdict, Body string
 	// Valid is set when the signature is.
 	Valid   bool
-	Headers []fact
+	Headers []desk.Fact
 	// Left is how many bytes of the body are not shown.
 	Left int64
 }
 
-func (c *Console) receiver(v *visit) error {
-	if err := lab.Open(v.domain); err != nil {
+func (c *Console) receiver(v *desk.Visit) error {
+	if err := lab.Open(v.Domain); err != nil {
 		return err
 	}
-	before, err := strconv.ParseInt(v.request.URL.Query().Get("before"), 10, 64)
+	before, err := strconv.ParseInt(v.Request.URL.Query().Get("before"), 10, 64)
 	if err != nil {
 		before = 0
 	}
-	got, err := c.DB.NewestReceived(v, v.domain.ID, before, receiverPage+1, receiverBody)
+	got, err := c.DB.NewestReceived(v, v.Domain.ID, before, receiverPage+1, receiverBody)
 	if err != nil {
-		return fmt.Errorf("list what the receiver of domain %d got: %w", v.domain.ID, err)
+		return fmt.Errorf("list what the receiver of domain %d got: %w", v.Domain.ID, err)
 	}
-	data := receiverData{May: v.who.May(admission.Simulate), Address: web.Origin(v.domain.BaseURL) + "/sandbox/receiver/"}
+	data := receiverData{May: v.Who.May(admission.Simulate), Address: web.Origin(v.Domain.BaseURL) + "/sandbox/receiver/"}
 	for _, one := range got[:min(len(got), receiverPage)] {
 		row := receivedRow{
-			ID: one.ID, Name: one.Name, At: v.timeText(one.At), Verdict: one.Verdict, Valid: strings.HasPrefix(one.Verdict, "valid"),
+			ID: one.ID, Name: one.Name, At: v.Time(one.At), Verdict: one.Verdict, Valid: strings.HasPrefix(one.Verdict, "valid"),
 			Body: strings.ToValidUTF8(string(one.Body), "�"), Headers: headerFacts(one.Headers), Left: one.Size - int64(len(one.Body)),
 		}
 		data.Requests = append(data.Requests, row)
@@ -64,22 +65,22 @@ func (c *Console) receiver(v *visit) error {
 	if len(got) > receiverPage {
 		data.Older = "?before=" + strconv.FormatInt(got[receiverPage-1].ID, 10)
 	}
-	return c.send(v, "receiver", "Receiver", data)
+	return pages.Send(v, "receiver", "Receiver", data)
 }
 
 // headerFacts are the headers of a request by name.
-func headerFacts(stored string) []fact {
+func headerFacts(stored string) []desk.Fact {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
 		return nil // it was written by the receiver
 	}
-	var facts []fact
+	var facts []desk.Fact
 	for name, values := range headers {
 		for _, value := range values {
-			facts = append(facts, fact{opening(name), opening(value)})
+			facts = append(facts, desk.Fact{Name: opening(name), Value: opening(value)})
 		}
 	}
-	slices.SortFunc(facts, func(a, b fact) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
+	slices.SortFunc(facts, func(a, b desk.Fact) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
 	return facts[:min(len(facts), receiverHeaders)]
 }
 
@@ -91,14 +92,14 @@ func opening(text string) string {
 	return strings.ToValidUTF8(text[:receiverHeader], "") + "…"
 }
 
-func (c *Console) emptyReceiver(v *visit) error {
+func (c *Console) emptyReceiver(v *desk.Visit) error {
 	do, err := c.audited(v, actEmpty)
 	if err != nil {
 		return err
 	}
-	if err := do.Forget(v, v.domain); err != nil {
+	if err := do.Forget(v, v.Domain); err != nil {
 		return err
 	}
-	web.Redirect(v.writer, v.path("/lab/receiver"))
+	web.Redirect(v.Writer, v.Path("/lab/receiver"))
 	return nil
 }

@@ -11,20 +11,23 @@ import (
 	"passerelle"
 	"passerelle/internal/admission"
 	"passerelle/internal/archive"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
 
-var userRoutes = []route{
-	{http.MethodGet, "domains/#/users", (*Console).users, false},
-	{http.MethodGet, "domains/#/users/#", (*Console).user, false},
-	{http.MethodPost, "domains/#/users/#/export", (*Console).exportUser, false},
-	{http.MethodPost, "domains/#/users/#/delete", (*Console).deleteUser, false},
-	{http.MethodGet, "domains/#/users/#/accounts", (*Console).accounts, false},
-	{http.MethodPost, "domains/#/users/#/accounts", (*Console).revealAccounts, false},
-	{http.MethodGet, "domains/#/users/#/subscriptions", (*Console).subscriptions, false},
-	{http.MethodPost, "domains/#/users/#/subscriptions", (*Console).revealSubscriptions, false},
-	{http.MethodGet, "domains/#/users/#/consents", (*Console).consents, false},
+func (c *Console) userRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/users", c.users),
+		desk.Get("domains/#/users/#", c.user),
+		desk.Post("domains/#/users/#/export", c.exportUser),
+		desk.Post("domains/#/users/#/delete", c.deleteUser),
+		desk.Get("domains/#/users/#/accounts", c.accounts),
+		desk.Post("domains/#/users/#/accounts", c.revealAccounts),
+		desk.Get("domains/#/users/#/subscriptions", c.subscriptions),
+		desk.Post("domains/#/users/#/subscriptions", c.revealSubscriptions),
+		desk.Get("domains/#/users/#/consents", c.consents),
+	}
 }
 
 // The acts on users, as the audit log names them.
@@ -37,7 +40,7 @@ const (
 type usersData struct {
 	ID   string
 	Rows []userRow
-	Turn turn
+	Turn desk.Turn
 }
 
 type userRow struct {
@@ -46,47 +49,47 @@ type userRow struct {
 }
 
 // users lists the users of a domain, the newest first.
-func (c *Console) users(v *visit) error {
-	data := usersData{ID: strings.TrimSpace(v.request.URL.Query().Get("id"))}
+func (c *Console) users(v *desk.Visit) error {
+	data := usersData{ID: strings.TrimSpace(v.Request.URL.Query().Get("id"))}
 	if data.ID != "" {
 		return c.soughtUser(v, data)
 	}
-	w := v.window(1)
+	w := v.Window(1)
 	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // by id, the other way round
 	if w.From != nil {
 		id, _ := w.From[0].(int64) // as window reads it
 		from.From = passerelle.UserID(id)
 	}
-	rows, err := c.DB.Users(v, v.domain.ID, from)
+	rows, err := c.DB.Users(v, v.Domain.ID, from)
 	if err != nil {
-		return fmt.Errorf("list the users of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("list the users of domain %d: %w", v.Domain.ID, err)
 	}
-	rows, data.Turn = page(v, w, rows, func(u passerelle.User) []any { return byID(u.ID) })
+	rows, data.Turn = desk.Paged(v, w, rows, func(u passerelle.User) []any { return desk.ByID(u.ID) })
 	for _, u := range rows {
-		data.Rows = append(data.Rows, v.userRow(u))
+		data.Rows = append(data.Rows, newUserRow(v, u))
 	}
-	return c.send(v, "users", "Users", data)
+	return pages.Send(v, "users", "Users", data)
 }
 
 // soughtUser lists the user of a number, if there is one.
-func (c *Console) soughtUser(v *visit, data usersData) error {
+func (c *Console) soughtUser(v *desk.Visit, data usersData) error {
 	id, err := strconv.ParseInt(data.ID, 10, 64)
 	if err != nil || id <= 0 {
-		v.problem = "id: must be the number of a user"
-		return c.send(v, "users", "Users", data)
+		v.Problem = "id: must be the number of a user"
+		return pages.Send(v, "users", "Users", data)
 	}
-	u, err := c.Aggregation.User(v, v.domain, passerelle.UserID(id))
+	u, err := c.Aggregation.User(v, v.Domain, passerelle.UserID(id))
 	if err != nil && !errors.Is(err, passerelle.NotFound) {
 		return err
 	}
 	if err == nil {
-		data.Rows = []userRow{v.userRow(u)}
+		data.Rows = []userRow{newUserRow(v, u)}
 	}
-	return c.send(v, "users", "Users", data)
+	return pages.Send(v, "users", "Users", data)
 }
 
-func (v *visit) userRow(u passerelle.User) userRow {
-	return userRow{ID: u.ID, Created: v.moment(&u.Created), Platform: string(u.Platform), Expires: v.moment(u.Expires)}
+func newUserRow(v *desk.Visit, u passerelle.User) userRow {
+	return userRow{ID: u.ID, Created: v.Moment(&u.Created), Platform: string(u.Platform), Expires: v.Moment(u.Expires)}
 }
 
 // userData is a page about one user: the facts, and a page of one of the lists of
@@ -102,58 +105,57 @@ type userData struct {
 	// Revealable is set when there is something hidden that the operator may see,
 	// and Revealed when it is shown.
 	Revealable, Revealed bool
-	Turn                 turn
+	Turn                 desk.Turn
 }
 
 // about begins a page about the user of the address.
-func (c *Console) about(v *visit, here string) (userData, error) {
-	u, err := c.Aggregation.User(v, v.domain, passerelle.UserID(v.numbers[1]))
+func (c *Console) about(v *desk.Visit, here string) (userData, error) {
+	u, err := c.Aggregation.User(v, v.Domain, passerelle.UserID(v.Numbers[1]))
 	if err != nil {
 		return userData{}, err
 	}
 	for _, one := range [][2]string{{"Connections", ""}, {"Accounts", "/accounts"}, {"Subscriptions", "/subscriptions"}, {"Consents", "/consents"}} {
-		v.tabs = append(v.tabs, tab{one[0], v.path("/users/%d%s", u.ID, one[1]), one[0] == here})
+		v.Tabs = append(v.Tabs, desk.Tab{Name: one[0], Address: v.Path("/users/%d%s", u.ID, one[1]), Here: one[0] == here})
 	}
-	return userData{userRow: v.userRow(u), MayDelete: v.mayAct(), MayExport: c.mayReveal(v)}, nil
+	return userData{userRow: newUserRow(v, u), MayDelete: mayAct(v), MayExport: v.MayReveal()}, nil
 }
 
 // mayAct reports whether the operator may do with users and connections what their
 // client may.
-func (v *visit) mayAct() bool { return v.who.May(admission.Act) && v.certain() }
+func mayAct(v *desk.Visit) bool { return v.Who.May(admission.Act) && v.Certain() }
 
 // user shows a user with their connections.
-func (c *Console) user(v *visit) error {
+func (c *Console) user(v *desk.Visit) error {
 	data, err := c.about(v, "Connections")
 	if err != nil {
 		return err
 	}
-	w := v.window(1)
-	rows, err := c.DB.Connections(v, v.domain.ID, data.ID, w)
+	w := v.Window(1)
+	rows, err := c.DB.Connections(v, v.Domain.ID, data.ID, w)
 	if err != nil {
 		return fmt.Errorf("list the connections of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page(v, w, rows, func(one store.Connection) []any { return byID(one.ID) })
+	rows, data.Turn = desk.Paged(v, w, rows, func(one store.Connection) []any { return desk.ByID(one.ID) })
 	for _, one := range rows {
 		data.Connections = append(data.Connections, c.connectionRow(v, one))
 	}
-	return c.send(v, "user", fmt.Sprintf("User %d", data.ID), data)
+	return pages.Send(v, "user", fmt.Sprintf("User %d", data.ID), data)
 }
 
 // exportUser sends all that is kept of a user, which is on record before.
-func (c *Console) exportUser(v *visit) error {
-	if !c.mayReveal(v) {
-		return errForbidden
+func (c *Console) exportUser(v *desk.Visit) error {
+	if !v.MayReveal() {
+		return desk.ErrForbidden
 	}
-	u, err := c.Aggregation.User(v, v.domain, passerelle.UserID(v.numbers[1]))
+	u, err := c.Aggregation.User(v, v.Domain, passerelle.UserID(v.Numbers[1]))
 	if err != nil {
 		return err
 	}
-	err = c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(c.record(v, actExportUser, "user", int64(u.ID))) })
-	if err != nil {
-		return fmt.Errorf("record the export of user %d: %w", u.ID, err)
+	if err := v.RecordNow(actExportUser, "user", int64(u.ID)); err != nil {
+		return err
 	}
-	web.Download(v.writer, "application/zip", fmt.Sprintf("user-%d.zip", u.ID))
-	if err := archive.Write(v, c.Aggregation, c.Files, v.domain, u, v.zone, v.writer); err != nil {
+	web.Download(v.Writer, "application/zip", fmt.Sprintf("user-%d.zip", u.ID))
+	if err := archive.Write(v, c.Aggregation, c.Files, v.Domain, u, v.Zone, v.Writer); err != nil {
 		c.Log.ErrorContext(v, "an export broke off", "user", u.ID, "error", err)
 		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
 	}
@@ -161,22 +163,14 @@ func (c *Console) exportUser(v *visit) error {
 }
 
 // deleteUser deletes the user whose number was typed.
-func (c *Console) deleteUser(v *visit) error {
-	id := v.numbers[1]
-	if !v.mayAct() {
-		return errForbidden
+func (c *Console) deleteUser(v *desk.Visit) error {
+	id := v.Numbers[1]
+	if !mayAct(v) {
+		return desk.ErrForbidden
 	}
-	err := v.confirmed(id)
+	err := v.Confirmed(id)
 	if err == nil {
-		err = c.Aggregation.DeleteUser(v, v.domain, passerelle.UserID(id), c.record(v, actDeleteUser, "user", id))
+		err = c.Aggregation.DeleteUser(v, v.Domain, passerelle.UserID(id), v.Record(actDeleteUser, "user", id))
 	}
-	return c.after(v, err, v.path("/users"), (*Console).user)
-}
-
-// confirmed wants the number of what is to be deleted, typed by hand.
-func (v *visit) confirmed(id int64) error {
-	if strings.TrimSpace(v.field("number")) != strconv.FormatInt(id, 10) {
-		return passerelle.InvalidField("number", "must be %d, the number of what is to be deleted; nothing was", id)
-	}
-	return nil
+	return v.After(err, v.Path("/users"), c.user)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 )
 
@@ -17,55 +18,54 @@ type accountRow struct {
 	Shared bool
 }
 
-func (c *Console) accounts(v *visit) error { return c.showAccounts(v, false) }
+func (c *Console) accounts(v *desk.Visit) error { return c.showAccounts(v, false) }
 
 // revealAccounts shows the accounts whole, and puts on record that they were
 // looked at.
-func (c *Console) revealAccounts(v *visit) error { return c.looked(v, (*Console).showAccounts) }
+func (c *Console) revealAccounts(v *desk.Visit) error { return c.looked(v, c.showAccounts) }
 
 // looked shows something of the user of the address whole, on record.
-func (c *Console) looked(v *visit, show func(c *Console, v *visit, revealed bool) error) error {
-	if !c.mayReveal(v) {
-		return errForbidden
+func (c *Console) looked(v *desk.Visit, show func(v *desk.Visit, revealed bool) error) error {
+	if !v.MayReveal() {
+		return desk.ErrForbidden
 	}
-	id := v.numbers[1]
-	if _, err := c.Aggregation.User(v, v.domain, passerelle.UserID(id)); err != nil {
+	id := v.Numbers[1]
+	if _, err := c.Aggregation.User(v, v.Domain, passerelle.UserID(id)); err != nil {
 		return err
 	}
-	err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(c.record(v, actReveal, "user", id)) })
-	if err != nil {
-		return fmt.Errorf("record a look at user %d: %w", id, err)
+	if err := v.RecordNow(desk.ActReveal, "user", id); err != nil {
+		return err
 	}
-	return show(c, v, true)
+	return show(v, true)
 }
 
-func (c *Console) showAccounts(v *visit, revealed bool) error {
+func (c *Console) showAccounts(v *desk.Visit, revealed bool) error {
 	data, err := c.about(v, "Accounts")
 	if err != nil {
 		return err
 	}
-	w := v.window(1)
-	rows, err := c.DB.BankAccounts(v, store.AccountFilter{Domain: v.domain.ID, User: data.ID, All: true}, w)
+	w := v.Window(1)
+	rows, err := c.DB.BankAccounts(v, store.AccountFilter{Domain: v.Domain.ID, User: data.ID, All: true}, w)
 	if err != nil {
 		return fmt.Errorf("list the accounts of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page(v, w, rows, func(a store.StoredAccount) []any { return byID(a.ID) })
+	rows, data.Turn = desk.Paged(v, w, rows, func(a store.StoredAccount) []any { return desk.ByID(a.ID) })
 	for _, a := range rows {
-		data.Accounts = append(data.Accounts, v.accountRow(a.BankAccount, revealed))
+		data.Accounts = append(data.Accounts, newAccountRow(v, a.BankAccount, revealed))
 	}
-	data.Revealable, data.Revealed = !revealed && len(rows) > 0 && c.mayReveal(v), revealed
-	return c.send(v, "user-accounts", fmt.Sprintf("Accounts of user %d", data.ID), data)
+	data.Revealable, data.Revealed = !revealed && len(rows) > 0 && v.MayReveal(), revealed
+	return pages.Send(v, "user-accounts", fmt.Sprintf("Accounts of user %d", data.ID), data)
 }
 
-func (v *visit) accountRow(a passerelle.BankAccount, revealed bool) accountRow {
+func newAccountRow(v *desk.Visit, a passerelle.BankAccount, revealed bool) accountRow {
 	row := accountRow{
-		ID: a.ID, Connection: a.Connection, Name: v.nameText(a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
-		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: v.moment(a.LastUpdate), State: string(a.Error),
+		ID: a.ID, Connection: a.Connection, Name: nameText(v, a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
+		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: v.Moment(a.LastUpdate), State: string(a.Error),
 	}
 	if a.CustomName != "" {
-		row.Name = v.nameText(a.CustomName, revealed)
+		row.Name = nameText(v, a.CustomName, revealed)
 	}
-	if a.Balance != nil && (revealed || v.domain.Kind == passerelle.Sandbox) {
+	if a.Balance != nil && (revealed || v.Domain.Kind == passerelle.Sandbox) {
 		row.Balance = a.Balance.String() + " " + string(a.Currency)
 	}
 	return row

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 )
 
@@ -15,25 +16,25 @@ type consentRow struct {
 }
 
 // consents lists what the user agreed to, the newest first.
-func (c *Console) consents(v *visit) error {
+func (c *Console) consents(v *desk.Visit) error {
 	data, err := c.about(v, "Consents")
 	if err != nil {
 		return err
 	}
-	w := v.window(2)
-	rows, err := c.DB.Consents(v, store.ConsentFilter{Domain: v.domain.ID, User: data.ID}, w)
+	w := v.Window(2)
+	rows, err := c.DB.Consents(v, store.ConsentFilter{Domain: v.Domain.ID, User: data.ID}, w)
 	if err != nil {
 		return fmt.Errorf("list the consents of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page(v, w, rows, store.Consent.Place)
+	rows, data.Turn = desk.Paged(v, w, rows, store.Consent.Place)
 	for _, one := range rows {
-		data.Consents = append(data.Consents, v.consentRow(one))
+		data.Consents = append(data.Consents, newConsentRow(v, one))
 	}
-	return c.send(v, "user-consents", fmt.Sprintf("Consents of user %d", data.ID), data)
+	return pages.Send(v, "user-consents", fmt.Sprintf("Consents of user %d", data.ID), data)
 }
 
-func (v *visit) consentRow(one store.Consent) consentRow {
-	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Given: v.moment(&one.Given), Withdrawn: v.moment(one.Withdrawn)}
+func newConsentRow(v *desk.Visit, one store.Consent) consentRow {
+	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Given: v.Moment(&one.Given), Withdrawn: v.Moment(one.Withdrawn)}
 	switch {
 	case one.Account != 0:
 		row.To = fmt.Sprintf("account %d", one.Account)

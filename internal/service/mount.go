@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/console"
+	"passerelle/internal/desk"
 	"passerelle/internal/httpd"
 	"passerelle/internal/protocol"
 	"passerelle/internal/web"
@@ -43,7 +44,7 @@ func (s *Service) places() places {
 		{"/webview", pages},
 		{"/webview/", pages},
 		{web.AssetPath, pages},
-		{console.Root, s.console()},
+		{desk.Root, s.console()},
 		{"/2.0/auth/webview/", pages},
 		{webview.WebauthPath, pages},
 		{webview.CallbackPath, pages},
@@ -54,8 +55,12 @@ func (s *Service) places() places {
 func (s *Service) console() http.Handler {
 	address := func(r *http.Request) string { return protocol.Address(r, s.config.TrustedProxies) }
 	return console.New(console.Config{
-		Domain: s.domain, Location: s.location, RequestID: httpd.RequestID, Address: address, Admission: s.Admission, DB: s.DB,
-		Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab, Scenarios: s.scenarios, Logins: logins(), MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
+		Config: desk.Config{
+			Domain: s.domain, Location: s.location, RequestID: httpd.RequestID, Admission: s.Admission, DB: s.DB,
+			MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
+		},
+		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab,
+		Scenarios: s.scenarios, Logins: logins(),
 	})
 }
 

@@ -65,21 +65,25 @@ type Pages struct {
 	templates map[string]*template.Template
 }
 
-// MustPages parses the templates at the root of files. Each defines "content",
+// MustPages parses the templates at the roots of folders. Each defines "content",
 // and may define the other blocks of the layout; those whose names begin with
 // an underscore define blocks for all of them. It panics on a template with a
 // mistake.
-func MustPages(files fs.FS) *Pages {
+func MustPages(folders ...fs.FS) *Pages {
 	functions := template.FuncMap{"asset": Asset}
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(layouts, "layout/*.html"))
-	if shared, _ := fs.Glob(files, "_*.html"); len(shared) > 0 {
-		template.Must(layout.ParseFS(files, shared...))
+	for _, files := range folders {
+		if shared, _ := fs.Glob(files, "_*.html"); len(shared) > 0 {
+			template.Must(layout.ParseFS(files, shared...))
+		}
 	}
 	pages := &Pages{templates: map[string]*template.Template{}}
-	names, _ := fs.Glob(files, "[^_]*.html")
-	for _, name := range names {
-		own := template.Must(template.Must(layout.Clone()).ParseFS(files, name))
-		pages.templates[strings.TrimSuffix(path.Base(name), ".html")] = own
+	for _, files := range folders {
+		names, _ := fs.Glob(files, "[^_]*.html")
+		for _, name := range names {
+			own := template.Must(template.Must(layout.Clone()).ParseFS(files, name))
+			pages.templates[strings.TrimSuffix(path.Base(name), ".html")] = own
+		}
 	}
 	return pages
 }

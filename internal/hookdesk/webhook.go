@@ -1,4 +1,4 @@
-package console
+package hookdesk
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/desk"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/webhook"
@@ -15,7 +16,7 @@ import (
 // webhookData is all about one webhook, with a page of what is for it.
 type webhookData struct {
 	webhookRow
-	Facts []fact
+	Facts []desk.Fact
 	// MayDeliver and MaySetUp say which acts the operator has.
 	MayDeliver, MaySetUp bool
 	// Due says what came of asking for all that is undelivered.
@@ -25,7 +26,7 @@ type webhookData struct {
 	Only        string // the state that is selected
 	First, Last string
 	Deliveries  []deliveryRow
-	turn
+	desk.Turn
 }
 
 // deliveryRow is a line of the list of what is for a webhook.
@@ -36,44 +37,44 @@ type deliveryRow struct {
 }
 
 // webhook shows a webhook.
-func (c *Console) webhook(v *visit) error {
-	w, err := c.webhookAt(v)
+func (h *hooks) webhook(v *desk.Visit) error {
+	w, err := h.webhookAt(v)
 	if err != nil {
 		return err
 	}
-	return c.showWebhook(v, w, "")
+	return h.showWebhook(v, w, "")
 }
 
-func (c *Console) showWebhook(v *visit, w store.Webhook, due string) error {
-	rows, err := c.webhookRows(v, []store.Webhook{w}, manyPending)
+func (h *hooks) showWebhook(v *desk.Visit, w store.Webhook, due string) error {
+	rows, err := h.webhookRows(v, []store.Webhook{w}, manyPending)
 	if err != nil {
 		return err
 	}
-	values, err := settings.Load(v, &c.DB.Reader, v.domain.ID)
+	values, err := settings.Load(v, &h.DB.Reader, v.Domain.ID)
 	if err != nil {
 		return err
 	}
-	query := v.request.URL.Query()
+	query := v.Request.URL.Query()
 	data := webhookData{
-		webhookRow: rows[0], Facts: append(v.webhookFacts(w, rows[0]), fact{"Bodies", bodyForm(values, w.Event)}), Due: due,
-		MayDeliver: v.mayDeliver(), MaySetUp: v.maySetUp(),
+		webhookRow: rows[0], Facts: append(webhookFacts(v, w, rows[0]), desk.Facts("Bodies", bodyForm(values, w.Event))...), Due: due,
+		MayDeliver: mayDeliver(v), MaySetUp: v.MaySetUp(),
 		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
 	}
-	err = c.listDeliveries(v, w, &data)
-	if known, is := told(err); is {
-		v.problem = known
+	err = h.listDeliveries(v, w, &data)
+	if known, is := desk.Told(err); is {
+		v.Problem = known
 	} else if err != nil {
 		return err
 	}
-	return c.send(v, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
+	return pages.Send(v, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
 }
 
-func (v *visit) webhookFacts(w store.Webhook, row webhookRow) []fact {
-	return allOf(
-		fact{"Event", row.Event}, fact{"URL", w.URL},
-		fact{"Provider", row.Provider}, fact{"Application", orNothing(int64(w.Client))}, fact{"Only of user", orNothing(int64(w.User))},
-		fact{"Registered", v.moment(&w.Created)}, fact{"Changed", v.moment(w.Updated)},
-		fact{"Disabled", v.moment(w.Disabled)}, fact{"Deleted", v.moment(w.Deleted)}, fact{"Tried again", v.nextTry(w)},
+func webhookFacts(v *desk.Visit, w store.Webhook, row webhookRow) []desk.Fact {
+	return desk.Facts(
+		"Event", row.Event, "URL", w.URL,
+		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only of user", orNothing(int64(w.User)),
+		"Registered", v.Moment(&w.Created), "Changed", v.Moment(w.Updated),
+		"Disabled", v.Moment(w.Disabled), "Deleted", v.Moment(w.Deleted), "Tried again", nextTry(v, w),
 	)
 }
 
@@ -89,50 +90,45 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// allOf is those facts of which something is known.
-func allOf(facts ...fact) []fact {
-	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
-}
-
 // nextTry is when the flusher comes, where it does.
-func (v *visit) nextTry(w store.Webhook) string {
+func nextTry(v *desk.Visit, w store.Webhook) string {
 	if w.Deleted != nil || w.Disabled != nil {
 		return ""
 	}
-	return v.moment(w.NextFlush)
+	return v.Moment(w.NextFlush)
 }
 
 // listDeliveries reads the page of deliveries that the address asks for.
-func (c *Console) listDeliveries(v *visit, w store.Webhook, data *webhookData) error {
+func (h *hooks) listDeliveries(v *desk.Visit, w store.Webhook, data *webhookData) error {
 	filter, err := data.filter(v, w)
 	if err != nil {
 		return err
 	}
-	where := v.window(2)
-	all, err := c.DB.WebhookData(v, filter, where)
+	where := v.Window(2)
+	all, err := h.DB.WebhookData(v, filter, where)
 	if err != nil {
 		return fmt.Errorf("list what is for webhook %d: %w", w.ID, err)
 	}
-	all, data.turn = page(v, where, all, store.WebhookData.Place)
+	all, data.Turn = desk.Paged(v, where, all, store.WebhookData.Place)
 	for _, d := range all {
 		data.Deliveries = append(data.Deliveries, deliveryRow{
-			ID: d.ID, Created: v.moment(&d.Created), State: string(d.State()), Delivered: v.moment(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
+			ID: d.ID, Created: v.Moment(&d.Created), State: string(d.State()), Delivered: v.Moment(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
 		})
 	}
 	return nil
 }
 
 // filter selects what the form above the list says.
-func (d *webhookData) filter(v *visit, w store.Webhook) (f store.WebhookDataFilter, err error) {
-	f = store.WebhookDataFilter{Domain: v.domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
+func (d *webhookData) filter(v *desk.Visit, w store.Webhook) (f store.WebhookDataFilter, err error) {
+	f = store.WebhookDataFilter{Domain: v.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
 	if d.Only != "" && f.State != store.WebhookPending && f.State != store.WebhookDelivered && f.State != store.WebhookDropped {
 		return f, passerelle.InvalidField("state", "must be one of %q", d.States)
 	}
 	if d.First != "" {
-		f.From, err = dayStart("first", d.First, v.zone, 0)
+		f.From, err = desk.DayStart("first", d.First, v.Zone, 0)
 	}
 	if err == nil && d.Last != "" {
-		f.Until, err = dayStart("last", d.Last, v.zone, 1)
+		f.Until, err = desk.DayStart("last", d.Last, v.Zone, 1)
 	}
 	return f, err
 }
@@ -148,69 +144,69 @@ const (
 )
 
 // webhookActs tells who may do each act.
-var webhookActs = map[string]func(*visit) bool{
-	actDisable: (*visit).mayDeliver, actEnable: (*visit).mayDeliver, actRecover: (*visit).mayDeliver,
-	actDelete: (*visit).maySetUp, actRestore: (*visit).maySetUp,
+var webhookActs = map[string]func(*desk.Visit) bool{
+	actDisable: mayDeliver, actEnable: mayDeliver, actRecover: mayDeliver,
+	actDelete: (*desk.Visit).MaySetUp, actRestore: (*desk.Visit).MaySetUp,
 }
 
 // actOnWebhook does what a button says, through the use case that the JSON
 // interface calls for it.
-func (c *Console) actOnWebhook(v *visit) error {
-	w, err := c.webhookAt(v)
+func (h *hooks) actOnWebhook(v *desk.Visit) error {
+	w, err := h.webhookAt(v)
 	if err != nil {
 		return err
 	}
-	act := v.field("act")
+	act := v.Field("act")
 	may, known := webhookActs[act]
 	switch {
 	case !known:
-		return errForm
+		return desk.ErrForm
 	case !may(v):
-		return errForbidden
+		return desk.ErrForbidden
 	case act == actRecover:
-		return c.recoverWebhook(v, w)
+		return h.recoverWebhook(v, w)
 	}
-	do, change := c.handling(v, act), delivery.Change{By: v.by()}
+	do, change := h.handling(v, act), delivery.Change{By: v.By()}
 	switch act {
 	case actDelete:
-		err = do.Delete(v, v.domain, w.ID, v.by())
+		err = do.Delete(v, v.Domain, w.ID, v.By())
 	case actRestore:
 		change.Deleted = new(false)
-		_, err = do.Update(v, v.domain, w.ID, change)
+		_, err = do.Update(v, v.Domain, w.ID, change)
 	default:
 		change.Disabled = new(act == actDisable)
-		_, err = do.Update(v, v.domain, w.ID, change)
+		_, err = do.Update(v, v.Domain, w.ID, change)
 	}
-	return c.afterAct(v, w, err)
+	return h.afterAct(v, w, err)
 }
 
 // afterAct shows the webhook anew, or what kept the act from being done. Somebody
 // else may have deleted it meanwhile.
-func (c *Console) afterAct(v *visit, w store.Webhook, err error) error {
+func (h *hooks) afterAct(v *desk.Visit, w store.Webhook, err error) error {
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; make it live again first.")
 	}
-	if known, is := told(err); is {
-		v.problem = known
-		return c.showWebhook(v, w, "")
+	if known, is := desk.Told(err); is {
+		v.Problem = known
+		return h.showWebhook(v, w, "")
 	}
 	if err != nil {
 		return err
 	}
-	c.toWebhook(v, w.ID)
+	h.toWebhook(v, w.ID)
 	return nil
 }
 
 // recoverWebhook makes due what is undelivered since an instant.
-func (c *Console) recoverWebhook(v *visit, w store.Webhook) error {
-	since, err := passerelle.ParseInstant("since", v.field("since"), v.zone)
+func (h *hooks) recoverWebhook(v *desk.Visit, w store.Webhook) error {
+	since, err := passerelle.ParseInstant("since", v.Field("since"), v.Zone)
 	if err != nil {
-		return c.afterAct(v, w, err)
+		return h.afterAct(v, w, err)
 	}
-	due, err := c.handling(v, actRecover).Recover(v, v.domain, w, since)
+	due, err := h.handling(v, actRecover).Recover(v, v.Domain, w, since)
 	if err != nil {
-		return c.afterAct(v, w, err)
+		return h.afterAct(v, w, err)
 	}
-	c.Initiation.Wake()
-	return c.showWebhook(v, w, upTo(due, delivery.MaxDue)+" undelivered since "+v.moment(&since)+" are due now.")
+	h.Wake()
+	return h.showWebhook(v, w, desk.UpTo(due, delivery.MaxDue)+" undelivered since "+v.Moment(&since)+" are due now.")
 }

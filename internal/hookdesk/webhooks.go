@@ -1,36 +1,19 @@
-package console
+package hookdesk
 
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"passerelle"
 	"passerelle/internal/admission"
 	"passerelle/internal/delivery"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/webhook"
 )
-
-var webhookRoutes = []route{
-	{http.MethodGet, "domains/#/webhooks", (*Console).webhooks, false},
-	{http.MethodGet, "domains/#/webhooks/new", (*Console).newWebhook, false},
-	{http.MethodPost, "domains/#/webhooks/new", (*Console).registerWebhook, false},
-	{http.MethodGet, "domains/#/webhooks/verify", (*Console).askToVerify, false},
-	{http.MethodPost, "domains/#/webhooks/verify", (*Console).verify, false},
-	{http.MethodGet, "domains/#/webhooks/#", (*Console).webhook, false},
-	{http.MethodPost, "domains/#/webhooks/#", (*Console).actOnWebhook, false},
-	{http.MethodGet, "domains/#/webhooks/#/edit", (*Console).editWebhook, false},
-	{http.MethodPost, "domains/#/webhooks/#/edit", (*Console).changeWebhook, false},
-	{http.MethodGet, "domains/#/webhooks/#/test", (*Console).askToTest, false},
-	{http.MethodPost, "domains/#/webhooks/#/test", (*Console).test, false},
-	{http.MethodGet, "domains/#/webhooks/#/data/#", (*Console).delivery, false},
-	{http.MethodPost, "domains/#/webhooks/#/data/#/resend", (*Console).resend, false},
-	{http.MethodPost, "domains/#/webhooks/#/data/#/reveal", (*Console).revealDelivery, false},
-}
 
 // How far the undelivered of each webhook of a list, and of one webhook, are
 // counted.
@@ -47,7 +30,7 @@ type webhooksData struct {
 	All      bool
 	MaySetUp bool
 	Rows     []webhookRow
-	turn
+	desk.Turn
 }
 
 // webhookRow is a webhook and how it is doing. Texts are empty where there is
@@ -64,35 +47,35 @@ type webhookRow struct {
 
 // mayDeliver reports whether the operator may pause and repeat what webhooks are
 // sent. Whoever sets a domain up may do that too.
-func (v *visit) mayDeliver() bool {
-	return v.who.May(admission.Deliver) && v.certain() || v.maySetUp()
+func mayDeliver(v *desk.Visit) bool {
+	return v.Who.May(admission.Deliver) && v.Certain() || v.MaySetUp()
 }
 
 // handling is the use cases of webhooks for one act of the operator, which is put
 // on record there with what it is about.
-func (c *Console) handling(v *visit, act string) *delivery.Delivery {
-	return c.Delivery.Audited(c.record(v, act, "", 0))
+func (h *hooks) handling(v *desk.Visit, act string) *delivery.Delivery {
+	return h.Delivery.Audited(v.Record(act, "", 0))
 }
 
 // webhooks lists the webhooks of a domain, the oldest first.
-func (c *Console) webhooks(v *visit) error {
-	data := webhooksData{All: v.request.URL.Query().Has("all"), MaySetUp: v.maySetUp()}
-	w := v.window(1)
-	all, err := c.DB.Webhooks(v, store.WebhookFilter{Domain: v.domain.ID, All: data.All}, w)
+func (h *hooks) webhooks(v *desk.Visit) error {
+	data := webhooksData{All: v.Request.URL.Query().Has("all"), MaySetUp: v.MaySetUp()}
+	w := v.Window(1)
+	all, err := h.DB.Webhooks(v, store.WebhookFilter{Domain: v.Domain.ID, All: data.All}, w)
 	if err != nil {
-		return fmt.Errorf("list the webhooks of domain %d: %w", v.domain.ID, err)
+		return fmt.Errorf("list the webhooks of domain %d: %w", v.Domain.ID, err)
 	}
-	all, data.turn = page(v, w, all, func(one store.Webhook) []any { return byID(one.ID) })
-	data.Rows, err = c.webhookRows(v, all, fewPending)
+	all, data.Turn = desk.Paged(v, w, all, func(one store.Webhook) []any { return desk.ByID(one.ID) })
+	data.Rows, err = h.webhookRows(v, all, fewPending)
 	if err != nil {
 		return err
 	}
-	return c.send(v, "webhooks", "Webhooks", data)
+	return pages.Send(v, "webhooks", "Webhooks", data)
 }
 
 // webhookRows adds to webhooks how they are doing, with the same few queries for
 // one and for many.
-func (c *Console) webhookRows(v *visit, all []store.Webhook, bound int) ([]webhookRow, error) {
+func (h *hooks) webhookRows(v *desk.Visit, all []store.Webhook, bound int) ([]webhookRow, error) {
 	var (
 		ids       []passerelle.WebhookID
 		providers []int64
@@ -100,26 +83,26 @@ func (c *Console) webhookRows(v *visit, all []store.Webhook, bound int) ([]webho
 	for _, w := range all {
 		ids, providers = append(ids, w.ID), append(providers, w.Auth)
 	}
-	health, err := c.DB.Health(v, v.domain.ID, c.now(v), ids...)
+	health, err := h.DB.Health(v, v.Domain.ID, v.Now(), ids...)
 	if err != nil {
 		return nil, fmt.Errorf("read the health of webhooks: %w", err)
 	}
-	pending, err := c.DB.Pending(v, v.domain.ID, bound, ids...)
+	pending, err := h.DB.Pending(v, v.Domain.ID, bound, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("count what is undelivered: %w", err)
 	}
-	names, err := c.DB.AuthProviderNames(v, v.domain.ID, providers...)
+	names, err := h.DB.AuthProviderNames(v, v.Domain.ID, providers...)
 	if err != nil {
 		return nil, fmt.Errorf("read the names of providers: %w", err)
 	}
-	_, none := c.DB.OnlyClient(v, v.domain.ID)
+	_, none := h.DB.OnlyClient(v, v.Domain.ID)
 	if none != nil && !errors.Is(none, store.ErrNotFound) {
 		return nil, fmt.Errorf("look for the only application: %w", none)
 	}
 	rows := make([]webhookRow, len(all))
 	for i, w := range all {
-		rows[i] = v.webhookRow(w, health[w.ID])
-		rows[i].Provider, rows[i].Pending = names[w.Auth], upTo(pending[w.ID], int64(bound))
+		rows[i] = newWebhookRow(v, w, health[w.ID])
+		rows[i].Provider, rows[i].Pending = names[w.Auth], desk.UpTo(pending[w.ID], int64(bound))
 		if w.Deleted == nil {
 			rows[i].Remark = delivery.Warning(w, health[w.ID], w.Client != 0 || none == nil)
 		}
@@ -127,13 +110,13 @@ func (c *Console) webhookRows(v *visit, all []store.Webhook, bound int) ([]webho
 	return rows, nil
 }
 
-func (v *visit) webhookRow(w store.Webhook, h store.Health) webhookRow {
+func newWebhookRow(v *desk.Visit, w store.Webhook, h store.Health) webhookRow {
 	row := webhookRow{
 		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Client: w.Client, User: w.User,
-		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: v.moment(w.LastSuccess), LastFailure: v.moment(w.LastFailure),
+		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: v.Moment(w.LastSuccess), LastFailure: v.Moment(w.LastFailure),
 	}
 	if h.Requests > 0 {
-		row.Success = percent(h.Successes, h.Requests)
+		row.Success = desk.Percent(h.Successes, h.Requests)
 	}
 	if h.Reached > 0 {
 		row.Average = fmt.Sprintf("%d ms", h.Average().Milliseconds())
@@ -161,14 +144,6 @@ func webhookState(w store.Webhook) string {
 	return webhookInUse
 }
 
-// upTo writes a number that was counted up to a bound.
-func upTo(n, bound int64) string {
-	if n >= bound {
-		return strconv.FormatInt(bound, 10) + " or more"
-	}
-	return strconv.FormatInt(n, 10)
-}
-
 // webhookForm is what can be set of a webhook, as it was typed.
 type webhookForm struct {
 	// ID is zero of one that is to be registered.
@@ -179,19 +154,19 @@ type webhookForm struct {
 }
 
 // newWebhook shows the form for a webhook.
-func (c *Console) newWebhook(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (h *hooks) newWebhook(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	return c.askForWebhook(v, webhookForm{Event: string(webhook.PaymentStateUpdated)})
+	return h.askForWebhook(v, webhookForm{Event: string(webhook.PaymentStateUpdated)})
 }
 
 // manySuggested is how many names of providers a form suggests.
 const manySuggested = 50
 
-func (c *Console) askForWebhook(v *visit, form webhookForm) error {
+func (h *hooks) askForWebhook(v *desk.Visit, form webhookForm) error {
 	var err error
-	if form.Providers, err = c.suggested(v); err != nil {
+	if form.Providers, err = h.suggested(v); err != nil {
 		return err
 	}
 	form.Events = webhook.Events()
@@ -199,14 +174,14 @@ func (c *Console) askForWebhook(v *visit, form webhookForm) error {
 	if form.ID != 0 {
 		title = fmt.Sprintf("Change webhook %d", form.ID)
 	}
-	return c.send(v, "webhook-form", title, form)
+	return pages.Send(v, "webhook-form", title, form)
 }
 
 // suggested are the names of the first providers.
-func (c *Console) suggested(v *visit) ([]string, error) {
-	all, err := c.DB.AuthProviders(v, store.ProviderFilter{Domain: v.domain.ID}, store.Window{Limit: manySuggested})
+func (h *hooks) suggested(v *desk.Visit) ([]string, error) {
+	all, err := h.DB.AuthProviders(v, store.ProviderFilter{Domain: v.Domain.ID}, store.Window{Limit: manySuggested})
 	if err != nil {
-		return nil, fmt.Errorf("list the providers of domain %d: %w", v.domain.ID, err)
+		return nil, fmt.Errorf("list the providers of domain %d: %w", v.Domain.ID, err)
 	}
 	names := make([]string, len(all))
 	for i, a := range all {
@@ -216,10 +191,10 @@ func (c *Console) suggested(v *visit) ([]string, error) {
 }
 
 // webhookTyped is the form as it came.
-func (v *visit) webhookTyped() webhookForm {
+func typedWebhook(v *desk.Visit) webhookForm {
 	return webhookForm{
-		Event: v.field("event"), URL: strings.TrimSpace(v.field("url")), Provider: strings.TrimSpace(v.field("id_auth")),
-		Client: strings.TrimSpace(v.field("id_service")), User: strings.TrimSpace(v.field("id_user")),
+		Event: v.Field("event"), URL: strings.TrimSpace(v.Field("url")), Provider: strings.TrimSpace(v.Field("id_auth")),
+		Client: strings.TrimSpace(v.Field("id_service")), User: strings.TrimSpace(v.Field("id_user")),
 	}
 }
 
@@ -251,47 +226,47 @@ func numberOf(field, text string) (int64, error) {
 }
 
 // registerWebhook makes a webhook of what was typed.
-func (c *Console) registerWebhook(v *visit) error {
-	if !v.maySetUp() {
-		return errForbidden
+func (h *hooks) registerWebhook(v *desk.Visit) error {
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	form := v.webhookTyped()
+	form := typedWebhook(v)
 	change, err := form.change()
 	var made store.Webhook
 	if err == nil {
-		made, err = c.handling(v, "register webhook").Register(v, v.domain, delivery.Registration{
-			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: v.by(),
+		made, err = h.handling(v, "register webhook").Register(v, v.Domain, delivery.Registration{
+			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: v.By(),
 		})
 	}
-	if known, is := told(err); is {
-		v.problem = known
-		return c.askForWebhook(v, form)
+	if known, is := desk.Told(err); is {
+		v.Problem = known
+		return h.askForWebhook(v, form)
 	}
 	if err != nil {
 		return err
 	}
-	c.toWebhook(v, made.ID)
+	h.toWebhook(v, made.ID)
 	return nil
 }
 
-func (c *Console) toWebhook(v *visit, id passerelle.WebhookID) {
-	web.Redirect(v.writer, v.path("/webhooks/%d", id))
+func (h *hooks) toWebhook(v *desk.Visit, id passerelle.WebhookID) {
+	web.Redirect(v.Writer, v.Path("/webhooks/%d", id))
 }
 
 // editWebhook shows a webhook in a form.
-func (c *Console) editWebhook(v *visit) error {
-	w, err := c.webhookAt(v)
+func (h *hooks) editWebhook(v *desk.Visit) error {
+	w, err := h.webhookAt(v)
 	if err != nil {
 		return err
 	}
-	if !v.maySetUp() {
-		return errForbidden
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	names, err := c.DB.AuthProviderNames(v, v.domain.ID, w.Auth)
+	names, err := h.DB.AuthProviderNames(v, v.Domain.ID, w.Auth)
 	if err != nil {
 		return fmt.Errorf("read the name of provider %d: %w", w.Auth, err)
 	}
-	return c.askForWebhook(v, webhookForm{
+	return h.askForWebhook(v, webhookForm{
 		ID: w.ID, Event: string(w.Event), URL: w.URL, Provider: providerText(w.Auth, names[w.Auth]), Client: orNothing(int64(w.Client)), User: orNothing(int64(w.User)),
 	})
 }
@@ -314,40 +289,40 @@ func orNothing(n int64) string {
 }
 
 // changeWebhook makes of a webhook what was typed.
-func (c *Console) changeWebhook(v *visit) error {
-	w, err := c.webhookAt(v)
+func (h *hooks) changeWebhook(v *desk.Visit) error {
+	w, err := h.webhookAt(v)
 	if err != nil {
 		return err
 	}
-	if !v.maySetUp() {
-		return errForbidden
+	if !v.MaySetUp() {
+		return desk.ErrForbidden
 	}
-	form := v.webhookTyped()
+	form := typedWebhook(v)
 	form.ID = w.ID
 	change, err := form.change()
 	if err == nil {
-		change.By = v.by()
-		_, err = c.handling(v, "change webhook").Update(v, v.domain, w.ID, change)
+		change.By = v.By()
+		_, err = h.handling(v, "change webhook").Update(v, v.Domain, w.ID, change)
 	}
-	if known, is := told(err); is {
-		v.problem = known
-		return c.askForWebhook(v, form)
+	if known, is := desk.Told(err); is {
+		v.Problem = known
+		return h.askForWebhook(v, form)
 	}
 	if err != nil {
 		return err
 	}
-	c.toWebhook(v, w.ID)
+	h.toWebhook(v, w.ID)
 	return nil
 }
 
 // webhookAt loads the webhook that the address names, whatever its state.
-func (c *Console) webhookAt(v *visit) (store.Webhook, error) {
-	w, err := c.DB.Webhook(v, v.domain.ID, passerelle.WebhookID(v.numbers[1]))
+func (h *hooks) webhookAt(v *desk.Visit) (store.Webhook, error) {
+	w, err := h.DB.Webhook(v, v.Domain.ID, passerelle.WebhookID(v.Numbers[1]))
 	if errors.Is(err, store.ErrNotFound) {
-		return w, errNoPage
+		return w, desk.ErrNoPage
 	}
 	if err != nil {
-		return w, fmt.Errorf("load webhook %d: %w", v.numbers[1], err)
+		return w, fmt.Errorf("load webhook %d: %w", v.Numbers[1], err)
 	}
 	return w, nil
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -9,21 +9,21 @@ import (
 	"passerelle/internal/store"
 )
 
-// pageSize is how many rows a page lists.
-const pageSize = 50
+// PageSize is how many rows a page lists.
+const PageSize = 50
 
-// turn leads to the pages around one of a list, empty where there is none.
-type turn struct {
+// Turn leads to the pages around one of a list, empty where there is none.
+type Turn struct {
 	Older, Newer string
 }
 
-// window is the part of a list, newest first, that the address names, and one row
+// Window is the part of a list, newest first, that the address names, and one row
 // more, which tells whether there is another page. A place in the list is so many
 // numbers. It selects nothing, so whoever changes one sees another part of the same
 // list.
-func (v *visit) window(numbers int) store.Window {
-	w := store.Window{Descending: true, Limit: pageSize + 1}
-	query := v.request.URL.Query()
+func (v *Visit) Window(numbers int) store.Window {
+	w := store.Window{Descending: true, Limit: PageSize + 1}
+	query := v.Request.URL.Query()
 	if from, given := place(query.Get("after"), numbers); given {
 		w.From = from
 	} else if from, given := place(query.Get("before"), numbers); given {
@@ -49,19 +49,19 @@ func place(text string, numbers int) ([]any, bool) {
 	return from, true
 }
 
-// page is the rows of a window in the order of the list, and the links around
+// Paged is the rows of a window in the order of the list, and the links around
 // them, which keep what else the address says.
-func page[T any](v *visit, w store.Window, rows []T, place func(T) []any) ([]T, turn) {
+func Paged[T any](v *Visit, w store.Window, rows []T, place func(T) []any) ([]T, Turn) {
 	more := len(rows) == w.Limit
 	rows = rows[:min(len(rows), w.Limit-1)]
 	if len(rows) == 0 {
-		return rows, turn{}
+		return rows, Turn{}
 	}
 	if w.Backward {
 		slices.Reverse(rows)
 	}
 	link := func(name string, row T) string {
-		query := v.request.URL.Query()
+		query := v.Request.URL.Query()
 		query.Del("after")
 		query.Del("before")
 		var words []string
@@ -71,7 +71,7 @@ func page[T any](v *visit, w store.Window, rows []T, place func(T) []any) ([]T, 
 		query.Set(name, strings.Join(words, "-"))
 		return "?" + query.Encode()
 	}
-	var around turn
+	var around Turn
 	if more || w.Backward {
 		around.Older = link("after", rows[len(rows)-1])
 	}
@@ -81,5 +81,5 @@ func page[T any](v *visit, w store.Window, rows []T, place func(T) []any) ([]T, 
 	return rows, around
 }
 
-// byID is the place of something in a list that is in the order of ids.
-func byID[T ~int64](id T) []any { return []any{int64(id)} }
+// ByID is the place of something in a list that is in the order of ids.
+func ByID[T ~int64](id T) []any { return []any{int64(id)} }

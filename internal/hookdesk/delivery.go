@@ -1,4 +1,4 @@
-package console
+package hookdesk
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/desk"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/webhook"
@@ -25,7 +26,7 @@ type deliveryData struct {
 	Webhook passerelle.WebhookID
 	ID      passerelle.DeliveryID
 	State   string
-	Facts   []fact
+	Facts   []desk.Fact
 	// Payment is the one that the event is about, zero for none.
 	Payment int64
 	// Opening and Payload are what was signed; what was sent is Payload alone,
@@ -38,7 +39,7 @@ type deliveryData struct {
 	Attempts             []attemptRow
 	MayDeliver           bool
 	Revealable, Revealed bool
-	turn
+	desk.Turn
 }
 
 // attemptRow is one request.
@@ -47,91 +48,90 @@ type attemptRow struct {
 }
 
 // delivery shows what is to be delivered, with what personal there is hidden.
-func (c *Console) delivery(v *visit) error {
-	return c.showDelivery(v, v.domain.Kind == passerelle.Sandbox)
+func (h *hooks) delivery(v *desk.Visit) error {
+	return h.showDelivery(v, v.Domain.Kind == passerelle.Sandbox)
 }
 
 // revealDelivery shows it whole, and puts on record that it was looked at.
-func (c *Console) revealDelivery(v *visit) error {
-	if !c.mayReveal(v) {
-		return errForbidden
+func (h *hooks) revealDelivery(v *desk.Visit) error {
+	if !v.MayReveal() {
+		return desk.ErrForbidden
 	}
-	w, d, err := c.deliveryAt(v)
+	_, d, err := h.deliveryAt(v)
 	if err != nil {
 		return err
 	}
-	entry := c.record(v, "look at personal data", delivery.SubjectData, int64(d.ID))
-	if err := c.DB.Write(v, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
-		return fmt.Errorf("record a look at delivery %d of webhook %d: %w", d.ID, w.ID, err)
+	if err := v.RecordNow(desk.ActReveal, delivery.SubjectData, int64(d.ID)); err != nil {
+		return err
 	}
-	return c.showDelivery(v, true)
+	return h.showDelivery(v, true)
 }
 
 // deliveryAt loads the webhook and the delivery that the address names.
-func (c *Console) deliveryAt(v *visit) (store.Webhook, store.WebhookData, error) {
-	w, err := c.webhookAt(v)
+func (h *hooks) deliveryAt(v *desk.Visit) (store.Webhook, store.WebhookData, error) {
+	w, err := h.webhookAt(v)
 	if err != nil {
 		return w, store.WebhookData{}, err
 	}
-	d, err := c.DB.OneWebhookData(v, v.domain.ID, w.ID, passerelle.DeliveryID(v.numbers[2]))
+	d, err := h.DB.OneWebhookData(v, v.Domain.ID, w.ID, passerelle.DeliveryID(v.Numbers[2]))
 	if errors.Is(err, store.ErrNotFound) {
-		return w, d, errNoPage
+		return w, d, desk.ErrNoPage
 	}
 	if err != nil {
-		return w, d, fmt.Errorf("load delivery %d: %w", v.numbers[2], err)
+		return w, d, fmt.Errorf("load delivery %d: %w", v.Numbers[2], err)
 	}
 	return w, d, nil
 }
 
-func (c *Console) showDelivery(v *visit, whole bool) error {
-	w, d, err := c.deliveryAt(v)
+func (h *hooks) showDelivery(v *desk.Visit, whole bool) error {
+	w, d, err := h.deliveryAt(v)
 	if err != nil {
 		return err
 	}
-	live := v.domain.Kind != passerelle.Sandbox
+	live := v.Domain.Kind != passerelle.Sandbox
 	data := deliveryData{
-		Webhook: w.ID, ID: d.ID, State: string(d.State()), Facts: v.deliveryFacts(w, d), MayDeliver: v.mayDeliver(),
-		Hidden: !whole, Revealable: !whole && c.mayReveal(v), Revealed: whole && live,
+		Webhook: w.ID, ID: d.ID, State: string(d.State()), Facts: deliveryFacts(v, w, d), MayDeliver: mayDeliver(v),
+		Hidden: !whole, Revealable: !whole && v.MayReveal(), Revealed: whole && live,
 	}
 	if entry, _ := webhook.Lookup(string(d.Event)); entry.Subject == webhook.SubjectPayment && !d.Test() {
 		data.Payment = d.Resource
 	}
-	if err := c.addSent(v, w, &data); err != nil {
+	if err := h.addSent(v, w, &data); err != nil {
 		return err
 	}
-	if err := c.addAttempts(v, &data); err != nil {
+	if err := h.addAttempts(v, &data); err != nil {
 		return err
 	}
-	return c.send(v, "delivery", fmt.Sprintf("Delivery %d", d.ID), data)
+	return pages.Send(v, "delivery", fmt.Sprintf("Delivery %d", d.ID), data)
 }
 
-func (v *visit) deliveryFacts(w store.Webhook, d store.WebhookData) []fact {
-	return allOf(
-		fact{"Event", string(d.Event)}, fact{"To", w.URL}, fact{"Happened", v.moment(&d.Created)}, fact{"Of user", orNothing(int64(d.User))},
-		fact{"Held back until", v.moment(d.NotBefore)}, fact{"Accepted", v.moment(d.Delivered)}, fact{"Given up", v.givenUp(d)},
-		fact{"Requests", strconv.FormatInt(d.Attempts, 10)}, fact{"Tried again", v.nextTryOf(w, d)}, fact{"Media type", d.MediaType},
+func deliveryFacts(v *desk.Visit, w store.Webhook, d store.WebhookData) []desk.Fact {
+	return desk.Facts(
+		"Event", string(d.Event), "To", w.URL, "Happened", v.Moment(&d.Created), "Of user", orNothing(int64(d.User)),
+		"Held back until", v.Moment(d.NotBefore), "Accepted", v.Moment(d.Delivered), "Given up", givenUp(v, d),
+		"Requests", strconv.FormatInt(d.Attempts, 10), "Tried again", nextTryOf(v, w, d), "Media type", d.MediaType,
 	)
 }
 
 // givenUp says when and why a delivery was given up.
-func (v *visit) givenUp(d store.WebhookData) string {
+func givenUp(v *desk.Visit, d store.WebhookData) string {
 	if d.State() != store.WebhookDropped {
 		return ""
 	}
-	return v.moment(d.Dropped) + ": " + d.DropReason
+	return v.Moment(d.Dropped) + ": " + d.DropReason
 }
 
 // nextTryOf is when a delivery is tried again at the earliest, where that is known.
-func (v *visit) nextTryOf(w store.Webhook, d store.WebhookData) string {
+func nextTryOf(v *desk.Visit, w store.Webhook, d store.WebhookData) string {
 	if d.State() != store.WebhookPending || d.Attempts == 0 && !w.Stopped {
 		return ""
 	}
-	return v.nextTry(w)
+	return nextTry(v, w)
 }
 
 // addSent adds what the last request carried.
-func (c *Console) addSent(v *visit, w store.Webhook, data *deliveryData) error {
-	sent, err := c.Delivery.Sent(v, v.domain, w, data.ID)
+func (h *hooks) addSent(v *desk.Visit, w store.Webhook, data *deliveryData) error {
+	sent, err := h.Delivery.Sent(v, v.Domain, w, data.ID)
 	if err != nil {
 		return err
 	}
@@ -143,16 +143,16 @@ func (c *Console) addSent(v *visit, w store.Webhook, data *deliveryData) error {
 }
 
 // addAttempts adds the page of requests that the address asks for.
-func (c *Console) addAttempts(v *visit, data *deliveryData) error {
-	where := v.window(1)
+func (h *hooks) addAttempts(v *desk.Visit, data *deliveryData) error {
+	where := v.Window(1)
 	where.Limit = shownAttempts + 1
-	all, err := c.DB.AttemptsOf(v, v.domain.ID, data.ID, where)
+	all, err := h.DB.AttemptsOf(v, v.Domain.ID, data.ID, where)
 	if err != nil {
 		return fmt.Errorf("list the requests for delivery %d: %w", data.ID, err)
 	}
-	all, data.turn = page(v, where, all, func(l store.WebhookLog) []any { return byID(l.ID) })
+	all, data.Turn = desk.Paged(v, where, all, func(l store.WebhookLog) []any { return desk.ByID(l.ID) })
 	for _, l := range all {
-		data.Attempts = append(data.Attempts, v.attemptRow(l, data.Hidden))
+		data.Attempts = append(data.Attempts, newAttemptRow(v, l, data.Hidden))
 	}
 	if len(all) > 0 && where.From == nil {
 		data.Opening = all[0].Signed.Opening
@@ -162,9 +162,9 @@ func (c *Console) addAttempts(v *visit, data *deliveryData) error {
 
 // attemptRow leaves out what a receiver answered where that may be about real
 // people.
-func (v *visit) attemptRow(l store.WebhookLog, hidden bool) attemptRow {
+func newAttemptRow(v *desk.Visit, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
-		At: v.moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
+		At: v.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
 		Answer: cut(l.Answer, shownAnswer), Detail: l.Detail, Opening: l.Signed.Opening, Signature: l.Signed.Signature, Next: l.Signed.Next,
 	}
 	if l.Status != 0 {
@@ -185,26 +185,26 @@ func cut(text string, characters int) string {
 }
 
 // resend sends a delivery once more, now.
-func (c *Console) resend(v *visit) error {
-	w, d, err := c.deliveryAt(v)
+func (h *hooks) resend(v *desk.Visit) error {
+	w, d, err := h.deliveryAt(v)
 	if err != nil {
 		return err
 	}
-	if !v.mayDeliver() {
-		return errForbidden
+	if !mayDeliver(v) {
+		return desk.ErrForbidden
 	}
-	err = c.handling(v, "resend webhook data").Resend(v, v.domain, w, d.ID)
-	if known, is := told(err); is {
-		v.problem = known
-		return c.delivery(v)
+	err = h.handling(v, "resend webhook data").Resend(v, v.Domain, w, d.ID)
+	if known, is := desk.Told(err); is {
+		v.Problem = known
+		return h.delivery(v)
 	}
 	if err != nil {
 		return err
 	}
-	c.toDelivery(v, w.ID, d.ID)
+	h.toDelivery(v, w.ID, d.ID)
 	return nil
 }
 
-func (c *Console) toDelivery(v *visit, w passerelle.WebhookID, d passerelle.DeliveryID) {
-	web.Redirect(v.writer, v.path("/webhooks/%d/data/%d", w, d))
+func (h *hooks) toDelivery(v *desk.Visit, w passerelle.WebhookID, d passerelle.DeliveryID) {
+	web.Redirect(v.Writer, v.Path("/webhooks/%d/data/%d", w, d))
 }
