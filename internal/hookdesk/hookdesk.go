@@ -1,8 +1,8 @@
 // Package hookdesk is the pages of the operators' console about webhooks: what is
 // registered, how each is doing, what was sent and what came of it.
 //
-// It owns those pages and which role sees which button on them. It sends and
-// signs nothing: package delivery does, by the same use cases as for the JSON
+// It owns those pages and which role sees which button on them. It does not send
+// or sign anything: package delivery does, by the same use cases as for the JSON
 // interface, and puts the acts of operators on record there. How requests find
 // the pages is package desk's.
 //
