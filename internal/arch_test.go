@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"internal/desk":            {".", "internal/web", "internal/admission", "internal/store"},
 	"internal/hookdesk":        {".", "webhook", "internal/web", "internal/desk", "internal/admission", "internal/settings", "internal/store", "internal/delivery"},
 	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/desk", "internal/hookdesk", "internal/access", "internal/admission", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/files", "internal/archive", "internal/delivery", "internal/lab"},
+	"internal/reference":       {"internal/web"},
 	"internal/background":      {},
 	"internal/httpd":           {},
 	"connector/*":              {".", "payment", "connector"},
@@ -116,7 +117,7 @@ var clocked = map[string]string{
 }
 
 // ends are the packages at the outer edge: nothing builds on them.
-var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview"}
+var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview", "internal/reference"}
 
 // vague are names that say nothing about what is inside, for packages and files.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "type", "types", "manager", "misc", "base", "interfaces"}

@@ -85,6 +85,9 @@ func (a *API) documentRoute() Route {
 	}
 }
 
+// Document is the OpenAPI document of the routes, as it is served.
+func (a *API) Document() Document { return a.document }
+
 // exchange is one request on its way to an answer.
 type exchange struct {
 	request *http.Request // without a token in its address, once a route was found

@@ -10,6 +10,7 @@ import (
 	"passerelle/internal/desk"
 	"passerelle/internal/httpd"
 	"passerelle/internal/protocol"
+	"passerelle/internal/reference"
 	"passerelle/internal/web"
 	"passerelle/internal/webview"
 )
@@ -35,6 +36,7 @@ func (s *Service) places() places {
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
+	manual := reference.New(s.api.Document(), s.config.Log)
 	return places{rest: s.api, below: []place{
 		{"/healthz", httpd.Health()},
 		{"/readyz", httpd.Ready(s.checks()...)},
@@ -45,6 +47,8 @@ func (s *Service) places() places {
 		{"/webview/", pages},
 		{web.AssetPath, pages},
 		{desk.Root, s.console()},
+		{reference.Root, manual},
+		{reference.Root + "/", manual},
 		{"/2.0/auth/webview/", pages},
 		{webview.WebauthPath, pages},
 		{webview.CallbackPath, pages},

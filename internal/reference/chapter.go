@@ -1,0 +1,151 @@
+package reference
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Chapter is the calls about one kind of thing. Name is how their paths begin.
+type Chapter struct {
+	Name  string
+	Calls []Call
+}
+
+// Call is an operation with all the paths and methods under which it is the same.
+// ID is its place on the page of the chapter.
+type Call struct {
+	ID, Path   string
+	Methods    []string
+	Also       []string
+	Summary    string
+	About      []paragraph
+	Parameters []Field
+	Bodies     []Body
+	Answers    []Answer
+}
+
+// Answer is a status, what comes with it, and the codes of errors that have it.
+type Answer struct {
+	Status string
+	Codes  []string
+	Value  []Word
+}
+
+// Body is one form of what is sent. Where it is an object, its fields are told.
+type Body struct {
+	Value  []Word
+	Fields []Field
+}
+
+// same is what makes operations one call. They are declared once, so two that say
+// the same are the same.
+type same struct{ method, summary, about string }
+
+// chapters puts the operations into chapters, in the order of their names.
+func (d document) chapters() []Chapter {
+	groups := map[same][]string{}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			key := same{method, op.Summary, op.Description}
+			groups[key] = append(groups[key], path)
+		}
+	}
+	var calls []Call
+	for key, paths := range groups {
+		slices.SortFunc(paths, byLength)
+		calls = append(calls, d.call(key.method, paths))
+	}
+	slices.SortFunc(calls, func(a, b Call) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Summary, b.Summary), cmp.Compare(order(a.Methods[0]), order(b.Methods[0])))
+	})
+	return collect(joinTwins(calls))
+}
+
+// byLength has the shortest path first, which is the one to be told.
+func byLength(a, b string) int {
+	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+}
+
+// order is the place of a method among those of a path.
+func order(method string) int {
+	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, method)
+}
+
+// joinTwins makes one call of neighbours that differ in their method alone.
+func joinTwins(calls []Call) []Call {
+	var joined []Call
+	for _, call := range calls {
+		if last := len(joined) - 1; last >= 0 && joined[last].Summary == call.Summary && slices.Equal(joined[last].Also, call.Also) && joined[last].Path == call.Path {
+			joined[last].Methods = append(joined[last].Methods, call.Methods...)
+			continue
+		}
+		joined = append(joined, call)
+	}
+	return joined
+}
+
+func collect(calls []Call) []Chapter {
+	byName := map[string][]Call{}
+	for _, call := range calls {
+		name, _, _ := strings.Cut(strings.TrimPrefix(call.Path, "/"), "/")
+		byName[name] = append(byName[name], call)
+	}
+	var chapters []Chapter
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		slices.SortStableFunc(byName[name], func(a, b Call) int {
+			return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(order(a.Methods[0]), order(b.Methods[0])))
+		})
+		chapters = append(chapters, Chapter{Name: name, Calls: byName[name]})
+	}
+	return chapters
+}
+
+func (d document) call(method string, paths []string) Call {
+	op := d.Paths[paths[0]][method]
+	c := Call{
+		ID: method + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(paths[0]), Path: paths[0], Also: paths[1:],
+		Methods: []string{strings.ToUpper(method)}, Summary: op.Summary, About: paragraphs(op.Description),
+	}
+	for _, p := range op.Parameters {
+		p.Schema.Description = p.Description
+		c.Parameters = append(c.Parameters, field(p.Name, p.In, p.Required, p.Schema))
+	}
+	c.Bodies = d.bodies(op.RequestBody.Content["application/json"].Schema)
+	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
+		c.Answers = append(c.Answers, answer(status, op.Responses[status]))
+	}
+	return c
+}
+
+// bodies are the forms of what a call takes.
+func (d document) bodies(s schema) []Body {
+	if len(s.AnyOf) > 0 {
+		var all []Body
+		for _, one := range s.AnyOf {
+			all = append(all, d.bodies(one)...)
+		}
+		return all
+	}
+	value := words(s)
+	if len(value) == 0 {
+		return nil
+	}
+	return []Body{{Value: value, Fields: fields(d.Components.Schemas[s.name()])}}
+}
+
+// answer tells of an error its codes, and of anything else what it is.
+func answer(status string, c content) Answer {
+	if status >= "400" {
+		return Answer{Status: status, Codes: strings.Split(c.Description, ", ")}
+	}
+	a := Answer{Status: status}
+	for _, media := range c.Content {
+		a.Value = words(media.Schema)
+	}
+	if len(a.Value) == 0 {
+		a.Value = []Word{{Text: "nothing"}}
+	}
+	return a
+}

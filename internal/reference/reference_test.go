@@ -1,0 +1,146 @@
+package reference_test
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// maxWeight is what a page may weigh in bytes with all it needs.
+const maxWeight = 100_000
+
+var (
+	links  = regexp.MustCompile(`href="(/docs[^"#]*)(?:#([^"]*))?"`)
+	assets = regexp.MustCompile(`(?:href|src)="(/assets/[^"]*)"`)
+)
+
+func read(t *testing.T, address string, status int) string {
+	t.Helper()
+	answer, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != status {
+		t.Errorf("%s: %d, want %d", address, answer.StatusCode, status)
+	}
+	return string(body)
+}
+
+// TestEveryLinkLeads walks through all pages: each link has a page, each anchor its
+// place, and no page is heavy.
+func TestEveryLinkLeads(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	read := func(path string) string { return read(t, s.Origin+path, http.StatusOK) }
+	bodies := map[string]string{}
+	weights := map[string]int{}
+	waiting := []string{"/docs"}
+	for len(waiting) > 0 {
+		path := waiting[0]
+		waiting = waiting[1:]
+		if bodies[path] != "" {
+			continue
+		}
+		bodies[path] = read(path)
+		weight := len(bodies[path])
+		for _, found := range assets.FindAllStringSubmatch(bodies[path], -1) {
+			if weights[found[1]] == 0 {
+				weights[found[1]] = len(read(found[1]))
+			}
+			weight += weights[found[1]]
+		}
+		if weight > maxWeight {
+			t.Errorf("%s weighs %d bytes", path, weight)
+		}
+		for _, link := range links.FindAllStringSubmatch(bodies[path], -1) {
+			waiting = append(waiting, link[1])
+		}
+	}
+	for path, body := range bodies {
+		for _, link := range links.FindAllStringSubmatch(body, -1) {
+			if link[2] != "" && !strings.Contains(bodies[link[1]], `id="`+link[2]+`"`) {
+				t.Errorf("%s leads to %s#%s, which is not there", path, link[1], link[2])
+			}
+		}
+	}
+	if len(bodies) < 200 {
+		t.Errorf("%d pages, want one for each object and more", len(bodies))
+	}
+}
+
+// TestEveryCallIsTold looks for each operation of the document on the pages.
+func TestEveryCallIsTold(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	first := read(t, s.Origin+"/docs", http.StatusOK)
+	all := first
+	for _, link := range links.FindAllStringSubmatch(first, -1) {
+		if link[2] == "" && link[1] != "/docs" {
+			all += read(t, s.Origin+link[1], http.StatusOK)
+		}
+	}
+	var document struct {
+		Paths map[string]map[string]struct{ Summary string }
+	}
+	s.JSON(s.OK(s.Call("GET", "/openapi.json", "", nil)), &document)
+	all = html.UnescapeString(all)
+	for path, methods := range document.Paths {
+		if !strings.Contains(all, "<code>"+path+"</code>") {
+			t.Errorf("no page tells of %s", path)
+		}
+		for method, operation := range methods {
+			if !strings.Contains(all, operation.Summary) {
+				t.Errorf("no page tells of %s %s: %s", method, path, operation.Summary)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	for _, path := range []string{"/docs/nothing", "/docs/objects", "/docs/objects/Nothing", "/docs/payments/more", "/docs/objects/%3Cb%3E", "/docs//"} {
+		status := http.StatusNotFound
+		if path == "/docs//" {
+			status = http.StatusOK
+		}
+		if body := read(t, s.Origin+path, status); strings.Contains(body, "<b>") {
+			t.Errorf("%s: shows what was asked for", path)
+		}
+	}
+	answer, err := http.Post(s.Origin+"/docs", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d, Allow %q", answer.StatusCode, answer.Header.Get("Allow"))
+	}
+}
+
+func TestReferenceInABrowser(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	for name, width := range map[string]int64{"desktop": 1280, "phone": 390} {
+		t.Run(name, func(t *testing.T) {
+			ctx := servicetest.Browser(t, width, 900)
+			says := servicetest.Listen(ctx, t)
+			for _, page := range []string{"", "/payments", "/objects/Payment", "/objects/ErrorBody"} {
+				if err := chromedp.Do(ctx, servicetest.Navigate(s.Origin+"/docs"+page)); err != nil {
+					t.Fatal(err)
+				}
+				servicetest.Inspect(ctx, t, "reference-"+name+strings.ReplaceAll(page, "/", "-"))
+			}
+			says.Silent(t)
+		})
+	}
+}
