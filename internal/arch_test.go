@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},
 	"internal/tenancy":         {".", "internal/store"},
-	"internal/protocol":        {".", "internal/access", "internal/store"},
+	"internal/protocol":        {".", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery", "internal/lab", "internal/picture"},
 	"internal/bankdata":        {".", "internal/protocol", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/archive", "internal/picture"},
 	"internal/wire":            {".", "payment"},

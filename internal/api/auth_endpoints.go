@@ -308,10 +308,7 @@ func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signed
 	if err != nil {
 		return signedTokenOutput{}, err
 	}
-	expires, err := s.signedTokenEnd(ctx, c, in.Expire)
-	if err != nil {
-		return signedTokenOutput{}, err
-	}
+	expires := s.signedTokenEnd(c, in.Expire)
 	var out signedTokenOutput
 	err = s.namedUser(ctx, c, in.IDUser, func(tx *store.Tx, u passerelle.User) error {
 		grant, payload, err := s.Access.GrantSigned(tx, signer, c.Domain.BaseURL, store.Token{Domain: u.Domain, Client: client.ID, User: u.ID, Expires: expires})
@@ -322,16 +319,12 @@ func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signed
 }
 
 // signedTokenEnd is a whole second, as the token itself says it.
-func (s *Service) signedTokenEnd(ctx context.Context, c *protocol.Caller, expire bool) (*time.Time, error) {
+func (s *Service) signedTokenEnd(c *protocol.Caller, expire bool) *time.Time {
 	if !expire {
-		return nil, nil
+		return nil
 	}
-	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
-	if err != nil {
-		return nil, err
-	}
-	end := s.Now().Add(time.Duration(values.Int(settings.SignedTokenLife)) * time.Minute).Truncate(time.Second)
-	return &end, nil
+	end := s.Now().Add(time.Duration(c.Settings.Int(settings.SignedTokenLife)) * time.Minute).Truncate(time.Second)
+	return &end
 }
 
 // revokeToken has nothing to do when another call was faster.

@@ -19,9 +19,8 @@ type changeConfigInput struct {
 	Values map[string]protocol.Nullable[string] `body:"*" doc:"values by key; null returns a key to its default"`
 }
 
-func (s *Service) readConfig(ctx context.Context, c *protocol.Caller, in searchInput) (map[string]string, error) {
-	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
-	return values.Flat(in.Search), err
+func (s *Service) readConfig(_ context.Context, c *protocol.Caller, in searchInput) (map[string]string, error) {
+	return c.Settings.Flat(in.Search), nil
 }
 
 func (s *Service) changeConfig(ctx context.Context, c *protocol.Caller, in changeConfigInput) (map[string]string, error) {
@@ -35,7 +34,8 @@ func (s *Service) changeConfig(ctx context.Context, c *protocol.Caller, in chang
 	if err := settings.Change(ctx, s.DB, c.Domain.ID, changes, changedBy(c), c.Now); err != nil {
 		return nil, err
 	}
-	return s.readConfig(ctx, c, in.searchInput)
+	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	return values.Flat(in.Search), err
 }
 
 // changedBy names a caller in records of changes.

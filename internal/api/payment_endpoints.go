@@ -211,7 +211,7 @@ func (s *Service) createPayment(ctx context.Context, c *protocol.Caller, in crea
 	if err != nil {
 		return wire.Payment{}, err
 	}
-	p, err := s.Initiation.Create(ctx, c.Domain, initiation.Creation{By: c.Client, Draft: draft, Strict: c.Strict, Execution: c.Execution})
+	p, err := s.Initiation.Create(ctx, c.Domain, initiation.Creation{By: c.Client, Settings: c.Settings, Draft: draft, Strict: c.Strict, Execution: c.Execution})
 	if err != nil {
 		return wire.Payment{}, in.blame(err)
 	}

@@ -73,11 +73,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *protocol.Caller, in oneSign
 // Signature is how answers to a caller are signed: by the newest key of the
 // domain, whose address is in the header as the caller reaches it.
 func (s *Service) Signature(ctx context.Context, c *protocol.Caller) (protocol.Signature, error) {
-	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
-	if err != nil {
-		return nil, err
-	}
-	if !values.On(settings.SignedAnswers) {
+	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign its answers; its key %s would be 1", settings.SignedAnswers)
 	}
 	id, key, err := s.Access.AnswerKey(ctx, c.Domain.ID)

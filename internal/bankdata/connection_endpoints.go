@@ -120,9 +120,8 @@ func (s *Service) waiting(ctx context.Context, c *protocol.Caller, one store.Con
 	if err != nil || one.State.Resolution() != passerelle.ByPerson {
 		return out, err
 	}
-	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
-	out.status = int(values.Int(settings.QuestionsCode))
-	return out, err
+	out.status = int(c.Settings.Int(settings.QuestionsCode))
+	return out, nil
 }
 
 type connectInput struct {

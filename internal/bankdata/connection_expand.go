@@ -7,7 +7,6 @@ import (
 	"passerelle"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/protocol"
-	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -39,12 +38,11 @@ func (s *Service) embed() map[string]func(context.Context, *protocol.Caller, sho
 	}
 }
 
-func (s *Service) withConnectors(ctx context.Context, c *protocol.Caller, of shownConnections, asked protocol.Expansion) error {
-	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+func (s *Service) withConnectors(_ context.Context, c *protocol.Caller, of shownConnections, asked protocol.Expansion) error {
 	for i := range of.list {
-		of.list[i].Connector = s.Aggregation.Connector(of.list[i].ConnectorUUID, values, ConnectorView(asked))
+		of.list[i].Connector = s.Aggregation.Connector(of.list[i].ConnectorUUID, c.Settings, ConnectorView(asked))
 	}
-	return err
+	return nil
 }
 
 // connections renders connections of one user with what was asked for besides.

@@ -118,8 +118,10 @@ func (i *Initiation) now(d passerelle.Domain) time.Time {
 
 // Creation is a payment as a client asks for it.
 type Creation struct {
-	By    passerelle.ClientID
-	Draft payment.Draft
+	By passerelle.ClientID
+	// Settings are those of the domain.
+	Settings settings.Values
+	Draft    payment.Draft
 	// Strict refuses what is otherwise dropped.
 	Strict bool
 	// Execution is the idempotency key the request came with, if any.
@@ -128,11 +130,7 @@ type Creation struct {
 
 // Create makes a payment in state created.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation) (*payment.Payment, error) {
-	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
-	if err != nil {
-		return nil, err
-	}
-	policy := payment.Policy{MaxAmount: values.Text(settings.MaxAmount), Periodic: values.On(settings.PeriodicEnabled), Strict: wish.Strict}
+	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
 	if err != nil {
 		return nil, err

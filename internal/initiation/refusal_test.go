@@ -81,7 +81,7 @@ func TestCreationRefusals(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				must(t, settings.Set(t.Context(), w.db, w.domain.ID, map[string]string{settings.MaxAmount: "1000"}, noon))
+				values := settings.Values{settings.MaxAmount: "1000"}
 				d, c := w.domain, w.client
 				if test.live {
 					d, c = w.tenant("live", passerelle.Live, shop)
@@ -91,7 +91,7 @@ func TestCreationRefusals(t *testing.T) {
 					test.change(&wish)
 				}
 				rows := w.rows()
-				_, err := w.Create(t.Context(), d, initiation.Creation{By: c.ID, Draft: wish})
+				_, err := w.Create(t.Context(), d, initiation.Creation{By: c.ID, Settings: values, Draft: wish})
 				w.wantRefusal(t, err, rows, passerelle.Invalid, test.field, test.words...)
 			})
 		})

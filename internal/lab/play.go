@@ -25,6 +25,7 @@ const shop = "/sandbox/shop/"
 type play struct {
 	*Lab
 	domain   passerelle.Domain
+	settings settings.Values
 	scenario sandbox.Scenario
 	payment  passerelle.PaymentID
 	// back is where the payer returns to.
@@ -76,7 +77,7 @@ func (l *Lab) prepare(ctx context.Context, d passerelle.Domain, name string, by 
 	if len(by.RedirectURIs) > 0 {
 		back = by.RedirectURIs[0]
 	}
-	return &play{Lab: l, domain: d, scenario: all[i], back: back}, nil
+	return &play{Lab: l, domain: d, settings: values, scenario: all[i], back: back}, nil
 }
 
 // refusedAs holds what became of a move against what the scenario says.
@@ -104,7 +105,7 @@ func (p *play) create(ctx context.Context, by passerelle.ClientID) error {
 	if p.audit != nil {
 		creator = creator.Audited(*p.audit)
 	}
-	created, err := creator.Create(ctx, p.domain, initiation.Creation{By: by, Draft: draft})
+	created, err := creator.Create(ctx, p.domain, initiation.Creation{By: by, Settings: p.settings, Draft: draft})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -24,6 +25,8 @@ type Caller struct {
 	access.Principal
 	// Domain is the tenant that the host of the request names.
 	Domain passerelle.Domain
+	// Settings are those of the domain when the request came.
+	Settings settings.Values
 	// Base is the address root as the client called it, without a trailing
 	// slash: "http://127.0.0.1:8080/2.0". Links in answers begin with it.
 	Base string
@@ -195,19 +198,24 @@ func last(values []string) string {
 	return strings.TrimSpace(words[len(words)-1])
 }
 
-// identify resolves host, zone and time, which every request has.
+// identify resolves host, settings, zone and time, which every request has, and
+// refuses all during maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
-	domain, err := a.config.Domain(ctx, host)
+	tenant, err := a.config.Tenant(ctx, host)
 	if err != nil {
 		return err
 	}
-	x.caller.Domain = domain
+	x.caller.Domain, x.caller.Settings = tenant.Domain, tenant.Settings
+	x.caller.Location = x.caller.Settings.Location()
 	x.caller.Base = scheme + "://" + host + cmp.Or(x.version, version)
-	x.caller.Now = domain.Clock.Now(a.config.Now())
+	x.caller.Now = tenant.Clock.Now(a.config.Now())
 	x.caller.Strict = strict(x.request.Header)
 	x.caller.Request = a.config.RequestID(ctx)
 	x.caller.Address = Address(x.request, a.config.TrustedProxies)
+	if tenant.Closed {
+		return errClosed
+	}
 	return nil
 }
 
@@ -217,7 +225,7 @@ func (a *API) authorise(ctx context.Context, x *exchange) error {
 	if needs.open(x.request.URL.RawQuery) {
 		return nil
 	}
-	token, err := a.presented(ctx, x, inAddress)
+	token, err := x.presented(inAddress)
 	if err != nil {
 		return err
 	}

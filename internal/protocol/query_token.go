@@ -1,9 +1,10 @@
 package protocol
 
 import (
-	"context"
 	"net/http"
 	"net/url"
+
+	"passerelle/internal/settings"
 )
 
 // tokenParameter is where old programs of this API family put the token of what
@@ -13,15 +14,11 @@ const tokenParameter = "token"
 
 // presented is the token of a request: that of the header, or, without one, that
 // of the address in domains that take it there.
-func (a *API) presented(ctx context.Context, x *exchange, inAddress string) (string, error) {
+func (x *exchange) presented(inAddress string) (string, error) {
 	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
 		return bearer(x.request.Header)
 	}
-	taken, err := a.config.QueryToken(ctx, x.caller.Domain)
-	if err != nil {
-		return "", err
-	}
-	if !taken {
+	if !x.caller.Settings.On(settings.QueryToken) {
 		return "", unauthenticated("This domain takes no token in the address; send the Authorization header \"Bearer <token>\".")
 	}
 	return inAddress, nil

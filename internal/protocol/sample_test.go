@@ -20,6 +20,7 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/keys"
 	"passerelle/internal/protocol"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -316,16 +317,9 @@ type service struct {
 func newService(t testing.TB) *service {
 	t.Helper()
 	s := &service{sample: &sample{}, db: openStore(t)}
-	paris, err := time.LoadLocation("Europe/Paris")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.Handler = protocol.New(protocol.Config{
-		Domain:         findDomain,
+		Tenant:         s.tenant,
 		Authenticate:   authenticate,
-		QueryToken:     func(_ context.Context, d passerelle.Domain) (bool, error) { return d.ID == 1, nil },
-		Location:       func(context.Context, passerelle.Domain) (*time.Location, error) { return paris, nil },
-		Maintenance:    func(context.Context) (bool, error) { return s.down, nil },
 		MAC:            mac,
 		Sign:           s.sign,
 		RequestID:      func(context.Context) string { return "1234" },
@@ -379,14 +373,18 @@ func mac(purpose string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-func findDomain(_ context.Context, host string) (passerelle.Domain, error) {
+func (s *service) tenant(_ context.Context, host string) (store.Tenant, error) {
+	found := store.Tenant{Settings: map[string]string{settings.Timezone: "Europe/Paris"}, Closed: s.down}
 	switch host {
 	case "one.example":
-		return passerelle.Domain{ID: 1, Clock: passerelle.Clock{Offset: time.Hour}}, nil
+		found.Domain = passerelle.Domain{ID: 1, Clock: passerelle.Clock{Offset: time.Hour}}
+		found.Settings[settings.QueryToken] = "1"
 	case "two.example":
-		return passerelle.Domain{ID: 2}, nil
+		found.Domain = passerelle.Domain{ID: 2}
+	default:
+		return found, passerelle.Missing()
 	}
-	return passerelle.Domain{}, passerelle.Missing()
+	return found, nil
 }
 
 func authenticate(_ context.Context, d passerelle.Domain, token string) (access.Principal, error) {

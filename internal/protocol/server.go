@@ -19,19 +19,12 @@ import (
 // Config wires the package to the rest of the service. Every function must be
 // set; they are called concurrently.
 type Config struct {
-	// Domain finds the tenant a host names; an unknown host is a NotFound
-	// error.
-	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
+	// Tenant finds what a request has to know of the domain that a host names;
+	// an unknown host is a NotFound error.
+	Tenant func(ctx context.Context, host string) (store.Tenant, error)
 	// Authenticate resolves a bearer token of the domain; an unknown, expired
 	// or revoked one is an Unauthenticated error with code invalidToken.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, token string) (access.Principal, error)
-	// QueryToken reports whether the domain takes the token of what is read in the
-	// query parameter token, too.
-	QueryToken func(ctx context.Context, domain passerelle.Domain) (bool, error)
-	// Location is the zone in which the domain reads and writes dates.
-	Location func(ctx context.Context, domain passerelle.Domain) (*time.Location, error)
-	// Maintenance reports whether calls are to be refused for now.
-	Maintenance func(ctx context.Context) (bool, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
 	// Sign finds how an answer to the caller is to be signed; a domain that does
@@ -144,9 +137,6 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 	if err := a.identify(ctx, x); err != nil {
 		return answer{}, err
 	}
-	if err := a.open(ctx); err != nil {
-		return answer{}, err
-	}
 	if unlocated != nil {
 		return answer{}, unlocated
 	}
@@ -160,17 +150,8 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 	return a.call(ctx, w, x)
 }
 
-// open refuses calls during maintenance.
-func (a *API) open(ctx context.Context) error {
-	closed, err := a.config.Maintenance(ctx)
-	if err != nil {
-		return fmt.Errorf("read maintenance state: %w", err)
-	}
-	if closed {
-		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "maintenance", Message: "The service is down for maintenance; try again later.", RetryAfter: 60}
-	}
-	return nil
-}
+// errClosed refuses calls during maintenance.
+var errClosed = &passerelle.Error{Kind: passerelle.Unavailable, Code: "maintenance", Message: "The service is down for maintenance; try again later.", RetryAfter: 60}
 
 // match finds the endpoint. A path that exists without the method is a 405
 // that names the methods it has; a path that needs the version and comes
@@ -195,11 +176,6 @@ func (a *API) match(x *exchange) error {
 
 // call decodes, runs the endpoint and renders what it returned.
 func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
-	zone, err := a.config.Location(ctx, x.caller.Domain)
-	if err != nil {
-		return answer{}, fmt.Errorf("read the domain's time zone: %w", err)
-	}
-	x.caller.Location = zone
 	x.mac = a.config.MAC
 	if err := x.read(w); err != nil {
 		return answer{}, err

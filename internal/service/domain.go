@@ -32,34 +32,38 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	return known, err
 }
 
-// domain finds the tenant that the host of a request names. On a developer's
+// tenant finds the domain that the host of a request names. On a developer's
 // machine every loopback name is the first domain, whatever the port.
-func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, error) {
-	d, err := s.domainOf(ctx, strings.ToLower(host))
-	if err == nil || !errors.Is(err, store.ErrNotFound) {
-		return d, err
+func (s *Service) tenant(ctx context.Context, host string) (store.Tenant, error) {
+	found, err := s.tenantOf(ctx, strings.ToLower(host))
+	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && tenancy.Loopback(host) {
+		found, err = s.DB.FirstTenant(ctx)
 	}
-	if !s.config.Loopback || !tenancy.Loopback(host) {
-		return d, passerelle.Missing()
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return found, passerelle.Missing()
+	case err != nil:
+		return found, fmt.Errorf("look for the domain of %q: %w", host, err)
 	}
-	all, err := s.DB.Domains(ctx)
-	if err != nil || len(all) == 0 {
-		return d, errors.Join(err, passerelle.Missing())
-	}
-	return all[0], nil
+	return found, nil
 }
 
-// domainOf looks for a host as it is, and then without a default port, which
+// tenantOf looks for a host as it is, and then without a default port, which
 // no base URL names.
-func (s *Service) domainOf(ctx context.Context, host string) (passerelle.Domain, error) {
-	d, err := s.DB.DomainByHost(ctx, host)
+func (s *Service) tenantOf(ctx context.Context, host string) (store.Tenant, error) {
+	found, err := s.DB.TenantByHost(ctx, host)
 	for _, port := range tenancy.DefaultPorts {
 		bare, named := strings.CutSuffix(host, ":"+port)
 		if named && errors.Is(err, store.ErrNotFound) {
-			return s.DB.DomainByHost(ctx, bare)
+			return s.DB.TenantByHost(ctx, bare)
 		}
 	}
-	return d, err
+	return found, err
+}
+
+func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, error) {
+	found, err := s.tenant(ctx, host)
+	return found.Domain, err
 }
 
 // origin is the address of a domain without the version segment, below which
@@ -76,11 +80,6 @@ func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Loca
 		return nil, err
 	}
 	return values.Location(), nil
-}
-
-func (s *Service) queryToken(ctx context.Context, d passerelle.Domain) (bool, error) {
-	values, err := settings.Load(ctx, &s.DB.Reader, d.ID)
-	return values.On(settings.QueryToken), err
 }
 
 // eachDomain makes a pass over all domains of one over a single domain. One

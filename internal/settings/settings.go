@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"passerelle"
@@ -294,12 +295,20 @@ func (v Values) Days(name string) time.Duration {
 	return length
 }
 
+// zones are the time zones read so far, by name: each is read from a file.
+var zones sync.Map // of string to *time.Location
+
 // Location is the domain's time zone.
 func (v Values) Location() *time.Location {
-	location, err := time.LoadLocation(v.Text(Timezone))
+	name := v.Text(Timezone)
+	if known, read := zones.Load(name); read {
+		return known.(*time.Location) //nolint:errcheck // the map holds nothing else
+	}
+	location, err := time.LoadLocation(name)
 	if err != nil {
 		return time.UTC
 	}
+	zones.Store(name, location)
 	return location
 }
 

@@ -9,13 +9,16 @@ import (
 
 const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_frozen`
 
-func scanDomain(row scanner) (passerelle.Domain, error) {
+func scanDomain(row scanner) (passerelle.Domain, error) { return scanDomainAnd(row) }
+
+// scanDomainAnd reads the columns of a domain, and those that follow into more.
+func scanDomainAnd(row scanner, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain
 		created, offset int64
 		frozen          *int64
 	)
-	err := row.Scan(&d.ID, &d.Name, &d.Kind, &d.BaseURL, &created, &offset, &frozen)
+	err := row.Scan(append([]any{&d.ID, &d.Name, &d.Kind, &d.BaseURL, &created, &offset, &frozen}, more...)...)
 	d.Created = instant(created)
 	d.Clock = passerelle.Clock{Offset: time.Duration(offset) * time.Microsecond, Frozen: optionalInstant(frozen)}
 	return d, err
@@ -35,12 +38,6 @@ func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle
 // DomainByName loads a domain by its name, or ErrNotFound.
 func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Domain, error) {
 	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
-}
-
-// DomainByHost loads the domain whose base URL has the host (with its port, as
-// a Host header carries it), or ErrNotFound.
-func (r *Reader) DomainByHost(ctx context.Context, host string) (passerelle.Domain, error) {
-	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE host = $1`, host)
 }
 
 // CreateDomain stores a domain under the host of its base URL and gives it its

@@ -184,7 +184,7 @@ func TestPlans(t *testing.T) {
 			_, err := s.db.CountDocuments(ctx, DocumentFilter{Domain: s.domain, User: 1})
 			return err
 		}, "subscription_of_user (domain_id=? AND user_id=?)"},
-		"domain by host": {func() error { _, err := s.db.DomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
+		"domain by host": {func() error { _, err := s.db.TenantByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
 		"history":        {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
 		"webhooks": {func() error {
 			_, err := s.db.Webhooks(ctx, WebhookFilter{Domain: s.domain}, Window{Limit: limit, From: []any{1}})

@@ -14,8 +14,6 @@ func TestDomainComesBack(t *testing.T) {
 		wantSame(t, want, got, err)
 		got, err = s.db.DomainByName(t.Context(), "first")
 		wantSame(t, want, got, err)
-		got, err = s.db.DomainByHost(t.Context(), "first.example")
-		wantSame(t, want, got, err)
 		all, err := s.db.Domains(t.Context())
 		if err != nil || len(all) != 2 || all[0].ID != s.domain || all[1].ID != s.other {
 			t.Errorf("domains %+v, %v", all, err)
@@ -24,7 +22,41 @@ func TestDomainComesBack(t *testing.T) {
 		wantNotFound(t, got, err)
 		got, err = s.db.DomainByName(t.Context(), "First")
 		wantNotFound(t, got, err)
-		got, err = s.db.DomainByHost(t.Context(), "example")
+	})
+}
+
+// TestTenant is what a request is to know of a domain, read at once.
+func TestTenant(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		want := Tenant{
+			Domain:   passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now},
+			Settings: map[string]string{},
+		}
+		same := func() {
+			t.Helper()
+			got, err := s.db.TenantByHost(t.Context(), "first.example")
+			wantSame(t, want, got, err)
+			got, err = s.db.FirstTenant(t.Context())
+			wantSame(t, want, got, err)
+		}
+		same()
+		s.write(func(tx *Tx) error {
+			tx.SetSetting(s.domain, "a", "1", "test", now)
+			tx.SetSetting(s.domain, "b", "", "test", now)
+			tx.SetSetting(s.other, "c", "3", "test", now)
+			tx.CloseForMaintenance(now)
+			return nil
+		})
+		want.Settings, want.Closed = map[string]string{"a": "1", "b": ""}, true
+		same()
+		s.write(func(tx *Tx) error {
+			tx.DeleteSetting(s.domain, "a", "test", now)
+			tx.EndMaintenance()
+			return nil
+		})
+		want.Settings, want.Closed = map[string]string{"b": ""}, false
+		same()
+		got, err := s.db.TenantByHost(t.Context(), "example")
 		wantNotFound(t, got, err)
 	})
 }
@@ -45,7 +77,7 @@ func TestDomainsDiffer(t *testing.T) {
 		if err := move(s.domain, "third.example"); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.db.DomainByHost(t.Context(), "third.example")
+		got, err := s.db.TenantByHost(t.Context(), "third.example")
 		if err != nil || got.ID != s.domain || got.BaseURL != "https://third.example/2.0" {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -93,7 +93,7 @@ func TestDomainsAreMadeAndMoved(t *testing.T) {
 		if err := tenancy.Move(t.Context(), db, &second, "https://new.example/2.0", act); err != nil {
 			t.Fatal(err)
 		}
-		if moved, err := db.DomainByHost(t.Context(), "new.example"); err != nil || moved.ID != second.ID || moved.BaseURL != second.BaseURL {
+		if moved, err := db.TenantByHost(t.Context(), "new.example"); err != nil || moved.ID != second.ID || moved.BaseURL != second.BaseURL {
 			t.Errorf("%+v, %v", moved, err)
 		}
 		var about []int64

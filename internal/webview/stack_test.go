@@ -142,11 +142,11 @@ func (s *stack) domainOf(ctx context.Context, host string) (passerelle.Domain, e
 	if name, _, _ := strings.Cut(host, ":"); name == "localhost" {
 		return s.domain, nil
 	}
-	d, err := s.DB.DomainByHost(ctx, host)
+	found, err := s.DB.TenantByHost(ctx, host)
 	if err != nil {
-		return d, passerelle.Missing()
+		return found.Domain, passerelle.Missing()
 	}
-	return d, nil
+	return found.Domain, nil
 }
 
 func (s *stack) populate(t *testing.T) {
