@@ -75,11 +75,18 @@ const mostReads = 100
 var errTorn = errors.New("the payment changed while it was read")
 
 func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
-	p, err := one(ctx, r, scanPayment, `SELECT `+paymentColumns+` FROM payment WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	identified := false
+	p, err := one(ctx, r, func(row scanner) (*storedPayment, error) { return scanPayment(withMore{row, &identified}) },
+		`SELECT `+paymentColumns+`, CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END
+		FROM payment WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
 	if err != nil {
 		return nil, err
 	}
-	torn, err := r.loadParts(ctx, domain, []*storedPayment{p}, sensitive)
+	page := []*storedPayment{p}
+	torn, err := r.loadInstructions(ctx, domain, page)
+	if err == nil && identified {
+		err = r.loadIdentities(ctx, domain, page, sensitive)
+	}
 	if err == nil && len(torn) > 0 {
 		err = errTorn
 	}
