@@ -69,6 +69,9 @@ type Config struct {
 	// Mail sends the mails about webhooks; nil leaves them to whoever comes
 	// with one.
 	Mail Mailer
+	// Alone gives each unit of writing a transaction of its own, as
+	// store.Options has it.
+	Alone bool
 	// Migrate brings the schema up to date first; otherwise an outdated one
 	// is an error.
 	Migrate bool
@@ -120,7 +123,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	db, err := store.Open(ctx, c.Database, store.Options{Keys: c.Keys, Log: c.Log})
+	db, err := store.Open(ctx, c.Database, store.Options{Keys: c.Keys, Log: c.Log, Alone: c.Alone})
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}

@@ -18,8 +18,9 @@
 //
 // On SQLite one goroutine executes the units that wait, each under a
 // savepoint, in one transaction with one fsync. On PostgreSQL a unit is one
-// pipelined round trip and a COMMIT, repeated when the server asks for it or
-// the connection is lost; a connection lost during COMMIT is settled by asking
+// pipelined round trip and a COMMIT, which units that only add rows share with
+// those that wait beside them, until anything goes wrong: then each is alone. One
+// that is alone is repeated when the server asks for it or the connection is lost; a connection lost during COMMIT is settled by asking
 // the server what became of the transaction. Units may therefore be executed
 // more than once before they are answered: a row function must not do more than
 // fill variables, and registers with Tx.onRetry what has to be emptied first.

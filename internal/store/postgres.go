@@ -18,6 +18,7 @@ const postgresConns = 16
 type postgresEngine struct {
 	pool        *pgxpool.Pool
 	dialect     *dialect
+	sharers     *sharers      // nil when every unit is to be alone
 	settleLimit time.Duration // settleLimit, except in tests
 }
 
@@ -52,7 +53,11 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 		pool.Close()
 		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	return &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit}, nil
+	p := &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit}
+	if !options.Alone {
+		p.sharers = newSharers(p.attempt, sharing) //nolint:contextcheck // they outlive whoever opened it
+	}
+	return p, nil
 }
 
 func (p *postgresEngine) words() *dialect { return p.dialect }
@@ -60,6 +65,9 @@ func (p *postgresEngine) words() *dialect { return p.dialect }
 func (p *postgresEngine) ping(ctx context.Context) error { return p.pool.Ping(ctx) }
 
 func (p *postgresEngine) close() error {
+	if p.sharers != nil {
+		p.sharers.close()
+	}
 	p.pool.Close()
 	return nil
 }

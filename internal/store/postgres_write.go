@@ -29,8 +29,20 @@ const (
 var errAgain = errors.New("try again")
 
 func (p *postgresEngine) write(ctx context.Context, tx *Tx) error {
+	if p.sharers != nil && tx.adds() {
+		if err := p.sharers.submit(ctx, tx); !errors.Is(err, errApart) {
+			return err
+		}
+		if err := guard(tx.reset); err != nil {
+			return err
+		}
+	}
+	return p.alone(ctx, tx)
+}
+
+func (p *postgresEngine) alone(ctx context.Context, tx *Tx) error {
 	for attempt := 1; ; attempt++ {
-		err := p.attempt(ctx, tx)
+		err := p.attempt(ctx, tx.run())
 		if !errors.Is(err, errAgain) || attempt == attempts {
 			return err
 		}
@@ -57,15 +69,15 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// attempt executes the unit once. A connection released within a transaction is
+// attempt executes statements in a transaction once. A connection released within a transaction is
 // closed by the pool, which rolls back.
-func (p *postgresEngine) attempt(ctx context.Context, tx *Tx) error {
+func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Release()
-	begun, err := p.pipeline(ctx, conn, tx)
+	begun, err := p.pipeline(ctx, conn, statements)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -91,12 +103,12 @@ const askNumber = `SELECT CAST(pg_current_xact_id() AS TEXT), CAST(extract(epoch
 
 // pipeline sends BEGIN and the statements in one round trip, reads the results
 // and returns the transaction.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, tx *Tx) (begun transaction, err error) {
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, statements []statement) (begun transaction, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
 	batch.Queue(askNumber)
-	for i := range tx.statements {
-		batch.Queue(p.dialect.text(tx.statements[i].sql), tx.statements[i].args...)
+	for i := range statements {
+		batch.Queue(p.dialect.text(statements[i].sql), statements[i].args...)
 	}
 	results := conn.SendBatch(ctx, batch)
 	defer func() {
@@ -111,8 +123,8 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, tx *T
 	if err := results.QueryRow().Scan(&begun.number, &begun.start); err != nil {
 		return begun, fmt.Errorf("number the transaction: %w", err)
 	}
-	for i := range tx.statements {
-		s := &tx.statements[i]
+	for i := range statements {
+		s := &statements[i]
 		if err := s.failed(s.receive(results)); err != nil {
 			return begun, err
 		}

@@ -43,6 +43,9 @@ func openSQLite(ctx context.Context, path string, options Options) (_ engine, er
 	if s.writer, err = newWriter(ctx, s.connect("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"), s.dialect); err != nil {
 		return nil, err
 	}
+	if options.Alone {
+		s.writer.most = 1
+	}
 	connections := options.MaxConns
 	if connections <= 0 {
 		connections = 2 * runtime.GOMAXPROCS(0)

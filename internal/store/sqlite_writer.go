@@ -40,6 +40,7 @@ type writer struct {
 	stop    chan struct{}
 	stopped chan struct{}
 
+	most    int             // members of a group
 	limit   time.Duration   // unitLimit, except in tests
 	atLeast int             // members to wait for, so that tests can form groups
 	ended   func(group int) // told how many units a transaction has answered; may be nil
@@ -48,7 +49,7 @@ type writer struct {
 func newWriter(ctx context.Context, pool *sql.DB, d *dialect) (*writer, error) {
 	pool.SetMaxOpenConns(1)
 	w := &writer{
-		pool: pool, dialect: d, limit: unitLimit,
+		pool: pool, dialect: d, most: groupLimit, limit: unitLimit,
 		queue: make(chan *unit), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if err := w.connect(ctx); err != nil {
@@ -87,22 +88,23 @@ func (w *writer) run() {
 	for {
 		select {
 		case first := <-w.queue:
-			w.answer(w.gather(first))
+			w.answer(gather(w.queue, first, w.atLeast, w.most))
 		case <-w.stop:
 			return
 		}
 	}
 }
 
-// gather adds to the first unit those that wait already.
-func (w *writer) gather(first *unit) []*unit {
+// gather adds to the first unit those that wait already, and waits for the least
+// number.
+func gather(queue <-chan *unit, first *unit, least, most int) []*unit {
 	group := []*unit{first}
-	for len(group) < w.atLeast {
-		group = append(group, <-w.queue)
+	for len(group) < least {
+		group = append(group, <-queue)
 	}
-	for len(group) < groupLimit {
+	for len(group) < most {
 		select {
-		case u := <-w.queue:
+		case u := <-queue:
 			group = append(group, u)
 		default:
 			return group
@@ -142,15 +144,19 @@ func (w *writer) together(group []*unit) (results []error, ok bool) {
 	if err := w.begin(); err != nil {
 		return slices.Repeat([]error{err}, len(group)), true
 	}
+	var good []*Tx
 	for _, u := range group {
 		err := w.member(u)
 		if errors.Is(err, errLost) {
 			w.disconnect()
 			return nil, false
 		}
+		if err == nil {
+			good = append(good, u.tx)
+		}
 		results = append(results, err)
 	}
-	if w.control("COMMIT") != nil {
+	if w.execute(tallies(good...)) != nil || w.control("COMMIT") != nil {
 		w.disconnect()
 		return nil, false
 	}
@@ -163,7 +169,7 @@ func (w *writer) member(u *unit) error {
 	if w.control("SAVEPOINT unit") != nil {
 		return errLost
 	}
-	err := w.execute(u.tx)
+	err := w.execute(u.tx.statements)
 	if err != nil && w.control("ROLLBACK TO unit") != nil {
 		return errLost
 	}
@@ -182,7 +188,7 @@ func (w *writer) alone(u *unit) error {
 		w.disconnect()
 		return err
 	}
-	if err := w.execute(u.tx); err != nil {
+	if err := w.execute(u.tx.run()); err != nil {
 		w.rollback()
 		return err
 	}
@@ -193,12 +199,12 @@ func (w *writer) alone(u *unit) error {
 	return nil
 }
 
-// execute runs the statements of a unit within its time.
-func (w *writer) execute(tx *Tx) error {
+// execute runs statements within the time of a unit.
+func (w *writer) execute(statements []statement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	defer cancel()
-	for i := range tx.statements {
-		s := &tx.statements[i]
+	for i := range statements {
+		s := &statements[i]
 		if err := s.failed(w.statement(ctx, s)); err != nil {
 			return err
 		}

@@ -20,6 +20,9 @@ type Options struct {
 	// MaxConns bounds the connections that read on SQLite, all connections on
 	// PostgreSQL; zero is twice the processors, and 16.
 	MaxConns int
+	// Alone gives each unit a transaction of its own: it is there to measure what
+	// sharing one gains.
+	Alone bool
 }
 
 // DB is an open database. It is safe for concurrent use.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
+	"strings"
 
 	"passerelle/internal/keys"
 )
@@ -15,6 +17,7 @@ type Tx struct {
 	db         *DB
 	keys       *keys.Ring
 	statements []statement
+	totals     map[total]int64 // by how much it changes them
 	after      []func()
 	retries    []func()
 	err        error // the first argument that no column can hold
@@ -121,6 +124,19 @@ func (s *statement) check(touched int64) error {
 		return nil
 	}
 	return fmt.Errorf("%w (%d rows)", s.mismatch, touched)
+}
+
+// run is what a unit executes when it has a transaction to itself.
+func (tx *Tx) run() []statement { return append(slices.Clip(tx.statements), tallies(tx)...) }
+
+// adds reports whether the unit only adds rows, and changes totals: it waits for
+// nobody, and nobody for it but at the totals.
+func (tx *Tx) adds() bool {
+	return !slices.ContainsFunc(tx.statements, func(s statement) bool { return s.scan != nil || !s.adds() })
+}
+
+func (s *statement) adds() bool {
+	return strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 
 // failed names the statement in an error, which may be nil.

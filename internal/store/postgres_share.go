@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// sharing is how many transactions that units share are under way at once: while
+// one waits for the disk, the next comes together.
+const sharing = 2
+
+// errApart tells a unit that it is to have a transaction of its own: the one it was
+// in did not come about, and nothing of it was written.
+var errApart = errors.New("the transaction was shared in vain")
+
+// sharers execute units that only add rows, those that wait together in one
+// transaction. Its context is its own, so that no caller can interrupt the units of
+// others. There are no savepoints: when anything goes wrong, every unit goes its own
+// way and is told about itself.
+type sharers struct {
+	attempt func(ctx context.Context, statements []statement) error
+	queue   chan *unit // unbuffered: what was sent has been taken
+	stop    chan struct{}
+	running sync.WaitGroup
+	atLeast int // members to wait for, so that tests can form groups
+}
+
+func newSharers(attempt func(ctx context.Context, statements []statement) error, sharing int) *sharers {
+	s := &sharers{attempt: attempt, queue: make(chan *unit), stop: make(chan struct{})}
+	for range sharing {
+		s.running.Go(s.run)
+	}
+	return s
+}
+
+// submit waits until somebody has taken the unit, or the context ends; then for the
+// outcome, whatever the context does.
+func (s *sharers) submit(ctx context.Context, tx *Tx) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u := &unit{tx: tx, done: make(chan error, 1)}
+	select {
+	case s.queue <- u:
+		return <-u.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stop:
+		return ErrClosed
+	}
+}
+
+func (s *sharers) run() {
+	for {
+		select {
+		case first := <-s.queue:
+			s.answer(gather(s.queue, first, s.atLeast, groupLimit))
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+func (s *sharers) answer(group []*unit) {
+	ctx, cancel := context.WithTimeout(context.Background(), unitLimit)
+	defer cancel()
+	var statements []statement
+	units := make([]*Tx, len(group))
+	for i, u := range group {
+		statements, units[i] = append(statements, u.tx.statements...), u.tx
+	}
+	err := s.attempt(ctx, append(statements, tallies(units...)...))
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		err = errApart
+	}
+	for _, u := range group {
+		u.done <- err
+	}
+}
+
+func (s *sharers) close() {
+	close(s.stop)
+	s.running.Wait()
+}
