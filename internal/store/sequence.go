@@ -6,10 +6,14 @@ import (
 	"sync"
 )
 
-// blockSize is how many ids one write reserves at least. A restart loses what is
-// left of a block: ids are unique and never reused, but neither dense nor an
+// A write reserves blockSize ids at first and twice as many each time, up to
+// maxBlock: who needs many would wait for the disk too often. A restart loses what
+// is left of a block: ids are unique and never reused, but neither dense nor an
 // order.
-const blockSize = 100
+const (
+	blockSize = 100
+	maxBlock  = 6400
+)
 
 // many requests for ids are served from one block, when they are for several.
 const many = 16
@@ -24,11 +28,13 @@ type sequences struct {
 	byName map[string]*block
 }
 
-// block is the ids from next up to, and without, end. Who holds the turn may
+// block is the ids from next up to, and without, end; size is how many there were.
+// Who holds the turn may
 // use it; waiting for the turn ends with the context, which a mutex's does not.
 type block struct {
 	turn      chan struct{}
 	next, end int64
+	size      int64
 }
 
 // newID is the next id of a sequence, from 1. The first of a block is reserved
@@ -62,12 +68,12 @@ func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.
 		return 0, ctx.Err()
 	}
 	if b.end-b.next < count {
-		size := max(blockSize, count*many)
+		size := max(blockSize, min(2*b.size, maxBlock), count*many)
 		end, err := reserve(ctx, size)
 		if err != nil {
 			return 0, err
 		}
-		b.next, b.end = end-size, end
+		b.next, b.end, b.size = end-size, end, size
 	}
 	b.next += count
 	return b.next - count, nil

@@ -58,7 +58,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 }
 
 func (db *DB) execute(ctx context.Context, tx *Tx) error {
-	if tx.err != nil || len(tx.statements) == 0 {
+	if tx.err != nil || len(tx.statements)+len(tx.totals) == 0 {
 		return tx.err
 	}
 	if db.closed.Load() {
