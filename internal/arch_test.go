@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 	"internal/secrecy":         {".", "internal/keys", "internal/store"},
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},
+	"internal/audit":           {".", "internal/store"},
 	"internal/tenancy":         {".", "internal/store"},
 	"internal/protocol":        {".", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery", "internal/lab", "internal/picture"},
@@ -107,7 +108,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery", "internal/lab",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/audit", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery", "internal/lab",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

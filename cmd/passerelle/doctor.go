@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/audit"
 	"passerelle/internal/delivery"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -114,7 +115,21 @@ func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) 
 		err = fmt.Errorf("these sequences would hand out ids that are taken: %s", strings.Join(behind, ", "))
 	}
 	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.CheckFile(c.ctx), "whole, with every reference leading somewhere"))
-	return append(findings, d.invariants(c, db)...)
+	return append(append(findings, d.invariants(c, db)...), chains(c, db))
+}
+
+// chains reads the whole audit log.
+func chains(c *console, db *store.DB) finding {
+	all, err := db.AuditChains(c.ctx)
+	var broken []error
+	for _, chain := range all {
+		v, err := audit.Verify(c.ctx, &db.Reader, chain, nil, func(int64) {})
+		if err == nil && !v.Intact() {
+			err = fmt.Errorf("chain %d at act %d: %s", chain, v.Broken, v.Why)
+		}
+		broken = append(broken, err)
+	}
+	return seen("audit log", errors.Join(append(broken, err)...), "what was put on record, in every chain")
 }
 
 func (d *doctorCommand) keys(c *console, db *store.DB) finding {

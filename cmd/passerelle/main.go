@@ -65,6 +65,7 @@ type program struct {
 	Keys       keysCommand       `cmd:"" help:"The key file of a deployment, which seals the secrets in its database."`
 
 	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
+	Audit       auditCommand       `cmd:"" help:"What operators did, and whether that record was changed."`
 	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`
 	Maintenance maintenanceCommand `cmd:"" help:"Close the interface for a while."`
 	Backup      backupCommand      `cmd:"" help:"Copy a database to a file, while it is in use."`

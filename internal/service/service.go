@@ -30,6 +30,7 @@ import (
 	"passerelle/internal/admission"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/api"
+	"passerelle/internal/audit"
 	"passerelle/internal/background"
 	"passerelle/internal/delivery"
 	"passerelle/internal/files"
@@ -206,6 +207,7 @@ func (s *Service) assemble() error {
 		send, erase, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
+		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))

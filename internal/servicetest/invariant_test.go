@@ -61,6 +61,10 @@ var damages = []struct {
 	{"waiting for nothing", []string{
 		`UPDATE payment SET action = 'redirect' WHERE id = #`,
 	}, map[string]string{"waiting": "payment #"}},
+	{"an act that nobody did", []string{
+		`INSERT INTO audit (id, domain_id, at, request_id, act, refused, number, previous, hash)
+			SELECT #0, domain_id, registered, '', 'none', FALSE, #0, x, x FROM (SELECT domain_id, registered, (SELECT secret_hash FROM client LIMIT 1) AS x FROM payment WHERE id = #) AS p`,
+	}, map[string]string{"chain": "act #0"}},
 }
 
 // TestInvariantsAreSeenToBreak breaks each rule on a payment of its own, and finds

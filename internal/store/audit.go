@@ -69,16 +69,9 @@ func (tx *Tx) audit(a Audit) error {
 const auditColumns = `id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused`
 
 func scanAudit(row scanner) (Audit, error) {
-	var (
-		a                        Audit
-		domain, operator, in, on *int64
-		subject                  *string
-		at                       int64
-	)
-	err := row.Scan(&a.ID, &domain, &at, &operator, &in, &a.Request, &a.Act, &subject, &on, &a.Refused)
-	a.Domain, a.Operator, a.Session, a.SubjectID = owner[passerelle.DomainID](domain), owner[OperatorID](operator), owner[int64](in), owner[int64](on)
-	a.At, a.Subject = instant(at), text[string](subject)
-	return a, err
+	var a auditRow
+	err := row.Scan(a.columns()...)
+	return a.audit(), err
 }
 
 // AuditOfDomain lists the newest acts in a domain, at most limit.

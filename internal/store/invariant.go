@@ -103,6 +103,16 @@ var invariants = []Invariant{
 		broken: `SELECT 'payment ' || p.id FROM payment p WHERE p.domain_id = $1
 			AND p.state NOT IN ('created', 'validating', 'pending') AND (p.next_check IS NOT NULL OR p.expires_from IS NOT NULL OR p.action IS NOT NULL)`,
 	},
+	{
+		Name: "chain", Rule: "each act in the audit log has a place, without a gap up to the last, and the hash of the act before",
+		broken: `SELECT 'act ' || a.number FROM audit a
+			LEFT JOIN audit b ON COALESCE(b.domain_id, 0) = $1 AND b.number = a.number - 1
+			WHERE COALESCE(a.domain_id, 0) = $1 AND a.number > 1 AND (b.hash IS NULL OR a.previous <> b.hash)
+			UNION ALL SELECT 'the end, ' || e.number FROM audit_end e
+			LEFT JOIN (SELECT MAX(number) AS last, COUNT(*) AS acts FROM audit WHERE COALESCE(domain_id, 0) = $1 AND number IS NOT NULL) l ON TRUE
+			LEFT JOIN audit a ON COALESCE(a.domain_id, 0) = $1 AND a.number = e.number
+			WHERE e.chain = $1 AND NOT COALESCE(l.last = e.number AND l.acts = e.number AND a.hash = e.hash, FALSE)`,
+	},
 }
 
 // Invariants lists what CheckInvariants looks for, in its order.

@@ -146,12 +146,31 @@ func TestPlans(t *testing.T) {
 		"attempts":             {write(func(tx *Tx) { tx.PurgeSessions(now, limit) }), "sign_in_failure_by_age (latest<?)"},
 		"audit of a domain":    {func() error { _, err := s.db.AuditOfDomain(ctx, s.domain, limit); return err }, "audit_of_domain (domain_id=?)"},
 		"audit of one":         {func() error { _, err := s.db.AuditOfOperator(ctx, 1, limit); return err }, "audit_of_operator (operator_id=?)"},
-		"expired tokens":       {write(func(tx *Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
-		"users":                {func() error { _, err := s.db.Users(ctx, s.domain, UserWindow{Limit: limit, From: 1}); return err }, "end_user_by_domain (domain_id=? AND id>?)"},
-		"expired users":        {func() error { _, err := s.db.ExpiredUsers(ctx, s.domain, now, limit); return err }, "end_user_by_expiry (domain_id=? AND expires<?)"},
-		"deleted users":        {func() error { _, err := s.db.ErasuresDue(ctx, s.domain, now, limit); return err }, "erasure_due (domain_id=? AND due<?)"},
-		"remains of a user":    {func() error { _, err := s.db.anyRemains(ctx, Erasure{Domain: s.domain, User: 1}); return err }, "event_of_user (domain_id=? AND user_id=?)"},
-		"erasing a user":       {write(func(tx *Tx) { tx.erase(Erasure{Domain: s.domain, User: 1}, limit, now) }), "token_by_user (domain_id=? AND user_id=?)"},
+		"audit of a subject": {func() error {
+			_, err := s.db.Audits(ctx, AuditFilter{Domain: s.domain, Subject: "payment", SubjectID: 1}, Window{Limit: limit, From: from})
+			return err
+		}, "audit_of_subject (subject=? AND subject_id=? AND at<?)"},
+		"audit filtered": {func() error {
+			_, err := s.db.Audits(ctx, AuditFilter{Domain: s.domain, Act: "sign in", From: now}, Window{Limit: limit, From: from})
+			return err
+		}, "audit_of_domain (domain_id=? AND at>? AND at<?)"},
+		"audit of all": {func() error {
+			_, err := s.db.Audits(ctx, AuditFilter{}, Window{Limit: limit, From: from})
+			return err
+		}, "audit_by_time (at<?)"},
+		"acts to chain":      {func() error { _, err := s.db.UnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
+		"chains to lengthen": {func() error { _, err := s.db.NextUnchained(ctx, -1); return unless(err, ErrNotFound) }, "audit_to_chain (<expr>>?)"},
+		"a chain": {func() error {
+			_, err := s.db.AuditLinks(ctx, s.domain, AuditLink{Number: 1, Audit: Audit{ID: 1}}, limit)
+			return err
+		}, "audit_chain (<expr>=? AND number>?)"},
+		"acts that wait":    {func() error { _, err := s.db.CountUnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
+		"expired tokens":    {write(func(tx *Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
+		"users":             {func() error { _, err := s.db.Users(ctx, s.domain, UserWindow{Limit: limit, From: 1}); return err }, "end_user_by_domain (domain_id=? AND id>?)"},
+		"expired users":     {func() error { _, err := s.db.ExpiredUsers(ctx, s.domain, now, limit); return err }, "end_user_by_expiry (domain_id=? AND expires<?)"},
+		"deleted users":     {func() error { _, err := s.db.ErasuresDue(ctx, s.domain, now, limit); return err }, "erasure_due (domain_id=? AND due<?)"},
+		"remains of a user": {func() error { _, err := s.db.anyRemains(ctx, Erasure{Domain: s.domain, User: 1}); return err }, "event_of_user (domain_id=? AND user_id=?)"},
+		"erasing a user":    {write(func(tx *Tx) { tx.erase(Erasure{Domain: s.domain, User: 1}, limit, now) }), "token_by_user (domain_id=? AND user_id=?)"},
 		"consents of a user": {func() error {
 			_, err := s.db.Consents(ctx, ConsentFilter{Domain: s.domain, User: 1}, Window{Limit: limit, From: []any{1, 1}})
 			return err

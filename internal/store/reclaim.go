@@ -30,6 +30,7 @@ func (db *DB) Reclaim(ctx context.Context) error {
 		tx.exec(`UPDATE mail SET lease_until = 0 WHERE sent IS NULL AND lease_until > 0`)
 		tx.exec(`UPDATE webhook SET lease_until = 0 WHERE lease_until > 0`)
 		tx.exec(`UPDATE stored_file SET lease_until = 0 WHERE next_fetch IS NOT NULL AND lease_until > 0`)
+		tx.exec(`UPDATE audit_turn SET lease_until = 0 WHERE lease_until > 0`)
 		tx.exec(`UPDATE idempotency SET lease_until = 0 WHERE answer IS NULL AND lease_until > 0`)
 		return nil
 	})

@@ -20,6 +20,7 @@ import (
 var notSealed = map[string]string{
 	"audit.hash":                 "a hash of the entry",
 	"audit.previous":             "a hash of the entry before",
+	"audit_end.hash":             "a hash of the last entry",
 	"client.secret_hash":         "a hash",
 	"client_logo.content":        "a picture for everybody",
 	"connection_return.nonce":    "spent when it is of use",

@@ -90,14 +90,33 @@ column audit.hash bytea
 constraint audit.audit_check CHECK (((subject IS NULL) = (subject_id IS NULL)))
 constraint audit.audit_check1 CHECK ((((number IS NULL) = (hash IS NULL)) AND ((number IS NULL) OR (previous IS NOT NULL))))
 constraint audit.audit_pkey PRIMARY KEY (id)
+CREATE INDEX audit_by_time ON audit USING btree (at, id)
 CREATE UNIQUE INDEX audit_chain ON audit USING btree (COALESCE(domain_id, (0)::bigint), number) WHERE (number IS NOT NULL)
 CREATE INDEX audit_of_domain ON audit USING btree (domain_id, at, id)
 CREATE INDEX audit_of_operator ON audit USING btree (operator_id, at, id)
+CREATE INDEX audit_of_subject ON audit USING btree (subject, subject_id, at, id) WHERE (subject IS NOT NULL)
 CREATE UNIQUE INDEX audit_pkey ON audit USING btree (id)
 CREATE INDEX audit_to_chain ON audit USING btree (COALESCE(domain_id, (0)::bigint), id) WHERE (number IS NULL)
+CREATE TRIGGER audit_begins_unchained BEFORE INSERT ON audit FOR EACH ROW WHEN ((new.number IS NOT NULL)) EXECUTE FUNCTION audit_stays()
+CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_stays()
 CREATE TRIGGER audit_stays BEFORE UPDATE OF id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused ON audit FOR EACH ROW EXECUTE FUNCTION audit_stays()
 CREATE TRIGGER audit_stays_chained BEFORE UPDATE ON audit FOR EACH ROW WHEN ((old.number IS NOT NULL)) EXECUTE FUNCTION audit_stays()
 CREATE TRIGGER audit_stays_whole BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCTION audit_stays()
+column audit_end.chain bigint NOT NULL
+column audit_end.number bigint NOT NULL
+column audit_end.hash bytea NOT NULL
+constraint audit_end.audit_end_number_check CHECK ((number > 0))
+constraint audit_end.audit_end_pkey PRIMARY KEY (chain)
+CREATE UNIQUE INDEX audit_end_pkey ON audit_end USING btree (chain)
+CREATE TRIGGER audit_end_goes_on BEFORE UPDATE ON audit_end FOR EACH ROW WHEN (((new.chain <> old.chain) OR (new.number <= old.number))) EXECUTE FUNCTION audit_stays()
+CREATE TRIGGER audit_end_is_not_emptied BEFORE TRUNCATE ON audit_end FOR EACH STATEMENT EXECUTE FUNCTION audit_stays()
+CREATE TRIGGER audit_end_stays BEFORE DELETE ON audit_end FOR EACH ROW EXECUTE FUNCTION audit_stays()
+column audit_turn.only_row bigint NOT NULL
+column audit_turn.holder text NOT NULL
+column audit_turn.lease_until bigint NOT NULL
+constraint audit_turn.audit_turn_only_row_check CHECK ((only_row = 1))
+constraint audit_turn.audit_turn_pkey PRIMARY KEY (only_row)
+CREATE UNIQUE INDEX audit_turn_pkey ON audit_turn USING btree (only_row)
 column auth_provider.id bigint NOT NULL IDENTITY
 column auth_provider.domain_id bigint NOT NULL
 column auth_provider.type text NOT NULL

@@ -67,6 +67,10 @@ CREATE TABLE attempt (
 );
 CREATE UNIQUE INDEX attempt_live ON attempt (payment_id) WHERE state <> 'answered';
 CREATE INDEX attempt_unanswered ON attempt (domain_id, lease_until) WHERE state <> 'answered';
+CREATE TRIGGER audit_begins_unchained BEFORE INSERT ON audit WHEN NEW.number IS NOT NULL
+BEGIN
+  SELECT RAISE(ABORT, 'an act gets its place in the audit log afterwards');
+END;
 CREATE TRIGGER audit_stays BEFORE UPDATE OF id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused ON audit
 BEGIN
   SELECT RAISE(ABORT, 'the audit log is never rewritten');
@@ -96,10 +100,30 @@ CREATE TABLE audit (
   CHECK ((subject IS NULL) = (subject_id IS NULL)),
   CHECK ((number IS NULL) = (hash IS NULL) AND (number IS NULL OR previous IS NOT NULL))
 );
+CREATE INDEX audit_by_time ON audit (at, id);
 CREATE UNIQUE INDEX audit_chain ON audit (COALESCE(domain_id, 0), number) WHERE number IS NOT NULL;
 CREATE INDEX audit_of_domain ON audit (domain_id, at, id);
 CREATE INDEX audit_of_operator ON audit (operator_id, at, id);
+CREATE INDEX audit_of_subject ON audit (subject, subject_id, at, id) WHERE subject IS NOT NULL;
 CREATE INDEX audit_to_chain ON audit (COALESCE(domain_id, 0), id) WHERE number IS NULL;
+CREATE TRIGGER audit_end_goes_on BEFORE UPDATE ON audit_end WHEN NEW.chain <> OLD.chain OR NEW.number <= OLD.number
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is never rewritten');
+END;
+CREATE TRIGGER audit_end_stays BEFORE DELETE ON audit_end
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is never rewritten');
+END;
+CREATE TABLE audit_end (
+  chain  BIGINT NOT NULL PRIMARY KEY,
+  number BIGINT NOT NULL CHECK (number > 0),
+  hash   BLOB NOT NULL
+);
+CREATE TABLE audit_turn (
+  only_row    BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
+  holder      TEXT NOT NULL,
+  lease_until BIGINT NOT NULL
+);
 CREATE TABLE "auth_provider" (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id   BIGINT NOT NULL REFERENCES domain (id),

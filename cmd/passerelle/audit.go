@@ -1,0 +1,264 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/audit"
+	"passerelle/internal/store"
+)
+
+type auditCommand struct {
+	database
+	Domain   string      `placeholder:"NAME" help:"Only what is of this domain (default: everything)."`
+	NoDomain bool        `help:"Only what is of no domain, such as signing in."`
+	List     auditList   `cmd:"" help:"List what operators did, were refused or looked at, the newest first."`
+	Verify   auditVerify `cmd:"" help:"Read the audit log and say whether anything in it was changed, removed or added, and where first."`
+}
+
+// books is what the commands about the audit log work with: the domains by their
+// ids, and the one that was chosen, if any.
+type books struct {
+	db     *store.DB
+	names  map[passerelle.DomainID]string
+	chosen passerelle.Domain
+	zone   *time.Location
+}
+
+func (g *auditCommand) open(c *console, command func(books) (any, error)) error {
+	if g.NoDomain && g.Domain != "" {
+		return passerelle.InvalidField("--no-domain", "cannot be said beside --domain")
+	}
+	return g.do(c, nil, func(db *store.DB) (any, error) {
+		all, err := db.Domains(c.ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the domains: %w", err)
+		}
+		b := books{db: db, names: map[passerelle.DomainID]string{}, zone: time.UTC}
+		for _, d := range all {
+			b.names[d.ID] = d.Name
+		}
+		if g.Domain == "" {
+			return command(b)
+		}
+		if b.chosen, err = (tenant{Domain: g.Domain}).choose(all); err != nil {
+			return nil, err
+		}
+		if b.zone, err = zoneOf(c, db, b.chosen); err != nil {
+			return nil, err
+		}
+		return command(b)
+	})
+}
+
+// name is that of a domain, also of one that is not there.
+func (b books) name(id passerelle.DomainID) string {
+	if id == 0 {
+		return ""
+	}
+	return cmp.Or(b.names[id], fmt.Sprint(int64(id)))
+}
+
+// chainView is what became of reading a chain.
+type chainView struct {
+	Domain  string `json:"domain,omitempty"`
+	Verdict string `json:"verdict"`
+	// Checkpoint is the last act whose hash is right, its place and the hash; empty
+	// for a chain without acts.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	Acts       int64  `json:"acts"`
+	Waiting    int64  `json:"waiting"`
+	Broken     int64  `json:"broken_at,omitempty"`
+	Why        string `json:"why,omitempty"`
+}
+
+func (b books) viewChain(v audit.Verdict) chainView {
+	view := chainView{Domain: b.name(v.Chain), Verdict: "intact", Acts: v.Last.Number, Waiting: v.Waiting, Broken: v.Broken}
+	if v.Last.Number > 0 {
+		view.Checkpoint = v.Last.String()
+	}
+	if !v.Intact() {
+		view.Verdict, view.Why = "broken", fmt.Sprintf("act %d: %s", v.Broken, v.Why)
+	}
+	return view
+}
+
+// errBroken ends a reading that found a chain which does not hold.
+var errBroken = errors.New("the audit log is not what was put on record")
+
+type auditVerify struct {
+	Checkpoint string `placeholder:"NUMBER:HASH" help:"An act as verify printed it before, which has to be there still; with --domain or --no-domain."`
+}
+
+// Run reads chains.
+func (n *auditVerify) Run(c *console, g *auditCommand) error {
+	seen, err := n.seen(g)
+	if err != nil {
+		return err
+	}
+	broken := false
+	err = g.open(c, func(b books) (any, error) {
+		chains, err := b.chains(c, g.NoDomain)
+		if err != nil {
+			return nil, err
+		}
+		found := make([]chainView, len(chains))
+		for i, chain := range chains {
+			v, err := b.verify(c, chain, seen)
+			if err != nil {
+				return nil, err
+			}
+			found[i], broken = b.viewChain(v), broken || !v.Intact()
+		}
+		return found, nil
+	})
+	if err == nil && broken {
+		err = errBroken
+	}
+	return err
+}
+
+func (n *auditVerify) seen(g *auditCommand) (*audit.Checkpoint, error) {
+	if n.Checkpoint == "" {
+		return nil, nil //nolint:nilnil // none was given
+	}
+	if g.Domain == "" && !g.NoDomain {
+		return nil, passerelle.InvalidField("--checkpoint", "is of one chain: say which with --domain or --no-domain")
+	}
+	seen, err := audit.ParseCheckpoint("--checkpoint", n.Checkpoint)
+	return &seen, err
+}
+
+// chains are those that were asked for.
+func (b books) chains(c *console, none bool) ([]passerelle.DomainID, error) {
+	if none || b.chosen.ID != 0 {
+		return []passerelle.DomainID{b.chosen.ID}, nil
+	}
+	chains, err := b.db.AuditChains(c.ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the chains of the audit log: %w", err)
+	}
+	return chains, nil
+}
+
+func (b books) verify(c *console, chain passerelle.DomainID, seen *audit.Checkpoint) (audit.Verdict, error) {
+	show, off := counter(c.err)
+	defer off()
+	return audit.Verify(c.ctx, &b.db.Reader, chain, seen, func(acts int64) {
+		show(strings.TrimSpace(fmt.Sprintf("%s %d acts read", b.name(chain), acts)))
+	})
+}
+
+type auditList struct {
+	period
+	Operator string `placeholder:"NAME" help:"Only what this operator did."`
+	Act      string `help:"Only this act, like 'sign in' or 'cancel payment'."`
+	Subject  string `placeholder:"KIND[:ID]" help:"Only what was done to things of a kind, or to one of them, like payment:12."`
+	Refused  bool   `help:"Only what was refused."`
+	Before   int64  `placeholder:"ID" help:"Only what is older than this act, for the next page."`
+	Limit    int    `default:"100" placeholder:"N" help:"Acts at most, up to 1000."`
+}
+
+// actView is an act as it is printed, its time in the zone of the domain that was
+// chosen, otherwise in UTC.
+type actView struct {
+	ID         int64            `json:"id"`
+	At         string           `json:"timestamp"`
+	Domain     string           `json:"domain,omitempty"`
+	Operator   string           `json:"operator,omitempty"`
+	IDOperator store.OperatorID `json:"id_operator,omitempty"`
+	Session    int64            `json:"id_session,omitempty"`
+	Request    string           `json:"request_id,omitempty"`
+	Act        string           `json:"act"`
+	Refused    bool             `json:"refused,omitempty"`
+	Subject    string           `json:"subject,omitempty"`
+	IDSubject  int64            `json:"id_subject,omitempty"`
+	// Number and Hash are empty until the act has its place in the chain.
+	Number int64  `json:"number,omitempty"`
+	Hash   string `json:"hash,omitempty"`
+}
+
+// Run lists acts.
+func (l *auditList) Run(c *console, g *auditCommand) error {
+	if err := checkLimit(l.Limit); err != nil {
+		return err
+	}
+	return g.open(c, func(b books) (any, error) {
+		operators, err := b.operators(c)
+		if err != nil {
+			return nil, err
+		}
+		filter, err := l.filter(b, g, operators)
+		if err != nil {
+			return nil, err
+		}
+		window := store.Window{Limit: l.Limit}
+		if l.Before != 0 {
+			last, err := b.db.AuditEntry(c.ctx, l.Before)
+			if err != nil {
+				return nil, known(err, "--before", l.Before)
+			}
+			window.From = last.Place()
+		}
+		all, err := b.db.Audits(c.ctx, filter, window)
+		if err != nil {
+			return nil, fmt.Errorf("list the acts: %w", err)
+		}
+		return views(all, func(a store.AuditLink) actView { return b.viewAct(a, operators) }), nil
+	})
+}
+
+// maxOperators is how many operators have their names shown.
+const maxOperators = 1000
+
+func (b books) operators(c *console) (map[store.OperatorID]string, error) {
+	all, err := b.db.Operators(c.ctx, maxOperators)
+	if err != nil {
+		return nil, fmt.Errorf("list the operators: %w", err)
+	}
+	names := make(map[store.OperatorID]string, len(all))
+	for _, o := range all {
+		names[o.ID] = o.Name
+	}
+	return names, nil
+}
+
+func (l *auditList) filter(b books, g *auditCommand, operators map[store.OperatorID]string) (store.AuditFilter, error) {
+	f := store.AuditFilter{Domain: b.chosen.ID, NoDomain: g.NoDomain, Act: l.Act, Refused: l.Refused}
+	var err error
+	if f.From, f.Until, err = l.bounds(b.zone); err != nil {
+		return f, err
+	}
+	kind, id, one := strings.Cut(l.Subject, ":")
+	if f.Subject = kind; one {
+		if f.SubjectID, err = strconv.ParseInt(id, 10, 64); err != nil || f.SubjectID < 1 || kind == "" {
+			return f, passerelle.InvalidField("--subject", "must be a kind of thing, or a kind, a colon and an id, like payment:12")
+		}
+	}
+	if l.Operator == "" {
+		return f, nil
+	}
+	for id, name := range operators {
+		if name == strings.ToLower(l.Operator) {
+			f.Operator = id
+			return f, nil
+		}
+	}
+	return f, absent("--operator", "there is no operator %q", l.Operator)
+}
+
+func (b books) viewAct(a store.AuditLink, operators map[store.OperatorID]string) actView {
+	view := actView{
+		ID: a.ID, At: passerelle.FormatDateTime(a.At, b.zone), Domain: b.name(a.Domain), Operator: operators[a.Operator], IDOperator: a.Operator,
+		Session: a.Session, Request: a.Request, Act: a.Act, Refused: a.Refused, Subject: a.Subject, IDSubject: a.SubjectID, Number: a.Number,
+	}
+	if a.Number > 0 {
+		view.Hash = fmt.Sprintf("%x", a.Hash)
+	}
+	return view
+}

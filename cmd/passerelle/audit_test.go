@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/internal/audit"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// The commands page through the log, say what it was when it was seen, and exit
+// with 1 when it is not that any more.
+func TestAuditLogIsReadAndVerified(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		chained(t, url, 5)
+		call := func(want int, args ...string) (string, string) {
+			t.Helper()
+			var out, diagnostics bytes.Buffer
+			if got := run(t.Context(), append(args, "--json", "--database", url), nil, &out, &diagnostics); got != want {
+				t.Fatalf("%v exits with %d, want %d: %s", args, got, want, &diagnostics)
+			}
+			return out.String(), diagnostics.String()
+		}
+		var pages []string
+		for before := []string{}; ; {
+			out, _ := call(0, append([]string{"audit", "list", "--limit", "2"}, before...)...)
+			var acts []actView
+			if err := json.Unmarshal([]byte(out), &acts); err != nil {
+				t.Fatal(err)
+			}
+			if len(acts) == 0 {
+				break
+			}
+			for _, a := range acts {
+				pages = append(pages, a.Act)
+				before = []string{"--before", strconv.FormatInt(a.ID, 10)}
+			}
+		}
+		if got := strings.Join(pages, ""); got != "edcba" {
+			t.Errorf("the pages have %s", got)
+		}
+		var verdicts []chainView
+		out, _ := call(0, "audit", "verify")
+		if err := json.Unmarshal([]byte(out), &verdicts); err != nil || len(verdicts) != 1 || verdicts[0].Acts != 5 || verdicts[0].Verdict != "intact" {
+			t.Fatalf("%s, %v", out, err)
+		}
+		seen := verdicts[0].Checkpoint
+		call(0, "audit", "verify", "--no-domain", "--checkpoint", seen)
+		call(0, "doctor", "--invariants")
+		storetest.Break(t, url, `UPDATE audit SET act = 'x' WHERE number = 3`)
+		out, said := call(1, "audit", "verify", "--no-domain", "--checkpoint", seen)
+		if !strings.Contains(out, `"broken_at":3,"why":"act 3: it is not what was put on record: it was changed"`) || !strings.Contains(said, errBroken.Error()) {
+			t.Errorf("%s %s", out, said)
+		}
+		out, _ = call(1, "doctor", "--invariants")
+		if !strings.Contains(out, "chain 0 at act 3: it is not what was put on record") {
+			t.Error(out)
+		}
+	})
+}
+
+// chained makes a database in which acts have their places.
+func chained(t *testing.T, url string, acts int) {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range acts {
+		act := store.Audit{At: time.Date(2026, 11, 21, 9, i, 0, 0, time.UTC), Act: string(rune('a' + i))}
+		if err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.Audit(act) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (&audit.Log{DB: db, Name: "test"}).Chain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,158 @@
+// Package audit makes the audit log a record that cannot be changed unseen: each
+// act has a place in the chain of its domain, and a hash over all that is stored of
+// it and over the hash of the act before.
+//
+// It owns the hash, the order in which acts get their places, and finding the
+// first place where a chain does not hold. It does not own the acts, which whoever
+// does them puts on record in the unit in which they become true, nor their
+// storage, nor who may read them. Who can write to the database can make a
+// whole chain anew: what shows that is a checkpoint kept elsewhere.
+//
+// It fails with the errors of the store. A chain that does not hold is no error but
+// a verdict.
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// What a process takes on at once: acts in a unit, and the time it has for one.
+const (
+	batch = 100
+	lease = 30 * time.Second
+)
+
+// release bounds the end of a turn whose process is to stop.
+const release = time.Second
+
+// Log gives acts their places. Of several processes one works at a time; Name tells
+// this one from the others.
+type Log struct {
+	DB   *store.DB
+	Name string
+}
+
+// format begins what is hashed, so that another form can be told from this one.
+const format = "passerelle audit 1\n"
+
+// Origin is the hash before the first act of a chain.
+func Origin() []byte { return make([]byte, sha256.Size) }
+
+// hashOf is the hash of an act in its place: SHA-256 over the format's name, the
+// hash before, the place as eight bytes, and the act's content.
+func hashOf(previous []byte, number int64, content []byte) []byte {
+	h := sha256.New()
+	h.Write([]byte(format))
+	h.Write(previous)
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(number)))
+	h.Write(content)
+	return h.Sum(nil)
+}
+
+// Chain gives the acts that have no place one after the end of their chain. It does
+// nothing while another process does that. Acts get their places in the order of
+// their ids, and so, whatever the clocks said and however long their units took,
+// after all that were chained before. A chain that cannot be lengthened does not
+// keep the others from it.
+func (l *Log) Chain(ctx context.Context) error {
+	_, err := l.DB.NextUnchained(ctx, first)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = l.DB.Write(ctx, func(tx *store.Tx) error {
+			tx.TakeAuditTurn(l.Name, lease)
+			return nil
+		})
+	}
+	if err == nil {
+		err = errors.Join(l.each(ctx), l.release(ctx))
+	}
+	if errors.Is(err, store.ErrNoTurn) {
+		return nil
+	}
+	return failed("lengthen the chains of the audit log", err)
+}
+
+// first stands before all chains.
+const first passerelle.DomainID = -1
+
+// each lengthens every chain for which an act waits.
+func (l *Log) each(ctx context.Context) error {
+	var failures []error
+	for chain := first; ; {
+		next, err := l.DB.NextUnchained(ctx, chain)
+		if errors.Is(err, store.ErrNotFound) {
+			return errors.Join(failures...)
+		}
+		if err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		err = l.lengthen(ctx, next)
+		if errors.Is(err, store.ErrNoTurn) {
+			return err
+		}
+		failures = append(failures, failed(fmt.Sprintf("chain %d", next), err))
+		chain = next
+	}
+}
+
+func failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// release ends the turn, also when the process is to stop.
+func (l *Log) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), release)
+	defer cancel()
+	return l.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.ReleaseAuditTurn(l.Name)
+		return nil
+	})
+}
+
+// lengthen puts what waits for a chain behind its end, batch by batch.
+func (l *Log) lengthen(ctx context.Context, chain passerelle.DomainID) error {
+	for {
+		acts, err := l.DB.UnchainedAudit(ctx, chain, batch)
+		if err != nil || len(acts) == 0 {
+			return err
+		}
+		if err := l.append(ctx, chain, acts); err != nil || len(acts) < batch {
+			return err
+		}
+	}
+}
+
+func (l *Log) append(ctx context.Context, chain passerelle.DomainID, acts []store.AuditLink) error {
+	end, err := l.DB.AuditEnd(ctx, chain)
+	if err != nil {
+		return err
+	}
+	number, hash := end.Number, end.Hash
+	if number == 0 {
+		hash = Origin()
+	}
+	for i := range acts {
+		act := &acts[i]
+		number++
+		act.Number, act.Previous = number, hash
+		hash = hashOf(hash, number, act.Content)
+		act.Hash = hash
+	}
+	return l.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.Chain(end, acts, l.Name, lease)
+		return nil
+	})
+}

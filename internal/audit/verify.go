@@ -1,0 +1,167 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// Checkpoint is an act of a chain as it was seen before: its place and its hash.
+// Kept apart from the database, it shows whether the chain up to it is still the
+// one that was seen.
+type Checkpoint struct {
+	Number int64
+	Hash   []byte
+}
+
+// String writes a checkpoint as ParseCheckpoint reads it.
+func (c Checkpoint) String() string { return fmt.Sprintf("%d:%x", c.Number, c.Hash) }
+
+// ParseCheckpoint reads a checkpoint: a place, a colon and a hash of 64 digits.
+func ParseCheckpoint(field, text string) (Checkpoint, error) {
+	number, digits, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(number, 10, 64)
+	hash, hexErr := hex.DecodeString(digits)
+	if err != nil || hexErr != nil || n < 1 || len(hash) != len(Origin()) {
+		return Checkpoint{}, passerelle.InvalidField(field, "must be a place and a hash, like 120:9f86…, as verify prints it")
+	}
+	return Checkpoint{n, hash}, nil
+}
+
+// Verdict is what became of reading a chain from its first act on.
+type Verdict struct {
+	// Chain is a domain, or zero for the acts that are of none.
+	Chain passerelle.DomainID
+	// Last is the last act that was read whose hash is right.
+	Last Checkpoint
+	// Waiting acts have no place yet; MaxWaiting stands for as many or more.
+	Waiting int64
+	// Broken is the first place that does not hold, zero when all do, and Why says
+	// what is wrong there.
+	Broken int64
+	Why    string
+}
+
+// MaxWaiting is as far as the acts that have no place yet are counted.
+const MaxWaiting = 10_000
+
+// Intact reports whether the whole chain holds.
+func (v Verdict) Intact() bool { return v.Broken == 0 }
+
+// page is how many acts are read at once.
+const page = 1000
+
+// reading is a chain that is being held against its hashes.
+type reading struct {
+	Verdict
+	// marks are hashes that are known besides those in the log.
+	marks []mark
+}
+
+// mark is a hash that is known of a place, and what is wrong when the log has
+// another there, or ends before.
+type mark struct {
+	Checkpoint
+	other, missing string
+}
+
+// Verify reads a chain, page by page, and finds the first place where it does not
+// hold. Seen may be nil. Acts may be done and get their places meanwhile. Progress
+// is told how many acts were read.
+func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (Verdict, error) {
+	before, err := db.AuditEnd(ctx, chain)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("read the end of a chain: %w", err)
+	}
+	r := &reading{Verdict: Verdict{Chain: chain, Last: Checkpoint{Hash: Origin()}}}
+	if seen != nil {
+		r.marks = append(r.marks, mark{*seen, "it has another hash than the checkpoint", "it is missing: the checkpoint is of a longer log"})
+	}
+	if before.Number > 0 {
+		missing := fmt.Sprintf("it is missing: the chain had %d acts", before.Number)
+		r.marks = append(r.marks, mark{Checkpoint{before.Number, before.Hash}, "it is not the act that the chain ended with", missing})
+	}
+	if err := r.walk(ctx, db, progress); err != nil {
+		return Verdict{}, err
+	}
+	r.Waiting, err = db.CountUnchainedAudit(ctx, chain, MaxWaiting)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("count the acts without a place: %w", err)
+	}
+	return r.Verdict, nil
+}
+
+// walk goes through the acts, until one does not hold.
+func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int64)) error {
+	var last store.AuditLink
+	for {
+		acts, err := db.AuditLinks(ctx, r.Chain, last, page)
+		if err != nil {
+			return fmt.Errorf("read a chain: %w", err)
+		}
+		for _, act := range acts {
+			if r.step(act); !r.Intact() {
+				return nil
+			}
+		}
+		progress(r.Last.Number)
+		if len(acts) < page {
+			return r.end(ctx, db)
+		}
+		last = acts[len(acts)-1]
+	}
+}
+
+// step holds an act against the one before it.
+func (r *reading) step(act store.AuditLink) {
+	next := r.Last.Number + 1
+	switch {
+	case act.Number > next:
+		r.breaks(next, "it is missing: the act after it is there")
+	case act.Number < next:
+		r.breaks(act.Number, "there is more than one act")
+	case !bytes.Equal(act.Previous, r.Last.Hash):
+		r.breaks(next, "it does not follow the act before it: one of the two was put in the place of another")
+	case !bytes.Equal(act.Hash, hashOf(act.Previous, act.Number, act.Content)):
+		r.breaks(next, "it is not what was put on record: it was changed")
+	default:
+		r.Last = Checkpoint{next, act.Hash}
+		r.compare()
+	}
+}
+
+// compare holds the act that was just read against what is known of its place.
+func (r *reading) compare() {
+	for _, m := range r.marks {
+		if m.Number == r.Last.Number && !bytes.Equal(m.Hash, r.Last.Hash) {
+			r.breaks(m.Number, m.other)
+			return
+		}
+	}
+}
+
+// end looks whether the log goes as far as it has to, and no farther.
+func (r *reading) end(ctx context.Context, db *store.Reader) error {
+	for _, m := range r.marks {
+		if m.Number > r.Last.Number {
+			r.breaks(r.Last.Number+1, m.missing)
+			return nil
+		}
+	}
+	after, err := db.AuditEnd(ctx, r.Chain)
+	if err != nil {
+		return fmt.Errorf("read the end of a chain: %w", err)
+	}
+	if r.Last.Number > after.Number {
+		r.breaks(after.Number+1, "it is past the end of the chain: it was added by hand, or the record of the end is lost")
+	}
+	return nil
+}
+
+func (r *reading) breaks(place int64, why string) { r.Broken, r.Why = place, why }

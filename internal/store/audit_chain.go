@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"passerelle"
+)
+
+// AuditLink is an act with its place in a chain. Every domain has a chain, and the
+// acts that are of none have one together, which goes by zero.
+type AuditLink struct {
+	Audit
+	// Number is the place, from 1; zero for an act that has none yet.
+	Number int64
+	// Previous and Hash are those it was given with the place.
+	Previous, Hash []byte
+	// Content is every other column in the form that is hashed: a byte 0 for a
+	// column that is NULL, otherwise a byte 1 and the value. A number is eight bytes,
+	// the highest first, a truth value the number 0 or 1, a text its length in bytes
+	// as such a number and then those bytes. The columns are in the order of
+	// auditColumns.
+	Content []byte
+}
+
+// AuditEnd is the last act of a chain, as it is kept apart from the acts.
+type AuditEnd struct {
+	Chain  passerelle.DomainID
+	Number int64
+	Hash   []byte
+}
+
+const chainOf = `COALESCE(domain_id, 0)`
+
+const linkColumns = auditColumns + `, number, previous, hash`
+
+func scanLink(row scanner) (AuditLink, error) {
+	var (
+		l      AuditLink
+		a      auditRow
+		number *int64
+	)
+	err := row.Scan(append(a.columns(), &number, &l.Previous, &l.Hash)...)
+	l.Audit, l.Number, l.Content = a.audit(), owner[int64](number), a.content()
+	return l, err
+}
+
+// auditRow is an act on its way in.
+type auditRow struct {
+	id, at                        int64
+	domain, operator, session, on *int64
+	request, act                  string
+	subject                       *string
+	refused                       bool
+}
+
+func (a *auditRow) columns() []any {
+	return []any{&a.id, &a.domain, &a.at, &a.operator, &a.session, &a.request, &a.act, &a.subject, &a.on, &a.refused}
+}
+
+func (a *auditRow) audit() Audit {
+	return Audit{
+		ID: a.id, Domain: owner[passerelle.DomainID](a.domain), At: instant(a.at), Operator: owner[OperatorID](a.operator), Session: owner[int64](a.session),
+		Request: a.request, Act: a.act, Subject: text[string](a.subject), SubjectID: owner[int64](a.on), Refused: a.refused,
+	}
+}
+
+func (a *auditRow) content() []byte {
+	var refused int64
+	if a.refused {
+		refused = 1
+	}
+	var c canon
+	c.number(&a.id)
+	c.number(a.domain)
+	c.number(&a.at)
+	c.number(a.operator)
+	c.number(a.session)
+	c.text(&a.request)
+	c.text(&a.act)
+	c.text(a.subject)
+	c.number(a.on)
+	c.number(&refused)
+	return c
+}
+
+// canon gathers the form that is hashed.
+type canon []byte
+
+func (c *canon) number(n *int64) {
+	if n == nil {
+		*c = append(*c, 0)
+		return
+	}
+	*c = binary.BigEndian.AppendUint64(append(*c, 1), uint64(*n))
+}
+
+func (c *canon) text(s *string) {
+	if s == nil {
+		*c = append(*c, 0)
+		return
+	}
+	length := int64(len(*s))
+	c.number(&length)
+	*c = append(*c, *s...)
+}
+
+// NextUnchained is the first chain after one, by number, for which an act waits; -1
+// stands before all of them. It is ErrNotFound when there is none.
+func (r *Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
+	chain, err := one(ctx, r, scanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
+	return passerelle.DomainID(chain), err
+}
+
+// UnchainedAudit reads at most limit acts that wait for their place in a chain, in
+// the order in which they get it.
+func (r *Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
+	return collect(ctx, r, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
+}
+
+// CountUnchainedAudit is how many acts of a chain have no place yet, counted up to
+// a bound.
+func (r *Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
+	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
+}
+
+// AuditChains lists every chain that has an act or an end.
+func (r *Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) {
+	return collect(ctx, r, func(row scanner) (passerelle.DomainID, error) {
+		chain, err := scanInt(row)
+		return passerelle.DomainID(chain), err
+	}, `SELECT DISTINCT `+chainOf+` AS chain FROM audit UNION SELECT chain FROM audit_end ORDER BY 1`)
+}
+
+// AuditEnd loads the end of a chain; that of a chain without acts is at 0.
+func (r *Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
+	end := AuditEnd{Chain: chain}
+	err := r.each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row scanner) (bool, error) {
+		return false, row.Scan(&end.Number, &end.Hash)
+	})
+	return end, err
+}
+
+// AuditLinks reads the acts of a chain that come after one, by their places, at
+// most limit. Two in the same place, which the schema refuses, are both read.
+func (r *Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
+	return collect(ctx, r, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
+		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
+}
+
+// ErrNoTurn reports that another process is lengthening the chains.
+var ErrNoTurn = errors.New("it is another's turn")
+
+// TakeAuditTurn makes holder the only one who lengthens the chains. Write fails with
+// ErrNoTurn while another does.
+func (tx *Tx) TakeAuditTurn(holder string, lease time.Duration) {
+	tx.execOne(ErrNoTurn, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
+}
+
+// ReleaseAuditTurn ends a turn; one that has lapsed is left alone.
+func (tx *Tx) ReleaseAuditTurn(holder string) {
+	tx.exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
+}
+
+// Chain gives acts the places after the end of their chain, which moves on to the
+// last of them, and renews the turn. Write fails with ErrNoTurn when the turn has
+// lapsed, and with ErrConflict when somebody else has moved the end.
+func (tx *Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
+	tx.execOne(ErrNoTurn, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
+	last := links[len(links)-1]
+	tx.execOne(ErrConflict, `INSERT INTO audit_end (chain, number, hash) VALUES ($1, $2, $3)
+		ON CONFLICT (chain) DO UPDATE SET number = excluded.number, hash = excluded.hash WHERE audit_end.number = $4`,
+		int64(end.Chain), last.Number, last.Hash, end.Number)
+	for _, l := range links {
+		tx.execOne(ErrConflict, `UPDATE audit SET number = $1, previous = $2, hash = $3 WHERE id = $4 AND number IS NULL`, l.Number, l.Previous, l.Hash, l.ID)
+	}
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+)
+
+// AuditFilter selects acts. The zero value of every field selects nothing away.
+type AuditFilter struct {
+	Domain passerelle.DomainID
+	// NoDomain selects what is of no domain.
+	NoDomain bool
+	Operator OperatorID
+	Act      string
+	// Subject is a kind of thing, SubjectID one of them.
+	Subject   string
+	SubjectID int64
+	// Refused selects what was refused.
+	Refused bool
+	// From is inclusive, Until exclusive.
+	From, Until time.Time
+}
+
+func (f AuditFilter) selection() selection {
+	s := selection{from: "audit", where: []string{"TRUE"}}
+	if f.NoDomain {
+		s = s.and("domain_id IS NULL")
+	}
+	domain := "domain_id = $%d"
+	if f.SubjectID != 0 {
+		domain = chainOf + " = $%d" // one thing has fewer acts than a domain, and its index is the one to take
+	}
+	for _, is := range []struct {
+		given  bool
+		clause string
+		value  any
+	}{
+		{f.Domain != 0, domain, int64(f.Domain)},
+		{f.Operator != 0, "operator_id = $%d", int64(f.Operator)},
+		{f.Act != "", "act = $%d", f.Act},
+		{f.Subject != "", "subject = $%d", f.Subject},
+		{f.SubjectID != 0, "subject_id = $%d", f.SubjectID},
+		{f.Refused, "refused = $%d", true},
+	} {
+		if is.given {
+			s = s.and(is.clause, is.value)
+		}
+	}
+	return s.during("at", f.From, f.Until)
+}
+
+// Audits reads a window of acts, the newest first. Positions are the instant and
+// the id.
+func (r *Reader) Audits(ctx context.Context, f AuditFilter, w Window) ([]AuditLink, error) {
+	sql, args := f.selection().newest(linkColumns, "at", "id", w)
+	return collect(ctx, r, scanLink, sql, args...)
+}
+
+// AuditEntry loads an act, or ErrNotFound.
+func (r *Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
+	return one(ctx, r, scanLink, `SELECT `+linkColumns+` FROM audit WHERE id = $1`, id)
+}
+
+// Place is the position of an act in lists.
+func (a Audit) Place() []any { return []any{micros(a.At), a.ID} }
