@@ -28,6 +28,7 @@ type devCommand struct {
 	Files    string `help:"Where files are kept instead of in the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	outbound
+	bounds
 	SMTPURL  string `name:"smtp-url" help:"Mail server for mails of alarm about webhooks, as for serve; without one they are shown in the log."`
 	MailFrom string `help:"Address that mails come from; required with --smtp-url."`
 }
@@ -55,7 +56,7 @@ func (d *devCommand) Run(c *console) error {
 	}
 	s, err := service.Open(c.ctx, service.Config{
 		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
-		Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Mail: mails, Migrate: true, Log: c.log,
+		Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
 	})
 	if err != nil {
 		return err

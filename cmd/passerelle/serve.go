@@ -32,6 +32,7 @@ type serveCommand struct {
 	TLSKey         string   `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
 	TrustedProxies []string `help:"Networks whose X-Forwarded headers count, as CIDR."`
 	outbound
+	bounds
 	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
 	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
 	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
@@ -78,7 +79,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	}
 	config := service.Config{
 		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful,
-		Migrate: !s.NoMigrate, Log: c.log, Ports: s.AllowPorts,
+		Migrate: !s.NoMigrate, Log: c.log, Ports: s.AllowPorts, MaxRequests: s.MaxRequests, DatabaseTimeout: s.DatabaseTimeout,
 	}
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {
 		return config, err
@@ -144,6 +145,12 @@ func (s *serveCommand) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("load --tls-cert and --tls-key: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// bounds is the flags of what a process takes upon itself.
+type bounds struct {
+	MaxRequests     int64         `default:"512" help:"Requests that are worked on at once; others are answered with 503 at once."`
+	DatabaseTimeout time.Duration `default:"30s" help:"How long a query of the database may take, the wait for a connection included."`
 }
 
 // outbound is the flags of what the operator opens to webhooks, for whoever

@@ -17,8 +17,8 @@ func TestConfiguration(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		o, _ := d.enter(admission.Developer)
 		list, key := d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone")
-		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "rate.enabled"})
-		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "rate.enabled")
+		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "oauth2.enabled"})
+		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "oauth2.enabled")
 		d.shows(list+"?search=nothing", []string{"No key is called like that."})
 		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "It has never been changed."}, "Return to the default")
 

@@ -16,7 +16,8 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		x := &exchange{id: s.ids.next(begun)}
 		r = x.attach(r)
 		w.Header().Set(RequestIDHeader, x.id)
-		answer := &recorder{ResponseWriter: w}
+		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
+		answer.deadline(time.Time{}) // not that of the answer before on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
 		s.guard(handler, answer, r)
@@ -72,7 +73,11 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	stall  time.Duration
 }
+
+// part is how much of an answer a client has to take in the time of a stall.
+const part = 64 << 10
 
 // WriteHeader notes the first final status; informational ones precede it.
 func (r *recorder) WriteHeader(status int) {
@@ -83,11 +88,26 @@ func (r *recorder) WriteHeader(status int) {
 }
 
 // Write counts the bytes of the body, before any transfer coding.
-func (r *recorder) Write(body []byte) (int, error) {
+func (r *recorder) Write(body []byte) (written int, err error) {
 	r.begin(http.StatusOK)
-	n, err := r.ResponseWriter.Write(body)
-	r.bytes += int64(n)
-	return n, err
+	defer func() { r.bytes += int64(written) }()
+	for {
+		n, err := r.writePart(body[written:min(len(body), written+part)])
+		if written += n; err != nil || written == len(body) {
+			return written, err
+		}
+	}
+}
+
+func (r *recorder) writePart(p []byte) (int, error) {
+	r.deadline(time.Now().Add(r.stall))
+	return r.ResponseWriter.Write(p)
+}
+
+// deadline is until when the client has to take what is written next.
+func (r *recorder) deadline(at time.Time) {
+	// A connection that has no deadlines is a test's.
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 
 // Unwrap lets http.ResponseController reach the connection, to flush or to

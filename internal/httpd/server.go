@@ -18,6 +18,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // The limits that hold where Options says nothing.
@@ -26,6 +28,8 @@ const (
 	DefaultReadTimeout    = time.Minute
 	DefaultIdleTimeout    = 2 * time.Minute
 	DefaultMaxHeaderBytes = 64 << 10
+	DefaultStall          = 30 * time.Second
+	DefaultConnections    = 8192
 )
 
 // Options is what a server is made of. Only Log is required.
@@ -47,9 +51,13 @@ type Options struct {
 	// whole of it, IdleTimeout the wait for the next one. Zero means the
 	// default, a negative value none.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// WriteTimeout bounds handling and answering together. Zero means none:
-	// a call that waits for a bank may take long.
-	WriteTimeout time.Duration
+	// Stall is how long a client may take for each part of an answer, of 64 KiB
+	// at most, before it is cut off. Zero means the default. Nothing bounds the
+	// whole: a call that waits for a bank may take long, and so may a large file.
+	Stall time.Duration
+	// Connections bounds those that are open at once; others wait until one ends.
+	// Zero means the default.
+	Connections int
 	// MaxHeaderBytes bounds the header of a request; zero means the default.
 	MaxHeaderBytes int
 }
@@ -74,6 +82,10 @@ func Listen(o Options) (*Server, error) {
 	if o.Failure == nil {
 		o.Failure = bareFailure
 	}
+	if o.Stall == 0 {
+		o.Stall = DefaultStall
+	}
+	listener = netutil.LimitListener(listener, cmp.Or(o.Connections, DefaultConnections))
 	return &Server{options: o, listener: listener, server: o.server(), ended: make(chan error, 1)}, nil
 }
 
@@ -85,7 +97,6 @@ func (o Options) server() *http.Server {
 
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),
 		ReadTimeout:       cmp.Or(o.ReadTimeout, DefaultReadTimeout),
-		WriteTimeout:      o.WriteTimeout,
 		IdleTimeout:       cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
 		MaxHeaderBytes:    cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes),
 		// What net/http logs itself is about connections and names addresses.

@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/death"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -75,7 +76,9 @@ func (i *Initiation) ask(ctx context.Context, t conversation, put question) (pay
 	}
 	ctx, cancel := context.WithTimeout(ctx, i.answerTime())
 	defer cancel()
+	death.Before("bank")
 	report, err := i.listen(ctx, t, put)
+	death.After("bank")
 	var refusal *payment.Refusal
 	if errors.As(err, &refusal) {
 		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused"}, nil

@@ -79,6 +79,7 @@ const conventions = `Conventions of all calls:
 - Unknown query parameters, body keys and names in expand are ignored; with the header "Prefer: handling=strict" each is an error that names it.
 - A flag without a value, such as ?all, is true.
 - With the query flag sign_response a successful answer is a compact JWS (application/jose), in domains that have it enabled: its header names the key by key_url, see /sign-keys, and its payload has request_url, response_timestamp and, as response_payload, the answer. Errors and files are not signed.
+- A domain may limit the requests a minute with one token and from one address. Answers then tell, by RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (seconds), what is left; beyond it the answer is 429, and Retry-After the seconds to wait.
 - HEAD answers like GET. A trailing slash is tolerated.
 - Money is a JSON number in the digits stored; it is accepted as a number or as a decimal string.
 - Error bodies have exactly the keys of the schema ErrorBody; decide by code.`
@@ -311,7 +312,7 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 // failures gives the codes an endpoint can answer, by status: those that
 // follow from its declaration, and those the route names.
 func (e *endpoint) failures() map[int][]string {
-	words := append([]string{"bug", "maintenance", "unavailable"}, e.route.Errors...)
+	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{
 		"invalidValue":     len(e.plan.query.list)+len(e.plan.header.list) > 0 || e.plan.takesBody(),
 		"missingParameter": e.plan.takesBody(),
@@ -327,6 +328,7 @@ func (e *endpoint) failures() map[int][]string {
 		}
 	}
 	slices.Sort(words)
+	words = slices.Compact(words)
 	byStatus := map[int][]string{}
 	for _, word := range slices.Compact(words) {
 		if codes[word].status == 0 {

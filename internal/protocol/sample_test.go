@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -306,6 +307,10 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
+	// rates are settings of all domains about rates; later is how far the clock
+	// went on.
+	rates map[string]string
+	later time.Duration
 	// matched are the routes found, in order.
 	matched []string
 	db      *store.DB
@@ -324,7 +329,7 @@ func newService(t testing.TB) *service {
 		Sign:           s.sign,
 		RequestID:      func(context.Context) string { return "1234" },
 		Matched:        func(_ context.Context, pattern string) { s.matched = append(s.matched, pattern) },
-		Now:            func() time.Time { return testNow },
+		Now:            func() time.Time { return testNow.Add(s.later) },
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Log:            slog.New(slog.NewTextHandler(&s.log, nil)),
 		Answers:        s.db,
@@ -375,6 +380,8 @@ func mac(purpose string, data []byte) []byte {
 
 func (s *service) tenant(_ context.Context, host string) (store.Tenant, error) {
 	found := store.Tenant{Settings: map[string]string{settings.Timezone: "Europe/Paris"}, Closed: s.down}
+	found.Settings[settings.RateEnabled] = "0"
+	maps.Copy(found.Settings, s.rates)
 	switch host {
 	case "one.example":
 		found.Domain = passerelle.Domain{ID: 1, Clock: passerelle.Clock{Offset: time.Hour}}

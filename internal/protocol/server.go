@@ -51,6 +51,7 @@ type API struct {
 	config   Config
 	router   router
 	document Document
+	meter    meter
 }
 
 // New makes the handler of the routes and of the OpenAPI document that
@@ -94,6 +95,7 @@ type exchange struct {
 	// raw is the body, for methods that have one.
 	raw    []byte
 	caller Caller
+	quota  quota
 	mac    func(purpose string, data []byte) []byte
 	// entered is true once the input was accepted and the endpoint runs.
 	entered bool
@@ -122,6 +124,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	if err != nil {
 		result = a.failed(ctx, err)
 	}
+	x.quota.show(result.header)
 	if x.caller.Strict {
 		result.header.Set("Preference-Applied", "handling=strict")
 	}

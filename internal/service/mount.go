@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -32,14 +33,26 @@ type places struct {
 }
 
 func (s *Service) places() places {
+	return places{rest: s.door().Around(s.busyPlaces()), below: []place{
+		{"/healthz", httpd.Health()},
+		{"/readyz", httpd.Ready(s.checks()...)},
+	}}
+}
+
+// door turns away what would be too much at once, all but those who ask how the
+// process is.
+func (s *Service) door() *httpd.Door {
+	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
+	return &httpd.Door{Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Full: func(w http.ResponseWriter, r *http.Request) { s.api.Refuse(w, r, full) }}
+}
+
+func (s *Service) busyPlaces() places {
 	pages := webview.New(webview.Config{
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
 	manual := reference.New(s.api.Document(), s.config.Log)
 	return places{rest: s.api, below: []place{
-		{"/healthz", httpd.Health()},
-		{"/readyz", httpd.Ready(s.checks()...)},
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
 		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
 		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},

@@ -67,6 +67,12 @@ type Config struct {
 	// Ports are the only ones that webhooks may be sent to; none means any.
 	Ports          []uint16
 	TrustedProxies []netip.Prefix
+	// MaxRequests is how many requests are worked on at once; zero is
+	// DefaultMaxRequests.
+	MaxRequests int64
+	// DatabaseTimeout is how long a query may take, the wait for a connection
+	// included; zero is DefaultDatabaseTimeout.
+	DatabaseTimeout time.Duration
 	// Mail sends the mails about webhooks; nil leaves them to whoever comes
 	// with one.
 	Mail Mailer
@@ -80,6 +86,15 @@ type Config struct {
 	// Now is real time; nil means the machine's clock.
 	Now func() time.Time
 }
+
+// DefaultMaxRequests is how many requests a process works on at once: enough for
+// all that wait for a bank, few enough for the database to answer the rest in
+// about a second.
+const DefaultMaxRequests = 512
+
+// DefaultDatabaseTimeout is how long a query may take. None here takes a second;
+// one that does meets a fault, and a client that is told so can try elsewhere.
+const DefaultDatabaseTimeout = 30 * time.Second
 
 // maxVisits is how many connections are read in the background at once because
 // their persons asked.
@@ -124,7 +139,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	db, err := store.Open(ctx, c.Database, store.Options{Keys: c.Keys, Log: c.Log, Alone: c.Alone})
+	db, err := store.Open(ctx, c.Database, store.Options{Keys: c.Keys, Log: c.Log, Alone: c.Alone, Limit: cmp.Or(c.DatabaseTimeout, DefaultDatabaseTimeout)})
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}

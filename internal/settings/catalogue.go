@@ -40,6 +40,9 @@ const (
 	SignedTokenLife  = "auth.default_token_expire"
 	BlockCount       = "auth.block_count"
 	BlockSeconds     = "auth.block_seconds"
+	RateEnabled      = "rate.enabled"
+	TokenRate        = "rate.token_per_minute"
+	AddressRate      = "rate.address_per_minute"
 
 	AutosyncEnabled   = "autosync.enabled"
 	AutosyncFrequency = "autosync.frequency"
@@ -68,6 +71,9 @@ var catalogue = append([]Key{
 	{Name: SignedTokenLife, Default: "43200", Help: "Minutes a signed token (JWT) of a user is valid, if it is to expire.", check: whole(1, 5256000)},
 	{Name: BlockCount, Default: "5", Help: "Wrong secrets after which an application is made to wait, at the address they came from; 0 for never.", check: whole(0, 1000)},
 	{Name: BlockSeconds, Default: "60", Help: "Seconds for which it waits.", check: whole(1, 86400)},
+	{Name: RateEnabled, Default: "", Help: "Whether requests to the interface are counted, and refused with 429 past a limit; without a value 0 in sandbox domains and 1 in live ones.", check: booleanOrNone},
+	{Name: TokenRate, Default: "1200", Help: "Requests a minute that are taken with one token, by each process; 0 for any number.", check: whole(0, 1000000)},
+	{Name: AddressRate, Default: "6000", Help: "Requests a minute that are taken from one address, or network of 64 bits in IPv6, by each process; 0 for any number.", check: whole(0, 1000000)},
 	{Name: AutosyncEnabled, Default: "1", Help: "Whether connections are synchronised in the background.", check: boolean},
 	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are tried again after their institution refused the credentials.", check: boolean},
@@ -117,7 +123,6 @@ func unused() []Key {
 		{"connectors.enable_new", "0", "Whether new connectors are shown."},
 		{"connectors.sources.enable_new", "1", "Whether new sources of connectors are shown."},
 		{"oauth2.enabled", "1", "Whether the webview may be used."},
-		{"rate.enabled", "0", "Whether the rate of requests is limited."},
 		{"root.baseurl", "", "Base URL; that of a domain is set by passerelle domain update."},
 		{"root.prefix", "/%(version)s/", "Beginning of all paths."},
 		{"transfer.max_amount", "0", "Highest amount of a transfer."},

@@ -271,6 +271,14 @@ func (v Values) Flat(search string) map[string]string {
 // On reports whether a boolean key is "1".
 func (v Values) On(name string) bool { return v.Text(name) == "1" }
 
+// Limited reports whether the requests of a domain of the kind are counted.
+func (v Values) Limited(kind passerelle.DomainKind) bool {
+	if v.Text(RateEnabled) == "" {
+		return kind != passerelle.Sandbox
+	}
+	return v.On(RateEnabled)
+}
+
 // Int is the value of a whole-number key.
 func (v Values) Int(name string) int64 {
 	n, err := strconv.ParseInt(v.Text(name), 10, 64)

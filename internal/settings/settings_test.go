@@ -54,6 +54,9 @@ func TestCheck(t *testing.T) {
 		settings.SignedTokenLife:   {[]string{"1", "43200", "5256000"}, []string{"", "0", "5256001"}},
 		settings.BlockCount:        {[]string{"0", "5", "1000"}, []string{"", "-1", "1001"}},
 		settings.BlockSeconds:      {[]string{"1", "60", "86400"}, []string{"", "0", "86401"}},
+		settings.RateEnabled:       {[]string{"", "0", "1"}, []string{"2", "true"}},
+		settings.TokenRate:         {[]string{"0", "1200", "1000000"}, []string{"", "-1", "1000001", "1.5"}},
+		settings.AddressRate:       {[]string{"0", "6000", "1000000"}, []string{"", "-1", "1000001", "1.5"}},
 		settings.MaxAmount:         {[]string{"0", "1000", "999999999999"}, []string{"", "-1", "1.5", "1e3", "01", "none"}},
 		settings.PeriodicEnabled:   {[]string{"0", "1"}, []string{"", "2", "true", "01"}},
 		settings.PlainFields:       {[]string{"0", "1"}, []string{"", "yes"}},
@@ -262,7 +265,7 @@ func TestKeysSayWhatTheyTake(t *testing.T) {
 		settings.Compression: {`"0" or "1"`, []string{"0", "1"}, false},
 		settings.Systematic:  {`"0" or "1"`, []string{"", "0", "1"}, false},
 		settings.Authorities: {"certificates of authorities in PEM, or empty", nil, true},
-		"rate.enabled":       {"any text", nil, false},
+		"oauth2.enabled":     {"any text", nil, false},
 		"cat.of.a.client":    {"any text", nil, false},
 	} {
 		key, _ := settings.Find(name)

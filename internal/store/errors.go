@@ -39,12 +39,17 @@ var sqliteKinds = map[int]error{
 	19:   ErrConstraint,          // SQLITE_CONSTRAINT
 	5:    passerelle.Unavailable, // SQLITE_BUSY
 	6:    passerelle.Unavailable, // SQLITE_LOCKED
+	8:    passerelle.Unavailable, // SQLITE_READONLY
+	10:   passerelle.Unavailable, // SQLITE_IOERR
+	13:   passerelle.Unavailable, // SQLITE_FULL
+	14:   passerelle.Unavailable, // SQLITE_CANTOPEN
 }
 
 // postgresKinds has error codes, and classes of them for the rest.
 var postgresKinds = map[string]error{
 	"23505": ErrDuplicate,
 	"23":    ErrConstraint,
+	"25006": passerelle.Unavailable, // read only, as a standby is
 	"08":    passerelle.Unavailable, // connection exception
 	"53":    passerelle.Unavailable, // insufficient resources
 	"57":    passerelle.Unavailable, // operator intervention

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	case !strings.Contains(url, "pool_max_conns"):
 		config.MaxConns = postgresConns
 	}
+	bound(config.ConnConfig, options.Limit)
 	// Statements here touch few rows: compiling one takes longer than it saves,
 	// and the costs of those with a LIMIT are guessed far too high.
 	if config.ConnConfig.RuntimeParams["jit"] == "" {
@@ -58,6 +60,22 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 		p.sharers = newSharers(p.attempt, sharing) //nolint:contextcheck // they outlive whoever opened it
 	}
 	return p, nil
+}
+
+// connectLimit is how long a server may take to accept a connection.
+const connectLimit = 10 * time.Second
+
+// bound has the server itself end statements and transactions of which the
+// client is gone: it would notice hours later, and hold their locks meanwhile.
+func bound(config *pgx.ConnConfig, limit time.Duration) {
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectLimit
+	}
+	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
+		if limit > 0 && config.RuntimeParams[name] == "" {
+			config.RuntimeParams[name] = strconv.FormatInt(limit.Milliseconds(), 10)
+		}
+	}
 }
 
 func (p *postgresEngine) words() *dialect { return p.dialect }
@@ -91,6 +109,9 @@ func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) er
 	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('passerelle migrations of ' || current_schema(), 0))`
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		session := postgresSession{tx}
+		if err := session.script(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+			return fmt.Errorf("take as long as it needs: %w", err)
+		}
 		if err := session.exec(ctx, lock); err != nil {
 			return fmt.Errorf("wait for other migrators: %w", err)
 		}

@@ -57,6 +57,8 @@ func scanString(row scanner) (string, error) {
 }
 
 func (r *Reader) each(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
 	values, err := arguments(args)
 	if err == nil {
 		err = r.engine.read(ctx, sql, values, row)

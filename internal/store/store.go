@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"passerelle/internal/keys"
 )
@@ -23,6 +24,11 @@ type Options struct {
 	// Alone gives each unit a transaction of its own: it is there to measure what
 	// sharing one gains.
 	Alone bool
+	// Limit is how long a query or a unit may take, the wait for a connection
+	// included, before it is given up with context.DeadlineExceeded or as
+	// passerelle.Unavailable; zero is as long as it likes, which is right for
+	// commands that read whole tables.
+	Limit time.Duration
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -39,6 +45,15 @@ type DB struct {
 type Reader struct {
 	engine engine
 	keys   *keys.Ring
+	limit  time.Duration
+}
+
+// bounded is the context of a query or a unit.
+func (r *Reader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.limit <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.limit)
 }
 
 // engine is what the two databases do differently.
@@ -70,7 +85,7 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{Reader: Reader{engine: engine, keys: options.Keys}, log: options.Log, migrations: migrations}, nil
+	return &DB{Reader: Reader{engine: engine, keys: options.Keys, limit: options.Limit}, log: options.Log, migrations: migrations}, nil
 }
 
 // openEngine names no address in its errors, which may hold a password.

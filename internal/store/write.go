@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"passerelle/internal/death"
 	"passerelle/internal/keys"
 )
 
@@ -64,9 +65,13 @@ func (db *DB) execute(ctx context.Context, tx *Tx) error {
 	if db.closed.Load() {
 		return ErrClosed
 	}
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
+	death.Before("commit")
 	if err := db.engine.write(ctx, tx); err != nil {
 		return classify(resume(err))
 	}
+	death.After("commit")
 	return nil
 }
 
