@@ -186,7 +186,6 @@ func (in *intake) SubscriptionRead(key string) error {
 	}
 	return in.store(func(tx *store.Tx) error {
 		tx.TouchSubscription(in.domain.ID, s.ID, now)
-		tx.AfterCommit(func() { in.Fetch(in.c.Connector) })
 		return nil
 	}, e)
 }

@@ -164,6 +164,10 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 			}
 		}
 		tx.ReleaseConnection(v.domain.ID, c.ID, v.holder)
+		if o.State == "" {
+			tx.ResumeFiles(c)
+			tx.AfterCommit(func() { v.Fetch(c.Connector) })
+		}
 		return tx.LogVisit(v.domain.ID, store.ConnectionLog{
 			User: v.user.ID, Connection: c.ID, Source: v.source.ID, Started: v.started, At: now, NextTry: c.NextTry,
 			State: o.State, Message: o.Message, Accounts: int64(len(in.accounts)), Attended: v.attended,

@@ -82,6 +82,7 @@ func TestAttachments(t *testing.T) {
 		if told := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); told < stored || told != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
 			t.Errorf("told of %d transactions with attachments, of which there are %d and more", told, stored)
 		}
+		s.fetched(t, s.tenant("").domain) // what is being fetched is removed later
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 		must(t, s.Filing.RemoveFiles(t.Context()))

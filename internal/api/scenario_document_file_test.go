@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/store/storetest"
 )
 
 // fetched has every file come that is to be fetched.
@@ -39,6 +40,31 @@ func TestFilesComeByThemselves(t *testing.T) {
 		for s.eyes.Count("SELECT count(*) FROM stored_file WHERE stored IS NOT NULL") == 0 {
 			if runtime.Gosched(); ctx.Err() != nil {
 				t.Fatal("no file came")
+			}
+		}
+	})
+}
+
+// Files whose connection cannot be read come by themselves once it is read again, and
+// nothing is counted against them until then.
+func TestFilesWaitForTheirConnection(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from, who := s.subscriber(t, ""), s.tenant("")
+		connection := ask{method: "POST", path: "/connections/" + from["subscribing"], token: "user", body: `{"password":"wrong"}`}
+		s.do(t, connection).says(t, 400, "wrongpass", "")
+		storetest.Break(t, s.url, `UPDATE stored_file SET stored = NULL, size = 0, next_fetch = 0`)
+		s.fetched(t, who.domain)
+		s.do(t, ask{method: "GET", path: "/documents/" + from["document"] + "/file", token: "user"}).says(t, 503, "unavailable", "later")
+		if n := s.eyes.Count("SELECT count(*) FROM stored_file WHERE stored IS NOT NULL OR failures > 0"); n != 0 {
+			t.Errorf("%d files came or failed while the password was wrong", n)
+		}
+		connection.body = `{"password":"1234"}`
+		s.do(t, connection).says(t, 200, "", "")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for s.eyes.Count("SELECT count(*) FROM stored_file WHERE stored IS NULL") > 0 {
+			if runtime.Gosched(); ctx.Err() != nil {
+				t.Fatal("not every file came")
 			}
 		}
 	})

@@ -49,6 +49,7 @@ const noID = "4611686018427387904"
 // do. Every answer is held to what all answers promise, see do.
 type stage struct {
 	*servicetest.Instance
+	url      string
 	eyes     *storetest.Inspection
 	contract *contract
 	tenants  map[string]*tenant
@@ -90,7 +91,7 @@ func newStage(t testing.TB, url string) *stage {
 	elapsed := new(atomic.Int64)
 	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
 	s := &stage{
-		Instance: servicetest.Start(t, url, servicetest.Options{Now: now, Patience: time.Millisecond}), elapsed: elapsed,
+		url: url, Instance: servicetest.Start(t, url, servicetest.Options{Now: now, Patience: time.Millisecond}), elapsed: elapsed,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
 	}
 	s.eyes = storetest.Inspect(t, url)

@@ -3,6 +3,8 @@ package filing
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"passerelle"
@@ -14,20 +16,23 @@ import (
 type errands struct {
 	mu    sync.Mutex
 	under map[passerelle.FileID]*errand
+	// claims are under way, and what they lease will be in under when they are done.
+	claims map[*errand]struct{}
 	// asked counts by connector what is fetched because a reader waits for it.
 	asked map[string]int
 }
 
+// errand is a file of a connector that is being fetched, or a claim of some.
 type errand struct {
 	connector string
 	done      chan struct{}
 }
 
-// begin leases files of a connector, and has them under way before anybody can
-// miss them.
+// begin leases files of a connector. Whoever misses one of them because of that
+// finds this claim, or the file under way.
 func (e *errands) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]store.LeasedFile)) (leased []store.LeasedFile, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	this := e.announce(connector)
+	defer func() { e.register(this, leased) }()
 	err = db.Write(ctx, func(tx *store.Tx) error {
 		claim(tx, &leased)
 		return nil
@@ -35,15 +40,33 @@ func (e *errands) begin(ctx context.Context, db *store.DB, connector string, cla
 	if err != nil {
 		return nil, fmt.Errorf("lease files: %w", err)
 	}
+	return leased, nil
+}
+
+func (e *errands) announce(connector string) *errand {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	this := &errand{connector, make(chan struct{})}
+	if e.claims == nil {
+		e.claims = map[*errand]struct{}{}
+	}
+	e.claims[this] = struct{}{}
+	return this
+}
+
+func (e *errands) register(claim *errand, leased []store.LeasedFile) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.under == nil {
 		e.under = map[passerelle.FileID]*errand{}
 	}
 	for _, l := range leased {
 		if e.under[l.ID] == nil { // otherwise its lease lapsed while this process was at it
-			e.under[l.ID] = &errand{connector, make(chan struct{})}
+			e.under[l.ID] = &errand{claim.connector, make(chan struct{})}
 		}
 	}
-	return leased, nil
+	delete(e.claims, claim)
+	close(claim.done)
 }
 
 func (e *errands) end(id passerelle.FileID) {
@@ -62,17 +85,31 @@ func (e *errands) of(id passerelle.FileID) *errand {
 	return e.under[id]
 }
 
+// settle waits for the claims of a connector that are under way, so that what they
+// lease is known.
+func (e *errands) settle(ctx context.Context, connector string) error {
+	e.mu.Lock()
+	all := slices.Collect(maps.Keys(e.claims))
+	e.mu.Unlock()
+	return waitFor(ctx, all, connector)
+}
+
 // rest waits for all that is under way of a connector.
 func (e *errands) rest(ctx context.Context, connector string) error {
-	e.mu.Lock()
-	var all []*errand
-	for _, one := range e.under {
-		if one.connector == connector {
-			all = append(all, one)
-		}
+	if err := e.settle(ctx, connector); err != nil {
+		return err
 	}
+	e.mu.Lock()
+	all := slices.Collect(maps.Values(e.under))
 	e.mu.Unlock()
+	return waitFor(ctx, all, connector)
+}
+
+func waitFor(ctx context.Context, all []*errand, connector string) error {
 	for _, one := range all {
+		if one.connector != connector {
+			continue
+		}
 		if err := one.wait(ctx); err != nil {
 			return err
 		}

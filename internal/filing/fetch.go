@@ -36,9 +36,18 @@ var (
 	errLarge    = fmt.Errorf("the file has more than %d MiB", maxFile>>20)
 	errEmpty    = errors.New("the file is empty")
 	errWithheld = errors.New("the file is not to be had")
-	errGone     = errors.New("the file was withdrawn, or is gone at the institution")
+	errGone     = errors.New("the file was withdrawn")
 	errTurned   = errors.New("nobody takes the file any more")
 )
+
+// awaited is why a file does not come before its connection is read again: the
+// connection cannot be read now, or the institution does not show the file. It is
+// nobody's failure to give one.
+type awaited struct{ visit store.Connection }
+
+func (a *awaited) Error() string {
+	return fmt.Sprintf("connection %d has to be read well before", a.visit.ID)
+}
 
 // FetchFiles fetches a batch of what is to be fetched of a connector in a domain,
 // and returns how many files that was. It is zero once nothing is left that is
@@ -69,7 +78,9 @@ func (f *Filing) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedF
 	defer f.errands.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
 	stopped := ctx.Err() != nil // and the institution is not at fault
-	if fault != nil && !stopped && !errors.Is(fault, errGone) {
+	var before *awaited
+	waits := errors.As(fault, &before)
+	if fault != nil && !stopped && !waits && !errors.Is(fault, errGone) {
 		f.Log.Warn("a file was not fetched", "file", l.ID, "failures", l.Failures+1, "error", fault)
 	}
 	err := f.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
@@ -78,6 +89,8 @@ func (f *Filing) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedF
 			tx.KeepFile(d.ID, l, mediaType, size, f.now(d))
 		case stopped:
 			tx.ReleaseFile(d.ID, l)
+		case waits:
+			tx.AwaitVisit(d.ID, l, before.visit)
 		default:
 			tx.PostponeFile(d.ID, l, pauseAfter(l.Failures+1, fault))
 		}
@@ -166,6 +179,9 @@ func (f *Filing) courier(ctx context.Context, d passerelle.Domain, id passerelle
 		return nil, v, of, fmt.Errorf("find where file %d comes from: %w", id, err)
 	}
 	c, err := f.DB.Connection(ctx, d.ID, from.User, from.Connection)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, v, of, errGone
+	}
 	if err != nil {
 		return nil, v, of, fmt.Errorf("load connection %d: %w", from.Connection, err)
 	}
@@ -174,12 +190,15 @@ func (f *Filing) courier(ctx context.Context, d passerelle.Domain, id passerelle
 	if !able {
 		return nil, v, of, errWithheld
 	}
-	if c.State != "" {
+	if c.State != "" || from.Gone {
 		// Another try with a password that was refused could lock the person out.
-		return nil, v, of, fmt.Errorf("the connection is in state %s", c.State)
+		return nil, v, of, &awaited{c}
 	}
-	v, err = f.visit(ctx, d, c)
-	return reader, v, connector.FileName(from.Name), err
+	if v, err = f.visit(ctx, d, c); err != nil {
+		f.Log.Error("no visit can be made for a file", "connection", c.ID, "error", err)
+		return nil, v, of, &awaited{c}
+	}
+	return reader, v, connector.FileName(from.Name), nil
 }
 
 // visit is one for a file alone.
@@ -189,8 +208,11 @@ func (f *Filing) visit(ctx context.Context, d passerelle.Domain, c store.Connect
 		return connector.Visit{}, fmt.Errorf("load the secrets of connection %d: %w", c.ID, err)
 	}
 	sources, err := f.DB.SourcesOf(ctx, d.ID, c.ID)
-	if err != nil || len(sources) == 0 {
-		return connector.Visit{}, fmt.Errorf("list the sources of connection %d: %w", c.ID, err)
+	if err == nil && len(sources) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return connector.Visit{}, fmt.Errorf("find a source of connection %d: %w", c.ID, err)
 	}
 	return connector.Visit{Domain: d.ID, Connection: c.ID, Source: sources[0].Name, Values: values, Memory: memory, Now: f.now(d)}, nil
 }

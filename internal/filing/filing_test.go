@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -86,6 +87,7 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 type cabinet struct {
 	*filing.Filing
 	t           *testing.T
+	url         string
 	eyes        *storetest.Inspection
 	domain      passerelle.Domain
 	quick, slow *archive
@@ -109,7 +111,7 @@ func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
 		kept, err := files.New(t.TempDir())
 		must(t, err)
 		c := &cabinet{
-			t: t, eyes: storetest.Inspect(t, url), domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon},
+			t: t, url: url, eyes: storetest.Inspect(t, url), domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon},
 			quick: &archive{uuid: "quick", id: 1, give: page}, slow: &archive{uuid: "slow", id: 2, give: page},
 			bills: map[*archive][]passerelle.Document{}, of: map[*archive]store.StoredSubscription{}, log: &bytes.Buffer{},
 		}
@@ -395,6 +397,133 @@ func TestWhatWasWithdrawn(t *testing.T) {
 		}
 		if c.log.Len() > 0 {
 			t.Errorf("the log says %s", c.log)
+		}
+	})
+}
+
+// visited has a visit of an archive end in a state, and the files resumed if it
+// went well, as synchronisations do.
+func (c *cabinet) visited(a *archive, state passerelle.ConnectionState) {
+	c.t.Helper()
+	s := c.of[a]
+	now, err := c.DB.Connection(c.t.Context(), c.domain.ID, s.User, s.Connection)
+	must(c.t, err)
+	now.State, now.Sync = state, now.Sync+1
+	c.write(func(tx *store.Tx) error {
+		tx.SaveConnection(now, now.Version)
+		if state == "" {
+			tx.ResumeFiles(now)
+		}
+		return nil
+	})
+}
+
+// TestAConnectionThatCannotBeRead: nobody is asked for its files, that is no failure
+// of theirs, and they are left alone until it is read again. Those of others come.
+func TestAConnectionThatCannotBeRead(t *testing.T) {
+	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
+		t.Run(string(state), func(t *testing.T) {
+			atCabinets(t, func(t *testing.T, c *cabinet) {
+				c.visited(c.slow, state)
+				c.slow.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
+					t.Error("the institution is asked for a file")
+					return "", errors.New("no page")
+				})
+				for _, want := range []int{4, 2, 0, 0} {
+					c.fetch(c.slow, want)
+				}
+				_, err := c.read(t.Context(), c.slow, 0)
+				c.wantUnavailable(err)
+				c.visited(c.slow, state) // once more to no avail
+				c.fetch(c.slow, 0)
+				c.fetch(c.quick, 4)
+				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {
+					t.Errorf("known are %q, and the log says %s", c.rows(c.slow, "stored, failures, next_fetch, lease_until"), c.log)
+				}
+				c.slow.gives(page)
+				c.visited(c.quick, "")
+				c.fetch(c.slow, 0)
+				c.visited(c.slow, "")
+				for _, want := range []int{4, 2, 0} {
+					c.fetch(c.slow, want)
+				}
+				if text, err := c.read(t.Context(), c.slow, 0); err != nil || text != "page of a" {
+					t.Errorf("read %q (%v)", text, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAVisitThatEndsMeanwhile: who found a connection in a bad state does not make a
+// file wait that a visit has resumed since.
+func TestAVisitThatEndsMeanwhile(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		s := c.of[c.slow]
+		before, err := c.DB.Connection(t.Context(), c.domain.ID, s.User, s.Connection)
+		must(t, err)
+		var leased []store.LeasedFile
+		c.write(func(tx *store.Tx) error {
+			tx.ClaimFiles(c.domain.ID, c.slow.uuid, time.Hour, bills, &leased)
+			return nil
+		})
+		c.visited(c.slow, "")
+		for _, l := range leased {
+			c.write(func(tx *store.Tx) error { tx.AwaitVisit(c.domain.ID, l, before); return nil })
+		}
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.slow, want)
+		}
+	})
+}
+
+// TestSecretsThatCannotBeOpened: their connection cannot be read either, which its
+// files are not at fault for.
+func TestSecretsThatCannotBeOpened(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
+			c.of[c.quick].Connection, c.of[c.slow].Connection))
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.slow, want)
+		}
+		if c.count(c.slow, "stored IS NULL AND failures = 0") != bills || !strings.Contains(c.log.String(), "no visit can be made") {
+			t.Errorf("known are %q, and the log says %s", c.rows(c.slow, "stored, failures"), c.log)
+		}
+	})
+}
+
+// TestWhatIsGoneForAWhile: what an institution shows no more is not asked for, and
+// is once it is back.
+func TestWhatIsGoneForAWhile(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		s := c.of[c.quick]
+		lost := s
+		lost.Deleted = &noon
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &lost) })
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NULL AND failures = 0") != bills || c.log.Len() > 0 {
+			t.Errorf("known are %q, and the log says %s", c.rows(c.quick, "stored, failures"), c.log)
+		}
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
+		c.write(func(tx *store.Tx) error {
+			tx.LoseDocument(c.domain.ID, s, c.bills[c.quick][0].ID, noon, 2)
+			return nil
+		})
+		c.visited(c.quick, "")
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NOT NULL") != bills-1 {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, failures"))
+		}
+		c.write(func(tx *store.Tx) error {
+			return tx.UpdateDocument(c.domain.ID, s, c.bills[c.quick][0].ID, billed(0), noon, 3)
+		})
+		c.fetch(c.quick, 1)
+		if text, err := c.read(t.Context(), c.quick, 0); err != nil || text != "page of a" {
+			t.Errorf("read %q (%v)", text, err)
 		}
 	})
 }

@@ -89,6 +89,9 @@ func (f *Filing) fetchOne(ctx context.Context, d passerelle.Domain, file store.S
 		return err
 	}
 	if len(leased) == 0 {
+		if err := f.errands.settle(ctx, file.Connector); err != nil {
+			return err
+		}
 		return f.errands.of(file.ID).wait(ctx)
 	}
 	return f.fetch(ctx, d, leased[0])

@@ -156,29 +156,52 @@ func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.D
 		WHERE domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
+// waiting and the id of a connection are together the next_fetch of a file that
+// waits for that connection to be read: later than any instant, and one look into
+// the index finds the files of a connection.
+const waiting = 1 << 62
+
+// AwaitVisit ends a lease without the bytes and without a failure: they are fetched
+// once the connection is read well. When it was read since it was loaded, the file
+// is due as it was.
+func (tx *Tx) AwaitVisit(domain passerelle.DomainID, l LeasedFile, c Connection) {
+	const unread = `id = $1 AND domain_id = $2 AND sync = $3`
+	same := []any{int64(c.ID), int64(domain), c.Sync}
+	tx.exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no visit ends before this unit is written
+	tx.exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
+		WHERE domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(c.ID), int64(l.ID), l.Until)...)
+}
+
+// ResumeFiles has the files fetched that wait for a connection to be read.
+func (tx *Tx) ResumeFiles(c Connection) {
+	tx.exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
+}
+
 // FileOrigin is where a file comes from, in the words of the institution: a
 // document of a subscription, or an attachment of a transaction.
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
-	Name       struct{ Subscription, Document, Account, Transaction, Attachment string }
+	// Gone is true when the institution showed it no more when it was last read,
+	// which it may do again.
+	Gone bool
+	Name struct{ Subscription, Document, Account, Transaction, Attachment string }
 }
 
 func scanOrigin(row scanner) (FileOrigin, error) {
 	var o FileOrigin
-	err := row.Scan(&o.User, &o.Connection, &o.Name.Subscription, &o.Name.Document, &o.Name.Account, &o.Name.Transaction, &o.Name.Attachment)
+	err := row.Scan(&o.User, &o.Connection, &o.Gone, &o.Name.Subscription, &o.Name.Document, &o.Name.Account, &o.Name.Transaction, &o.Name.Attachment)
 	return o, err
 }
 
-// FileOrigin tells where a file comes from, or ErrNotFound when it is withheld
-// or gone there.
+// FileOrigin tells where a file comes from, or ErrNotFound when it is withheld.
 func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
-	return one(ctx, r, scanOrigin, `SELECT c.user_id, c.id, s.key, d.key, '', '', '' FROM document d
+	return one(ctx, r, scanOrigin, `SELECT c.user_id, c.id, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
-			WHERE d.domain_id = $1 AND d.file_id = $2 AND d.deleted IS NULL AND s.deleted IS NULL AND s.disabled IS NULL AND c.deleted IS NULL
-		UNION ALL SELECT c.user_id, c.id, '', '', a.key, t.key, x.key FROM attachment x
+			WHERE d.domain_id = $1 AND d.file_id = $2 AND s.disabled IS NULL AND c.deleted IS NULL
+		UNION ALL SELECT c.user_id, c.id, t.deleted IS NOT NULL OR a.deleted IS NOT NULL, '', '', a.key, t.key, x.key FROM attachment x
 			JOIN bank_transaction t ON t.id = x.transaction_id JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch JOIN connection c ON c.id = a.connection_id
-			WHERE x.domain_id = $1 AND x.file_id = $2 AND t.deleted IS NULL AND a.deleted IS NULL AND a.disabled IS NULL AND c.deleted IS NULL`,
+			WHERE x.domain_id = $1 AND x.file_id = $2 AND a.disabled IS NULL AND c.deleted IS NULL`,
 		int64(domain), int64(id))
 }
 

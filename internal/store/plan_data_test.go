@@ -293,6 +293,7 @@ func (h *savings) documentQueries() map[string]query {
 			var claimed []LeasedFile
 			tx.ClaimFiles(h.domain, "c1", time.Minute, 5, &claimed)
 		}), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch<?)"},
+		"files that wait": {run: h.writing(func(tx *Tx) { tx.ResumeFiles(h.connection) }), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch=?)"},
 		"files to remove": {run: h.writing(func(tx *Tx) {
 			var claimed []int64
 			tx.ClaimForgotten(time.Minute, 5, &claimed)
