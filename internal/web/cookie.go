@@ -66,14 +66,22 @@ func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Name)+len(text) > maxCookie {
+	if tooLong(c.Name, text) {
 		return ErrLongCookie
 	}
+	c.send(w, text, int(c.Life.Seconds()))
+	return nil
+}
+
+// Forget has the browser forget a cookie that was set with the same name, path and
+// Framed.
+func (c Cookie) Forget(w http.ResponseWriter) { c.send(w, "", -1) }
+
+func (c Cookie) send(w http.ResponseWriter, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: c.Name, Value: text, Path: c.Path, MaxAge: int(c.Life.Seconds()),
+		Name: c.Name, Value: value, Path: c.Path, MaxAge: maxAge,
 		Secure: c.Secure || c.Framed, HttpOnly: true, SameSite: c.sameSite(), Partitioned: c.Framed,
 	})
-	return nil
 }
 
 func (c Cookie) sameSite() http.SameSite {
@@ -85,6 +93,14 @@ func (c Cookie) sameSite() http.SameSite {
 	}
 	return http.SameSiteLaxMode
 }
+
+// Fits reports whether browsers would keep a value in a cookie of a name.
+func (s *Sealer) Fits(name string, value any) (bool, error) {
+	text, err := s.Seal(name, value)
+	return err == nil && !tooLong(name, text), err
+}
+
+func tooLong(name, text string) bool { return len(name)+len(text) > maxCookie }
 
 // Seal encrypts a value under a name, for places other than cookies.
 func (s *Sealer) Seal(name string, value any) (string, error) {

@@ -37,6 +37,7 @@ var (
 	errWrong     = &fault{http.StatusBadRequest, "wrong"}
 	errElsewhere = &fault{http.StatusForbidden, "elsewhere"}
 	errOver      = &fault{http.StatusUnauthorized, "over"}
+	errEnded     = &fault{http.StatusUnauthorized, "ended"}
 	errStrange   = &fault{http.StatusForbidden, "strange"}
 	errUnread    = &fault{http.StatusBadRequest, "unread"}
 	errCrammed   = &fault{http.StatusBadRequest, "crammed"}

@@ -108,9 +108,11 @@ type finishedBody struct {
 	Address string
 }
 
-// depart ends a journey. The client is told where it receives people, or by a
-// message to its page that is around this one.
+// depart ends a journey, of which the browser keeps nothing: the next person at it
+// may be another. The client is told where it receives people, or by a message to
+// its page that is around this one.
 func (w *Webview) depart(v *visit, t *traveller, told url.Values) error {
+	v.journeyCookie(t.handle, t.Framed).Forget(v.writer)
 	if t.State != "" {
 		told.Set("state", t.State)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,7 +83,9 @@ func randomText() string {
 	return hex.EncodeToString(raw)
 }
 
-func journeyName(handle string) string { return "journey_" + handle }
+const journeyPrefix = "journey_"
+
+func journeyName(handle string) string { return journeyPrefix + handle }
 
 // travel is every address of the flows about connections. One that a client made
 // begins a journey; those that we make name one.
@@ -127,10 +130,20 @@ func (w *Webview) land(v *visit, query url.Values) error {
 // strand answers somebody whose journey is over, or none of this browser's. A
 // client that waits for them is told.
 func (w *Webview) strand(v *visit, t *traveller, err error) error {
-	if t == nil || !errors.Is(err, errOver) || t.RedirectURI == "" && !t.framed() {
+	why := "The person took too long."
+	switch {
+	case t == nil:
+		return err
+	case errors.Is(err, errEnded):
+		why = "The user is not there any more."
+	case !errors.Is(err, errOver):
 		return err
 	}
-	return w.depart(v, t, failure("session_expired", "The person took too long."))
+	if t.RedirectURI == "" && !t.framed() {
+		v.journeyCookie(t.handle, t.Framed).Forget(v.writer)
+		return err
+	}
+	return w.depart(v, t, failure("session_expired", why))
 }
 
 // setOut begins a journey: the code in the address is exchanged for a cookie, and
@@ -149,9 +162,13 @@ func (w *Webview) setOut(v *visit, query url.Values) error {
 	if err != nil {
 		return err
 	}
+	if err := w.fits(t); err != nil {
+		return err // before a code for one use is used up
+	}
 	if err := w.identify(v, t, query.Get("code")); err != nil {
 		return err
 	}
+	w.forgetFormer(v, t)
 	if err := w.keepJourney(v, t); err != nil {
 		return err
 	}
@@ -264,15 +281,54 @@ func (w *Webview) identify(v *visit, t *traveller, text string) error {
 	return nil
 }
 
+// journeyCookie is where the browser keeps a journey.
+func (v *visit) journeyCookie(handle string, framed bool) web.Cookie {
+	return web.Cookie{Name: journeyName(handle), Path: v.root, Secure: v.secure(), Framed: framed, Life: sessionLife}
+}
+
 // keepJourney has the browser keep the journey as it now is.
 func (w *Webview) keepJourney(v *visit, t *traveller) error {
-	err := w.sealer.Set(v.writer, web.Cookie{
-		Name: journeyName(t.handle), Path: v.root, Secure: v.secure(), Framed: t.Framed, Life: sessionLife,
-	}, t.journey)
+	err := w.sealer.Set(v.writer, v.journeyCookie(t.handle, t.Framed), t.journey)
 	if errors.Is(err, web.ErrLongCookie) {
 		return errCrammed
 	}
 	return err
+}
+
+// fits refuses a journey that a cookie could not keep to its end, with all that may
+// be added on the way.
+func (w *Webview) fits(t *traveller) error {
+	const long = math.MaxInt64
+	most := t.journey
+	most.User, most.New, most.Sync, most.Connection, most.Deleted = long, true, long, long, long
+	most.Made = slices.Repeat([]passerelle.ConnectionID{long}, most.Most)
+	fits, err := w.sealer.Fits(journeyName(t.handle), most)
+	if err == nil && !fits {
+		err = errCrammed
+	}
+	return err
+}
+
+// mostJourneys is how many journeys a browser remembers at once: each is sent with
+// every request, and a server reads no more than so much of that.
+const mostJourneys = 8
+
+// forgetFormer makes room for a journey: of those that were never brought to an
+// end, the ones that began first are forgotten.
+func (w *Webview) forgetFormer(v *visit, t *traveller) {
+	var former []journey
+	for _, cookie := range v.request.Cookies() {
+		if handle, is := strings.CutPrefix(cookie.Name, journeyPrefix); is {
+			j := journey{Framed: t.Framed} // unless it can be read
+			_ = w.sealer.Open(cookie.Name, cookie.Value, &j)
+			j.handle = handle
+			former = append(former, j)
+		}
+	}
+	slices.SortFunc(former, func(a, b journey) int { return b.Until.Compare(a.Until) })
+	for i := mostJourneys - 1; i < len(former); i++ {
+		v.journeyCookie(former[i].handle, former[i].Framed).Forget(v.writer)
+	}
 }
 
 // findJourney finds the journey of a handle. It is over with its time, with its user
@@ -304,7 +360,7 @@ func (w *Webview) resumed(v *visit, t *traveller) (*traveller, error) {
 		return t, nil
 	}
 	if _, err = w.Aggregation.User(v.context(), v.domain, t.User); errors.Is(err, passerelle.NotFound) {
-		return t, errOver
+		return t, errEnded
 	}
 	return t, err
 }

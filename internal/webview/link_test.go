@@ -124,6 +124,9 @@ func TestCodesOfLinks(t *testing.T) {
 		if got := stranger.open(page.at.String()); got.status != http.StatusUnauthorized {
 			t.Errorf("another browser is on the journey: %d", got.status)
 		}
+		p.JSON(p.OK(p.Call("GET", "/auth/token/code?type=singleAccess", p.token, nil)), &single)
+		p.open(p.link("connect", "code", single.Code, "account_ibans", strings.Repeat("FR7630006000011234567890189,", 500))).shows(t, "This link is too long")
+		p.open(p.link("connect", "code", single.Code)).shows(t, "Connect to") // which has not cost the code
 		many := p.link("connect")
 		p.open(many).shows(t, "Connect to")
 		p.open(many).shows(t, "Connect to")

@@ -43,11 +43,11 @@ func TestManage(t *testing.T) {
 		if all := p.connections(p.token); len(all) != 1 || all[0].ID.String() != second {
 			t.Errorf("left are %+v", all)
 		}
+		p.open(one.at.String()).shows(t, "Your connections") // the page of what is gone leads there
 		back := p.click(rest, "Done").back(t)
 		if want := (url.Values{"connection_id": {first}, "connection_deleted": {"true"}, "state": {"a b&c=ü"}}); sprint(back) != sprint(want) {
 			t.Errorf("back with %v, want %v", back, want)
 		}
-		p.open(one.at.String()).shows(t, "Your connections") // the page of what is gone leads there
 	})
 }
 
@@ -281,8 +281,74 @@ func TestJourneysEnd(t *testing.T) {
 		page := p.open(p.link("connect"))
 		p.OK(p.Call("DELETE", "/users/me", p.token, nil))
 		back := p.open(page.at.String()).back(t)
-		if back.Get("error") != "session_expired" || back.Get("state") != "a b&c=ü" {
+		if back.Get("error") != "session_expired" || back.Get("state") != "a b&c=ü" || !strings.Contains(back.Get("error_description"), "not there any more") {
 			t.Errorf("back with %v", back)
+		}
+		p = newWalker(t, p.Instance)
+		page = p.open(p.link("manage", "redirect_uri", ""))
+		p.OK(p.Call("DELETE", "/users/me", p.token, nil))
+		if got := p.open(page.at.String()).shows(t, "This is no longer there"); got.status != http.StatusUnauthorized {
+			t.Errorf("answered %d", got.status)
+		}
+		p.remembers(0)
+	})
+}
+
+// remembers wants the browser to remember so many journeys.
+func (p *walker) remembers(want int) {
+	p.t.Helper()
+	at, err := url.Parse(p.Origin + "/webview/en/connect")
+	must(p.t, err)
+	if all := p.browser.Jar.Cookies(at); len(all) != want {
+		p.t.Errorf("the browser keeps %d cookies, want %d: %v", len(all), want, all)
+	}
+}
+
+// Who ends a journey leaves nothing in the browser, whichever way it ends: what the
+// next person there finds is a link that is used up.
+func TestEndedJourneysAreForgotten(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }
+		share := func(page shown) shown {
+			accounts, _ := page.offered()
+			return p.send(page, "share", "account", accounts[0])
+		}
+		for name, end := range map[string]func() shown{
+			"done":               func() shown { page := sharing(); share(page); return page },
+			"done as a new user": func() shown { page := sharing("code", ""); share(page); return page },
+			"given up": func() shown {
+				page := p.open(p.link("connect"))
+				p.open(page.at.String() + "&step=leave").back(t)
+				return page
+			},
+			"managed": func() shown { page := p.open(p.link("manage")); p.click(page, "Done"); return page },
+			"from nowhere": func() shown {
+				page := p.open(p.link("manage", "redirect_uri", ""))
+				p.click(page, "Done").shows(t, "You can go back")
+				return page
+			},
+		} {
+			page := end()
+			p.remembers(0)
+			if got := p.open(page.at.String()); got.status != http.StatusUnauthorized {
+				t.Errorf("%s: the next person gets %d at %s", name, got.status, page.at)
+			}
+		}
+	})
+}
+
+// A browser on which many journeys are begun and none is ended goes on with the last
+// of them, and its requests stay short.
+func TestJourneysThatNobodyEnds(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		var pages []shown
+		for range 12 {
+			pages = append(pages, p.open(p.link("connect", "account_ibans", strings.Repeat("FR7630006000011234567890189,", 40))))
+		}
+		p.remembers(8)
+		p.open(pages[4].at.String()).shows(t, "Connect to")
+		if got := p.open(pages[3].at.String()); got.status != http.StatusUnauthorized {
+			t.Errorf("the first journeys go on: %d", got.status)
 		}
 	})
 }

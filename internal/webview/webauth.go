@@ -95,10 +95,14 @@ func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }
 
+func (v *visit) departureCookie(id passerelle.ConnectionID) web.Cookie {
+	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: v.secure(), Life: sessionLife}
+}
+
 // markDeparture has the browser remember that it set out: it is the one that is
 // received when somebody comes back.
 func (w *Webview) markDeparture(v *visit, id passerelle.ConnectionID) error {
-	return w.sealer.Set(v.writer, web.Cookie{Name: departure(id), Path: WebauthPath, Secure: v.secure(), Life: sessionLife}, true)
+	return w.sealer.Set(v.writer, v.departureCookie(id), true)
 }
 
 // departed reports whether the browser set out for a connection's institution.
@@ -183,7 +187,14 @@ func (w *Webview) returned(v *visit, state string) error {
 	}
 	callback := v.request.URL.Query()
 	callback.Del(stateParameter)
-	arrival, err := w.Aggregation.Return(v.context(), v.domain, state, callback, func(id passerelle.ConnectionID) bool { return w.departed(v, id) })
+	var from passerelle.ConnectionID
+	arrival, err := w.Aggregation.Return(v.context(), v.domain, state, callback, func(id passerelle.ConnectionID) bool {
+		from = id
+		return w.departed(v, id)
+	})
+	if err == nil {
+		v.departureCookie(from).Forget(v.writer)
+	}
 	switch {
 	case errors.Is(err, passerelle.NotFound):
 		return errUsed
