@@ -91,7 +91,26 @@ func plainName(name string) string {
 func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
 	c := an.content
 	defer c.Body.Close()
-	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, r, "", c.Modified, c.Body)
+	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, withoutNothing(r), "", c.Modified, c.Body)
+}
+
+// withoutNothing is a request in which the last 0 bytes are a range that cannot be,
+// which they are by RFC 9110, section 14.1.2; the library would send them.
+func withoutNothing(r *http.Request) *http.Request {
+	const beyond = "9223372036854775807-"
+	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")
+	if !some {
+		return r
+	}
+	all := strings.Split(ranges, ",")
+	for i, one := range all {
+		if last, isSuffix := strings.CutPrefix(strings.TrimSpace(one), "-"); isSuffix && last != "" && strings.Trim(last, "0") == "" {
+			all[i] = beyond
+		}
+	}
+	asked := r.Clone(r.Context())
+	asked.Header.Set("Range", unit+"="+strings.Join(all, ","))
+	return asked
 }
 
 // strictWriter puts the error body of the interface in the place of the plain

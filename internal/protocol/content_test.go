@@ -78,6 +78,15 @@ func TestContent(t *testing.T) {
 			`{"code":"rangeNotSatisfiable","description":"The file has no such range.","message":"The file ends before that range.","request_id":"1234"}`,
 			map[string]string{"Content-Type": "application/json", "Content-Range": "bytes */10", "Content-Disposition": ""},
 		},
+		"the last 0 bytes": {
+			call{header: map[string]string{"Range": "bytes=-0"}},
+			416,
+			`{"code":"rangeNotSatisfiable","description":"The file has no such range.","message":"The file ends before that range.","request_id":"1234"}`,
+			map[string]string{"Content-Range": "bytes */10"},
+		},
+		"… and some":                  {call{header: map[string]string{"Range": "bytes= -00, 2-4"}}, 206, "234", map[string]string{"Content-Range": "bytes 2-4/10"}},
+		"the last 0 bytes of another": {call{header: map[string]string{"Range": "bytes=-0", "If-Range": `"v0"`}}, 200, paper, nil},
+		"no range at all":             {call{header: map[string]string{"Range": "bytes=-"}}, 416, `{"code":"rangeNotSatisfiable","description":"The file has no such range.","message":"The file ends before that range.","request_id":"1234"}`, nil},
 		"a page that could run something": {call{url: "/2.0/download?kind=page"}, 200, paper, map[string]string{
 			"Content-Type": "text/html", "Content-Disposition": `attachment; filename="..-a---X-Injected- yes.html"`, "X-Injected": "",
 		}},
