@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -164,11 +163,7 @@ type AssetFilter struct {
 
 // among selects rows by ids.
 func (c *conditions) among(column string, ids []passerelle.AssetID) {
-	names := []string{"NULL"}
-	for _, id := range ids {
-		names = append(names, c.bind(int64(id)))
-	}
-	c.clauses = append(c.clauses, column+" IN ("+strings.Join(names, ", ")+")")
+	c.clauses = append(c.clauses, column+" IN ("+anyOf(c, ids)+")")
 }
 
 const assetSource = `asset s CROSS JOIN bank_account a LEFT JOIN asset p ON p.account_id = s.account_id AND p.epoch = s.epoch AND p.key = s.parent_key

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -50,12 +49,9 @@ func (tx *Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pa
 func (r *Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
 	var c conditions
 	c.and("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
-	names := []string{"-1"}
-	for _, id := range of {
-		names = append(names, c.bind(int64(id)))
-	}
+	wanted := anyOf(&c, of)
 	return collect(ctx, r, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
-		WHERE `+c.String()+` AND x.transaction_id IN (`+strings.Join(names, ", ")+`) ORDER BY x.transaction_id, x.id`, c.args...)
+		WHERE `+c.String()+` AND x.transaction_id IN (`+wanted+`) ORDER BY x.transaction_id, x.id`, c.args...)
 }
 
 // FoundAttachments lists those that were found in an account since it was last

@@ -421,11 +421,11 @@ func among[T ~int64](s selection, column string, ids []T) selection {
 	if len(ids) == 0 {
 		return s.and("1 = 0")
 	}
-	values := make([]any, len(ids))
-	for i, id := range ids {
-		values[i] = int64(id)
+	var values []any
+	for _, id := range padded(ids) {
+		values = append(values, int64(id))
 	}
-	return s.and(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(ids)), ", ")+")", values...)
+	return s.and(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
 }
 
 // CreateSource stores a source of a connection and gives it its id.

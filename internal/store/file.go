@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -217,11 +216,8 @@ func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 // ForgetFiles removes what is known of files whose bytes were removed.
 func (tx *Tx) ForgetFiles(ids []int64) {
 	var c conditions
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = c.bind(id)
-	}
-	tx.exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	over := anyOf(&c, ids)
+	tx.exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.args...)
 }
 
 // forgetFilesOf says of the files of up to limit rows of a table that nobody

@@ -78,10 +78,21 @@ func (f SubscriptionFilter) where(c *conditions) {
 // anyOf binds ids and lists their placeholders; none is never one of them.
 func anyOf[T ~int64](c *conditions, ids []T) string {
 	names := []string{"-1"}
-	for _, id := range ids {
+	for _, id := range padded(ids) {
 		names = append(names, c.bind(int64(id)))
 	}
 	return strings.Join(names, ", ")
+}
+
+// padded repeats the last of some values until their number is a power of two. A
+// text is kept for each statement, and lists of any length would make any number of
+// them.
+func padded[T any](values []T) []T {
+	all := values[:len(values):len(values)]
+	for n := len(all); n&(n-1) != 0; n++ {
+		all = append(all, values[len(values)-1])
+	}
+	return all
 }
 
 // Subscriptions lists subscriptions by id.

@@ -56,9 +56,9 @@ func scanKnown(row scanner) (Known, error) {
 
 // knownByKey finds rows of a table that have one of the keys, in one query.
 func (r *Reader) knownByKey(ctx context.Context, table string, c conditions, keys []string) (map[string]Known, error) {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = c.bind(key)
+	var names []string
+	for _, key := range padded(keys) {
+		names = append(names, c.bind(key))
 	}
 	all, err := collect(ctx, r, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
 	found := map[string]Known{}

@@ -174,7 +174,7 @@ func (f TransactionFilter) words(c *conditions) {
 	}
 	if f.Values != nil {
 		var names []string
-		for _, value := range f.Values {
+		for _, value := range padded(f.Values) {
 			names = append(names, "CAST("+c.bind(tenDigits(value))+" AS NUMERIC)")
 		}
 		c.clauses = append(c.clauses, valueAt+" IN ("+strings.Join(names, ", ")+")")
