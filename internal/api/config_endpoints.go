@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 
 	"passerelle"
 	"passerelle/internal/protocol"
@@ -31,15 +30,12 @@ func (s *Service) changeConfig(ctx context.Context, c *protocol.Caller, in chang
 			changes[name] = nil
 		}
 	}
-	if err := settings.Change(ctx, s.DB, c.Domain.ID, changes, changedBy(c), c.Now); err != nil {
+	if err := settings.Change(ctx, s.DB, c.Domain.ID, changes, c.By(), c.Now); err != nil {
 		return nil, err
 	}
 	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
 	return values.Flat(in.Search), err
 }
-
-// changedBy names a caller in records of changes.
-func changedBy(c *protocol.Caller) string { return fmt.Sprintf("token %d", c.Token) }
 
 type configLogsInput struct {
 	protocol.Page

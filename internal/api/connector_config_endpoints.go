@@ -127,7 +127,7 @@ func (s *Service) configureConnector(ctx context.Context, c *protocol.Caller, in
 
 // configured makes changes and renders the connectors that were named.
 func (s *Service) configured(ctx context.Context, c *protocol.Caller, names []string, changes []settings.ConnectorChange) (severalConnectors, error) {
-	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, changedBy(c)); err != nil {
+	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, c.By()); err != nil {
 		return severalConnectors{}, err
 	}
 	banks, err := s.banks(ctx, c, anything)
@@ -152,7 +152,7 @@ func (s *Service) configureSource(ctx context.Context, c *protocol.Caller, in co
 	if in.Disabled.Given {
 		change.Disabled = &in.Disabled.Value
 	}
-	if err := s.Aggregation.ConfigureSource(ctx, c.Domain, change, changedBy(c)); err != nil {
+	if err := s.Aggregation.ConfigureSource(ctx, c.Domain, change, c.By()); err != nil {
 		return wire.ConnectorSource{}, err
 	}
 	return s.oneSource(ctx, c, in.oneSourceInput)

@@ -66,13 +66,13 @@ type providerConfig struct {
 
 func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in providerInput) (providerOutput, error) {
 	if in.Type == delivery.OAuth {
-		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), changedBy(c))
+		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), c.By())
 		return s.shownProvider(c, a), err
 	}
 	if in.Config != nil {
 		return providerOutput{}, passerelle.InvalidField("config", "is for providers of type %s alone", delivery.OAuth)
 	}
-	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, changedBy(c))
+	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, c.By())
 	out := s.shownProvider(c, a)
 	out.Config = &providerConfig{SecretKey: a.Secret}
 	return out, err
@@ -124,7 +124,7 @@ func (s *Service) oneProvider(ctx context.Context, c *protocol.Caller, in onePro
 }
 
 func (s *Service) updateProvider(ctx context.Context, c *protocol.Caller, in updateProviderInput) (providerOutput, error) {
-	a, err := s.Delivery.UpdateProvider(ctx, c.Domain, in.ID, delivery.ProviderChange{Name: in.Name, Endpoint: in.Config.change(), By: changedBy(c)})
+	a, err := s.Delivery.UpdateProvider(ctx, c.Domain, in.ID, delivery.ProviderChange{Name: in.Name, Endpoint: in.Config.change(), By: c.By()})
 	return s.shownProvider(c, a), err
 }
 
@@ -137,7 +137,7 @@ func (s *Service) rotateProvider(ctx context.Context, c *protocol.Caller, in rot
 		}
 		overlap = length
 	}
-	a, secret, err := s.Delivery.Rotate(ctx, c.Domain, in.ID, overlap, changedBy(c))
+	a, secret, err := s.Delivery.Rotate(ctx, c.Domain, in.ID, overlap, c.By())
 	out := s.shownProvider(c, a)
 	if out.Config == nil {
 		out.Config = &providerConfig{}
@@ -147,9 +147,9 @@ func (s *Service) rotateProvider(ctx context.Context, c *protocol.Caller, in rot
 }
 
 func (s *Service) deleteProvider(ctx context.Context, c *protocol.Caller, in oneProviderInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID, changedBy(c))
+	return protocol.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID, c.By())
 }
 
 func (s *Service) deleteProviders(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain, changedBy(c))
+	return protocol.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain, c.By())
 }

@@ -28,7 +28,7 @@ type webhookInput struct {
 // change is what the input changes. An id that none can have is kept: it is not
 // found.
 func (in webhookInput) change(c *protocol.Caller) delivery.Change {
-	out := delivery.Change{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: changedBy(c)}
+	out := delivery.Change{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Given {
 		out.Auth = (*string)(&in.IDAuth.Value)
 	}
@@ -296,11 +296,11 @@ func (in updateWebhookInput) deletion(c *protocol.Caller) (*bool, error) {
 }
 
 func (s *Service) deleteWebhook(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, changedBy(c))
+	return protocol.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By())
 }
 
 func (s *Service) deleteWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, changedBy(c))
+	return protocol.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By())
 }
 
 type webhookEventsOutput struct {

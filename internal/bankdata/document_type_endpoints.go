@@ -91,7 +91,7 @@ func (s *Service) changeDocumentType(ctx context.Context, c *protocol.Caller, in
 		change.Attachable = &in.Attachable.Value
 	}
 	if change.SetName || change.SetAttachable {
-		if err := settings.ChangeDocumentType(ctx, s.DB, c.Domain.ID, change); err != nil {
+		if err := settings.ChangeDocumentType(ctx, s.DB, c.Domain.ID, change, c.By(), c.Now); err != nil {
 			return wire.DocumentType{}, err
 		}
 	}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -48,6 +49,9 @@ type Caller struct {
 	// are trusted tell it.
 	Address string
 }
+
+// By names the caller in records of what was changed.
+func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
 // Needs says who may call a route. A token passes when its kind is among
 // Kinds, if there are any, and it carries one of AnyScope, if there are any.

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -39,13 +40,17 @@ func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.Domai
 	return all, nil
 }
 
-// ChangeDocumentType changes what a domain says of a type. A type that is none is
-// NotFound.
-func ChangeDocumentType(ctx context.Context, db *store.DB, domain passerelle.DomainID, change store.DocumentTypeChange) error {
+// ChangeDocumentType changes what a domain says of a type, and puts on record by
+// whom, with the changes of keys. A type that is none is NotFound.
+func ChangeDocumentType(ctx context.Context, db *store.DB, domain passerelle.DomainID, change store.DocumentTypeChange, by string, now time.Time) error {
 	if change.Number > int64(len(passerelle.DocumentTypes())) {
 		return passerelle.Missing()
 	}
-	if err := db.Write(ctx, func(tx *store.Tx) error { tx.ChangeDocumentType(domain, change); return nil }); err != nil {
+	err := db.Write(ctx, func(tx *store.Tx) error {
+		tx.ChangeDocumentType(domain, change, by, now)
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("change document type %d: %w", change.Number, err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"passerelle"
 )
@@ -31,10 +33,40 @@ type DocumentTypeChange struct {
 	SetName, SetAttachable bool
 }
 
-// ChangeDocumentType stores what a domain says of a type.
-func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChange) {
+// ChangeDocumentType stores what a domain says of a type, and on record who changed
+// it from what, as of a configuration key.
+func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChange, by string, now time.Time) {
+	tx.HoldSettings(domain)
+	if c.SetName {
+		tx.recordOfType(domain, c.Number, "name", "name", c.Name, by, now)
+	}
+	if c.SetAttachable {
+		tx.recordOfType(domain, c.Number, "attacheable", "CASE attachable WHEN TRUE THEN '1' WHEN FALSE THEN '0' END", flagText(c.Attachable), by, now)
+	}
 	tx.exec(`INSERT INTO document_type (domain_id, number, name, attachable) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (domain_id, number) DO UPDATE SET name = CASE WHEN $5 THEN excluded.name ELSE document_type.name END,
 			attachable = CASE WHEN $6 THEN excluded.attachable ELSE document_type.attachable END`,
 		int64(domain), c.Number, c.Name, c.Attachable, c.SetName, c.SetAttachable)
+}
+
+// recordOfType puts on record what becomes of one thing of a type, unless it stays
+// as it is.
+func (tx *Tx) recordOfType(domain passerelle.DomainID, number int64, name, column string, value *string, by string, now time.Time) {
+	tx.exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT),
+			CASE WHEN previous.value IS NULL THEN 'add' WHEN CAST($3 AS TEXT) IS NULL THEN 'delete' ELSE 'update' END, CAST($4 AS TEXT), CAST($5 AS BIGINT)
+		FROM (SELECT MAX(`+column+`) AS value FROM document_type WHERE domain_id = $1 AND number = $6) AS previous
+		WHERE previous.value IS DISTINCT FROM CAST($3 AS TEXT)`,
+		int64(domain), fmt.Sprintf("documenttypes.%d.%s", number, name), value, by, micros(now), number)
+}
+
+func flagText(flag *bool) *string {
+	if flag == nil {
+		return nil
+	}
+	text := "0"
+	if *flag {
+		text = "1"
+	}
+	return &text
 }
