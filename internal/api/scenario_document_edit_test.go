@@ -4,7 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +74,66 @@ func TestEditsOfDocuments(t *testing.T) {
 		holds("after what was refused", s.do(t, ask{method: "GET", path: path, token: "user"}))
 		if rows, events := before.since(s.record()); len(rows)+len(events) > 0 {
 			t.Errorf("it left %v %v", rows, events)
+		}
+	})
+}
+
+// Null takes a day, an amount or a category away, whatever the provider says later,
+// and a name of one's own.
+func TestWhatIsClearedOfDocuments(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from, who := s.subscriber(t, ""), s.tenant("")
+		path := "/documents/" + from["document"]
+		read := func() (d map[string]any) {
+			t.Helper()
+			s.do(t, ask{method: "GET", path: path, token: "user"}).decode(t, &d)
+			return d
+		}
+		first := read()
+		for _, name := range []string{"duedate", "total_amount", "untaxed_amount", "vat", "name", "date"} {
+			if first[name] == nil {
+				t.Fatalf("%s of the provider's is null already", name)
+			}
+		}
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"name":"mine","id_category":7,"total_amount":1,"date":"2026-01-31"}`}).says(t, 200, "", "")
+		s.do(t, ask{method: "PUT", path: path, token: "user", contentType: "application/x-www-form-urlencoded", body: "duedate=null&vat=null"}).says(t, 200, "", "")
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"name":null,"id_category":null,"total_amount":null,"untaxed_amount":null,"date":null}`}).says(t, 200, "", "")
+		cleared := func(when string) {
+			t.Helper()
+			now := read()
+			for _, name := range []string{"duedate", "total_amount", "untaxed_amount", "vat", "id_category", "date"} {
+				if now[name] != nil {
+					t.Errorf("%s: %s is %v", when, name, now[name])
+				}
+			}
+			if now["name"] != first["name"] || !strings.HasPrefix(fmt.Sprint(now["timestamp"]), "2026-11-20 ") {
+				t.Errorf("%s: name %v, timestamp %v", when, now["name"], now["timestamp"])
+			}
+		}
+		cleared("at once")
+		if all := s.papers(t, "/documents?max_amount=1000000"); len(all) == 0 {
+			t.Error("no document has an amount")
+		} else if slices.ContainsFunc(all, func(p paper) bool { return fmt.Sprint(p.ID) == from["document"] }) {
+			t.Error("the document is found by its amount")
+		}
+		documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1000})
+		must(t, err)
+		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+		must(t, err)
+		another := documents[slices.IndexFunc(documents, func(d store.StoredDocument) bool { return d.Total != nil })]
+		for _, d := range documents {
+			if said := d.DocumentDetails; fmt.Sprint(d.ID) == from["document"] {
+				said.Total, said.Due, said.Date = another.Total, passerelle.DateOf(opening, time.UTC), passerelle.DateOf(opening, time.UTC)
+				s.write(t, func(tx *store.Tx) error {
+					return tx.UpdateDocument(who.domain.ID, subscriptions[0], d.ID, said, opening, 99)
+				})
+			}
+		}
+		cleared("after the provider said something else")
+		for body, field := range map[string]string{
+			`{"name":""}`: "name", `{"name":"` + strings.Repeat("x", 256) + `"}`: "name", `{"id_category":0}`: "id_category", `{"total_amount":""}`: "total_amount", `{"duedate":""}`: "duedate",
+		} {
+			s.do(t, ask{method: "PUT", path: path, token: "user", body: body}).says(t, 400, "invalidValue", field)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package bankdata
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/govalues/decimal"
@@ -16,17 +17,17 @@ const maxDocument = 10 << 20
 
 type editDocumentInput struct {
 	whichDocument
-	Type     *int64          `body:"id_type" min:"1" doc:"see /documenttypes"`
-	Category *int64          `body:"id_category" min:"1"`
-	Name     *string         `body:"name" max:"255"`
-	Date     *string         `body:"date" doc:"YYYY-MM-DD"`
-	Due      *string         `body:"duedate" doc:"YYYY-MM-DD"`
-	Total    protocol.Number `body:"total_amount"`
-	Untaxed  protocol.Number `body:"untaxed_amount"`
-	VAT      protocol.Number `body:"vat"`
-	Income   *bool           `body:"income" doc:"whether the total is money that came in"`
-	ReadOnly *bool           `body:"readonly" doc:"true keeps the document as it is until it is set to false"`
-	File     protocol.File   `body:"file" doc:"replaces the file of the document"`
+	Type     *int64                             `body:"id_type" min:"1" doc:"see /documenttypes"`
+	Category protocol.Nullable[int64]           `body:"id_category" doc:"null for none"`
+	Name     protocol.Nullable[string]          `body:"name" doc:"at most 255 characters; null returns to the name the provider gave"`
+	Date     protocol.Nullable[string]          `body:"date" doc:"YYYY-MM-DD; null for none"`
+	Due      protocol.Nullable[string]          `body:"duedate" doc:"YYYY-MM-DD; null for none"`
+	Total    protocol.Nullable[protocol.Number] `body:"total_amount" doc:"null for none"`
+	Untaxed  protocol.Nullable[protocol.Number] `body:"untaxed_amount" doc:"null for none"`
+	VAT      protocol.Nullable[protocol.Number] `body:"vat" doc:"null for none"`
+	Income   *bool                              `body:"income" doc:"whether the total is money that came in"`
+	ReadOnly *bool                              `body:"readonly" doc:"true keeps the document as it is until it is set to false"`
+	File     protocol.File                      `body:"file" doc:"replaces the file of the document"`
 }
 
 func (s *Service) editDocument(ctx context.Context, c *protocol.Caller, in editDocumentInput) (wire.Document, error) {
@@ -49,7 +50,7 @@ func (s *Service) editDocument(ctx context.Context, c *protocol.Caller, in editD
 }
 
 func (in editDocumentInput) edit() (store.DocumentEdit, error) {
-	e := store.DocumentEdit{Name: in.Name, Category: in.Category, Income: in.Income, ReadOnly: in.ReadOnly}
+	e := store.DocumentEdit{Income: in.Income, ReadOnly: in.ReadOnly}
 	if in.Type != nil {
 		names := passerelle.DocumentTypes()
 		if *in.Type > int64(len(names)) {
@@ -60,35 +61,58 @@ func (in editDocumentInput) edit() (store.DocumentEdit, error) {
 	if in.File != nil && len(in.File) == 0 {
 		return e, passerelle.InvalidField("file", "must not be empty")
 	}
-	for _, day := range []struct {
-		field, text string
-		into        **passerelle.Date
-	}{{"date", textOf(in.Date), &e.Date}, {"duedate", textOf(in.Due), &e.Due}} {
-		if day.text == "" {
-			continue
-		}
-		read, err := passerelle.ParseDate(day.field, day.text)
-		if err != nil {
-			return e, err
-		}
-		*day.into = &read
+	day := func(field string) func(string) (passerelle.Date, error) {
+		return func(text string) (passerelle.Date, error) { return passerelle.ParseDate(field, text) }
 	}
-	for _, amount := range []struct {
-		field string
-		value protocol.Number
-		into  **decimal.Decimal
-	}{{"total_amount", in.Total, &e.Total}, {"untaxed_amount", in.Untaxed, &e.Untaxed}, {"vat", in.VAT, &e.VAT}} {
-		var err error
-		if *amount.into, err = bound(amount.field, string(amount.value)); err != nil {
-			return e, err
-		}
+	amount := func(field string) func(protocol.Number) (decimal.Decimal, error) {
+		return func(n protocol.Number) (decimal.Decimal, error) { return amountOf(field, n) }
 	}
-	return e, nil
+	return e, cmp.Or(
+		own(&e.Name, in.Name, documentName),
+		own(&e.Category, in.Category, documentCategory),
+		own(&e.Date, in.Date, day("date")),
+		own(&e.Due, in.Due, day("duedate")),
+		own(&e.Total, in.Total, amount("total_amount")),
+		own(&e.Untaxed, in.Untaxed, amount("untaxed_amount")),
+		own(&e.VAT, in.VAT, amount("vat")),
+	)
 }
 
-func textOf(s *string) string {
-	if s == nil {
-		return ""
+// own reads what is set of one thing; null is none.
+func own[T ~string | ~int64 | ~bool, U any](into *store.Own[U], given protocol.Nullable[T], read func(T) (U, error)) error {
+	if into.Set = given.Given; !given.Given || given.Null {
+		return nil
 	}
-	return *s
+	value, err := read(given.Value)
+	into.Value = &value
+	return err
+}
+
+// maxDocumentName is how many characters the name of a document may have.
+const maxDocumentName = 255
+
+func documentName(name string) (string, error) {
+	if name == "" {
+		return "", passerelle.InvalidField("name", "must not be empty; null returns to the name the provider gave")
+	}
+	return name, passerelle.CheckText("name", name, maxDocumentName)
+}
+
+func documentCategory(id int64) (int64, error) {
+	if id < 1 {
+		return 0, passerelle.InvalidField("id_category", "must be at least 1")
+	}
+	return id, nil
+}
+
+// amountOf reads an amount that was given.
+func amountOf(field string, given protocol.Number) (decimal.Decimal, error) {
+	d, err := bound(field, string(given))
+	if err != nil {
+		return decimal.Decimal{}, err
+	}
+	if d == nil {
+		return decimal.Decimal{}, passerelle.InvalidField(field, "must be a number, or null for none")
+	}
+	return *d, nil
 }

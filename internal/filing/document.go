@@ -33,7 +33,7 @@ func (f *Filing) EditDocument(ctx context.Context, d passerelle.Domain, document
 		if e.File != nil {
 			tx.AfterCommit(f.Erase)
 		}
-		return tx.EditDocument(d.ID, document.User, document.ID, e, f.now(d))
+		return tx.EditDocument(d.ID, document, e, f.now(d))
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -238,7 +238,7 @@ func (f DocumentFilter) where(c *conditions) {
 	}
 	if f.Types != nil {
 		names := []string{"''"}
-		for _, name := range f.Types {
+		for _, name := range padded(f.Types) {
 			names = append(names, c.bind(name))
 		}
 		c.clauses = append(c.clauses, "d.type IN ("+strings.Join(names, ", ")+")")
@@ -249,7 +249,7 @@ func (f DocumentFilter) where(c *conditions) {
 // stamped compares the timestamp of a document with an instant, in one way for
 // those that have no day of their own and in another for the rest. What details
 // say in quotes has its quotes escaped, so that the pattern finds the key alone.
-const stamped = `CASE WHEN d.custom_date IS NULL AND d.details LIKE '%%"Date":""%%' THEN d.found `
+const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details LIKE '%%"Date":""%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *conditions) {
 	if !f.Since.IsZero() {

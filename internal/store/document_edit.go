@@ -33,8 +33,8 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 	}{
 		{o.kind, func(s string) error { d.Type = s; return nil }},
 		{o.name, func(s string) error { d.Name = s; return nil }},
-		{o.date, func(s string) error { return d.Date.UnmarshalText([]byte(s)) }},
-		{o.due, func(s string) error { return d.Due.UnmarshalText([]byte(s)) }},
+		{o.date, ownDay(&d.Date)},
+		{o.due, ownDay(&d.Due)},
 		{o.total, ownAmount(&d.Total)},
 		{o.untaxed, ownAmount(&d.Untaxed)},
 		{o.vat, ownAmount(&d.VAT)},
@@ -52,21 +52,43 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 	return nil
 }
 
+// A day or an amount that a person cleared is an empty text: what the provider says
+// of it does not come back.
+
+func ownDay(into *passerelle.Date) func(string) error {
+	return func(s string) error {
+		if *into = (passerelle.Date{}); s == "" {
+			return nil
+		}
+		return into.UnmarshalText([]byte(s))
+	}
+}
+
 func ownAmount(into **decimal.Decimal) func(string) error {
 	return func(s string) error {
+		if *into = nil; s == "" {
+			return nil
+		}
 		amount, err := decimal.Parse(s)
 		*into = &amount
 		return err
 	}
 }
 
-// DocumentEdit is what a person may change of a document; nil leaves a thing as
-// it is.
+// Own is what a person sets of one thing: nothing, a value of their own, or none.
+type Own[T any] struct {
+	Set   bool
+	Value *T
+}
+
+// DocumentEdit is what a person may change of a document. Without a name of their own
+// it has the one of the provider; the rest is then nothing.
 type DocumentEdit struct {
-	Type, Name          *string
-	Category            *int64
-	Date, Due           *passerelle.Date
-	Total, Untaxed, VAT *decimal.Decimal
+	Type                *string
+	Name                Own[string]
+	Category            Own[int64]
+	Date, Due           Own[passerelle.Date]
+	Total, Untaxed, VAT Own[decimal.Decimal]
 	Income, ReadOnly    *bool
 	// File is one that was uploaded, in place of the one it has.
 	File *StoredFile
@@ -78,44 +100,56 @@ func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 // EditDocument stores what the person set. ErrNotFound when the document is not
 // there for them, or is read-only and stays so; ErrConflict when the time of the
 // upload is over.
-func (tx *Tx) EditDocument(domain passerelle.DomainID, user passerelle.UserID, id passerelle.DocumentID, e DocumentEdit, at time.Time) error {
+func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
-	if e.Total != nil {
-		value, err := coefficient(*e.Total)
+	if e.Total.Value != nil {
+		value, err := coefficient(*e.Total.Value)
 		if err != nil {
 			return fmt.Errorf("store the total of a document: %w", err)
 		}
-		digits := int64(e.Total.Scale())
+		digits := int64(e.Total.Value.Scale())
 		total, scale = &value, &digits
 	}
 	var file *int64
 	if e.File != nil {
-		tx.replaceFile(domain, user, id, *e.File)
+		tx.replaceFile(domain, d.User, d.ID, *e.File)
 		file = optionalID(e.File.ID)
 	}
-	tx.execOne(ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = COALESCE($2, custom_name),
-			category = COALESCE($3, category), custom_date = COALESCE($4, custom_date), date = COALESCE($4, date), custom_due = COALESCE($5, custom_due),
-			custom_total = COALESCE($6, custom_total), total = COALESCE($7, total), total_scale = COALESCE($8, total_scale),
-			custom_untaxed = COALESCE($9, custom_untaxed), custom_vat = COALESCE($10, custom_vat), custom_income = COALESCE($11, custom_income),
-			readonly = COALESCE($12, readonly), last_update = $13, file_id = COALESCE($17, file_id)
-		WHERE domain_id = $14 AND user_id = $15 AND id = $16 AND NOT (readonly AND COALESCE($12, TRUE))
+	own := dayText(e.Date)
+	listed := own
+	if own != nil && *own == "" {
+		listed = new(documentDay(passerelle.DocumentDetails{}, d.Found))
+	}
+	tx.execOne(ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = CASE WHEN $2 THEN $3 ELSE custom_name END,
+			category = CASE WHEN $4 THEN $5 ELSE category END, custom_due = COALESCE($6, custom_due),
+			custom_total = COALESCE($7, custom_total), total = CASE WHEN $8 THEN $9 ELSE total END, total_scale = CASE WHEN $8 THEN $10 ELSE total_scale END,
+			custom_untaxed = COALESCE($11, custom_untaxed), custom_vat = COALESCE($12, custom_vat), custom_income = COALESCE($13, custom_income),
+			readonly = COALESCE($14, readonly), last_update = $15, file_id = COALESCE($16, file_id),
+			custom_date = COALESCE($20, custom_date), date = COALESCE($21, date)
+		WHERE domain_id = $17 AND user_id = $18 AND id = $19 AND NOT (readonly AND COALESCE($14, TRUE))
 			AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`,
-		e.Type, e.Name, e.Category, dayText(e.Date), dayText(e.Due), amountText(e.Total), total, scale, amountText(e.Untaxed), amountText(e.VAT), e.Income, e.ReadOnly, micros(at),
-		int64(domain), int64(user), int64(id), file)
+		e.Type, e.Name.Set, e.Name.Value, e.Category.Set, e.Category.Value, dayText(e.Due), amountText(e.Total), e.Total.Set, total, scale,
+		amountText(e.Untaxed), amountText(e.VAT), e.Income, e.ReadOnly, micros(at), file, int64(domain), int64(d.User), int64(d.ID),
+		own, listed)
 	return nil
 }
 
-func dayText(d *passerelle.Date) *string {
-	if d == nil {
-		return nil
-	}
-	return optionalDate(*d)
+// dayText is a day as it is stored, empty for none and nil for one that is not set.
+func dayText(day Own[passerelle.Date]) *string {
+	return ownText(day, passerelle.Date.String)
 }
 
-func amountText(d *decimal.Decimal) *string {
-	if d == nil {
+func amountText(amount Own[decimal.Decimal]) *string {
+	return ownText(amount, decimal.Decimal.String)
+}
+
+func ownText[T any](own Own[T], text func(T) string) *string {
+	if !own.Set {
 		return nil
 	}
-	text := d.String()
-	return &text
+	said := ""
+	if own.Value != nil {
+		said = text(*own.Value)
+	}
+	return &said
 }

@@ -95,7 +95,7 @@ func TestUploadsThatAreOver(t *testing.T) {
 		}
 		give := func(f StoredFile) error {
 			return h.db.Write(context.Background(), func(tx *Tx) error {
-				return tx.EditDocument(h.domain, 7, before.ID, DocumentEdit{Name: new("mine"), File: &f}, now)
+				return tx.EditDocument(h.domain, before.Document, DocumentEdit{Name: Own[string]{Set: true, Value: new("mine")}, File: &f}, now)
 			})
 		}
 		late := upload(-time.Minute)
