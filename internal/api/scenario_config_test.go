@@ -106,3 +106,30 @@ func TestConfigHasAnEffect(t *testing.T) {
 		s.do(t, create).says(t, 200, "", "")
 	})
 }
+
+// The pages of an origin that a domain lists may call it from browsers, and those of
+// no other.
+func TestOriginsThatMayCall(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		const page = "https://app.example"
+		read := ask{method: "GET", path: "/users/me", token: "user", header: map[string]string{"Origin": page}}
+		asks := ask{method: "OPTIONS", path: "/users/me/connections", header: map[string]string{"Origin": page, "Access-Control-Request-Method": "POST"}}
+		wants := func(when, allowed string, status int) {
+			t.Helper()
+			if got := s.do(t, read); got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != allowed {
+				t.Errorf("%s: a call is answered %d for %q", when, got.status, got.header.Get("Access-Control-Allow-Origin"))
+			}
+			if got := s.do(t, asks); got.status != status || strings.Contains(got.header.Get("Access-Control-Allow-Methods"), "POST") != (allowed != "") {
+				t.Errorf("%s: a question is answered %d with %v", when, got.status, got.header)
+			}
+		}
+		wants("at first", "", 405)
+		s.configure(t, "", map[string]string{"biapi.allowed_origins": "https://other.example, " + page})
+		wants("listed", page, 204)
+		read.tenant, asks.tenant = "other", "other"
+		wants("elsewhere", "", 405)
+		read.tenant, asks.tenant = "", ""
+		s.configure(t, "", map[string]string{"api.allowed_origins": ""})
+		wants("not any more", "", 405)
+	})
+}

@@ -67,6 +67,7 @@ func contentAnswer(c Content, requestID string) answer {
 	keeping := "private, no-cache"
 	if c.Public {
 		keeping = "public, max-age=86400"
+		an.header.Set("Vary", "Origin") // which of an answer to one page is not for another
 	}
 	for name, value := range map[string]string{
 		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,

@@ -386,6 +386,7 @@ func (s *service) tenant(_ context.Context, host string) (store.Tenant, error) {
 	case "one.example":
 		found.Domain = passerelle.Domain{ID: 1, Clock: passerelle.Clock{Offset: time.Hour}}
 		found.Settings[settings.QueryToken] = "1"
+		found.Settings[settings.AllowedOrigins] = "https://app.example, http://localhost:3000"
 	case "two.example":
 		found.Domain = passerelle.Domain{ID: 2}
 	default:

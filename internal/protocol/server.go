@@ -137,8 +137,12 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
-	if err := a.identify(ctx, x); err != nil {
-		return answer{}, err
+	closed := a.identify(ctx, x)
+	if x.admit(w) && unlocated == nil && preflight(x.request) {
+		return a.permit(x)
+	}
+	if closed != nil {
+		return answer{}, closed
 	}
 	if unlocated != nil {
 		return answer{}, unlocated

@@ -19,6 +19,7 @@ const (
 	Timezone         = "api.timezone"
 	SignedAnswers    = "api.sign_responses"
 	QueryToken       = "api.query_token"
+	AllowedOrigins   = "api.allowed_origins"
 	MaxAmount        = "payment.max_amount"
 	PeriodicEnabled  = "payment.periodic.enabled"
 	PlainFields      = "payment.allow_plain_fields"
@@ -66,6 +67,7 @@ var catalogue = append([]Key{
 	{Name: Timezone, Default: "UTC", Help: "IANA time zone in which dates and times are written and read.", check: zone},
 	{Name: SignedAnswers, Default: "0", Help: "Whether an answer is signed for a client that asks for it with sign_response.", check: boolean},
 	{Name: QueryToken, Default: "0", Help: "Whether the token of what is read may come in the query parameter token, as old programs send it, instead of the header. Addresses are kept in the logs of proxies and browsers, and so is then the token.", check: boolean},
+	{Name: AllowedOrigins, Aliases: []string{"biapi.allowed_origins"}, Default: "", Help: "Origins such as https://app.example, separated by commas, whose pages may call the interface from browsers; empty for none.", check: origins},
 	{Name: ServiceTokenLife, Default: "30", Help: "Minutes a service token is valid.", check: whole(1, 1440)},
 	{Name: UserTokenLife, Default: "30", Help: "Minutes after which a temporary user is deleted, and until when its token is valid.", check: whole(1, 1440)},
 	{Name: SignedTokenLife, Default: "43200", Help: "Minutes a signed token (JWT) of a user is valid, if it is to expire.", check: whole(1, 5256000)},
@@ -101,9 +103,7 @@ var catalogue = append([]Key{
 // unused are the keys that programs of this API family know and that have no
 // effect here, with the defaults they expect.
 func unused() []Key {
-	keys := []Key{{
-		Name: "api.allowed_origins", Aliases: []string{"biapi.allowed_origins"}, Help: "Origins, separated by commas, whose pages may call the interface.", check: origins,
-	}}
+	var keys []Key
 	for _, about := range [][3]string{
 		{"autosync.send_update", "1", "Whether background synchronisations are told of."},
 		{"auth.token_size", "128", "Length of tokens."},
