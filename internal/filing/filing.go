@@ -10,7 +10,9 @@
 //
 // It fails with *passerelle.Error where a caller can do something about it. A
 // file that an institution does not give is no error: that is on record with the
-// file, and it is fetched again after a while, longer each time.
+// file, and it is fetched again after a while, longer each time. One whose
+// connection cannot be read, or that is not shown for now, waits without a failure
+// until a visit ends well, which makes it due in the same transaction.
 package filing
 
 import (
