@@ -3,6 +3,7 @@ package access
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
@@ -41,12 +42,14 @@ var pictures = map[string]func(io.Writer, image.Image) error{
 // nothing is kept of it but what is seen. What a picture is said to be does not
 // count, only what its first bytes say. A client that is not there is
 // store.ErrNotFound.
-func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte) (store.Logo, error) {
+func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte, acts ...store.Audit) (store.Logo, error) {
 	logo, err := drawn(content)
 	if err != nil {
 		return store.Logo{}, err
 	}
-	err = a.DB.Write(ctx, func(tx *store.Tx) error { return tx.SetLogo(domain, id, &logo, a.Now()) })
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.SetLogo(domain, id, &logo, a.Now()), tx.Audit(acts...))
+	})
 	if err != nil {
 		return store.Logo{}, fmt.Errorf("store the logo of client %d: %w", id, err)
 	}
@@ -99,9 +102,10 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 }
 
 // DeleteLogo removes the picture of an application; none is store.ErrNotFound.
-func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) error {
+// Acts of an operator go on record with it.
+func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)
-		return nil
+		return tx.Audit(acts...)
 	})
 }

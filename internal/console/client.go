@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 
 	"passerelle"
@@ -18,6 +19,11 @@ func (c *Console) clientRoutes() []desk.Route {
 		desk.Post("domains/#/clients/#", c.changeClient),
 		desk.Post("domains/#/clients/#/secret", c.resetSecret),
 		desk.Post("domains/#/clients/#/delete", c.deleteClient),
+		desk.Post("domains/#/clients/#/keys", c.makeKeys),
+		desk.Get("domains/#/clients/#/logo/#", c.clientLogo),
+		{Method: http.MethodPost, Pattern: "domains/#/clients/#/logo", Serve: c.setLogo, Room: access.MaxLogo},
+		desk.Post("domains/#/clients/#/logo/delete", c.deleteLogo),
+		desk.Post("domains/#/clients/#/config", c.configureClient),
 	}
 }
 
@@ -27,6 +33,9 @@ const (
 	actChangeClient = "change client"
 	actResetSecret  = "reset client secret"
 	actDeleteClient = "delete client"
+	actMakeKeys     = "make keys of client"
+	actSetLogo      = "set logo of client"
+	actDeleteLogo   = "delete logo of client"
 )
 
 // clientsData is a page of applications, and the form for another.
@@ -108,7 +117,13 @@ type clientData struct {
 	Form      clientForm
 	PublicKey string
 	Secret    string
-	MaySetUp  bool
+	// Logo is where its picture is, empty for none.
+	Logo string
+	// Kept are the texts that its programs keep with it, and KeptKey and KeptText
+	// what was typed of one.
+	Kept              []desk.Fact
+	KeptKey, KeptText string
+	MaySetUp          bool
 }
 
 func (c *Console) client(v *desk.Visit) error {
@@ -131,6 +146,10 @@ func (c *Console) showClient(v *desk.Visit, one store.Client, secret string) err
 	}
 	if v.Problem != "" && v.Request.URL.Path == v.Path("/clients/%d", one.ID) { // of all forms the one that says so much
 		data.Form = typedClient(v)
+	}
+	c.addKept(v, one, &data)
+	if one.Logo != 0 {
+		data.Logo = v.Path("/clients/%d/logo/%d", one.ID, one.Logo)
 	}
 	return pages.Send(v, "client", fmt.Sprintf("Client %d", one.ID), data)
 }

@@ -2,7 +2,9 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,7 +45,11 @@ func (v *Visit) takeForm(room int64) error {
 		return ErrForeign
 	}
 	v.Request.Body = http.MaxBytesReader(v.Writer, v.Request.Body, room)
-	if err := v.Request.ParseForm(); err != nil {
+	err := v.Request.ParseForm()
+	if err == nil {
+		err = v.Request.ParseMultipartForm(room) // all of it in memory
+	}
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return ErrForm
 	}
 	return nil
@@ -55,6 +61,23 @@ func (v *Visit) Field(name string) string { return v.Request.PostFormValue(name)
 // Lines is a value of the form that may have several lines. Browsers end each of
 // them with two characters, whatever was typed or pasted.
 func (v *Visit) Lines(name string) string { return strings.ReplaceAll(v.Field(name), "\r\n", "\n") }
+
+// File is what a form carries in a field for a file, nothing when it carries none.
+func (v *Visit) File(name string) ([]byte, error) {
+	file, _, err := v.Request.FormFile(name)
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, ErrForm
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the file of field %s: %w", name, err)
+	}
+	return content, nil
+}
 
 // Confirmed wants the number of what is to be deleted, typed by hand.
 func (v *Visit) Confirmed(id int64) error {
