@@ -54,7 +54,7 @@ type Console struct{ Config }
 // New makes the handler of everything below desk.Root.
 func New(config Config) http.Handler {
 	c := &Console{config}
-	webhooks := hookdesk.Routes(hookdesk.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake})
+	webhooks := hookdesk.Routes(hookdesk.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
 	return desk.New(config.Config, slices.Concat(
 		c.doorRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.labRoutes(), c.userRoutes(), c.connectionRoutes(),
 		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), webhooks,

@@ -131,6 +131,7 @@ func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
 	seen := []string{
 		p.webhooksPath(""), p.webhooksPath("?all"), p.webhooksPath("/new"), p.webhookPath(id), p.webhookPath(id) + "/edit", p.webhookPath(id) + "/test",
 		p.dataPath(id, data), p.webhooksPath("/verify"),
+		p.providersPath(""), p.providersPath("/new?type=oauth"), p.providersPath(fmt.Sprint("/", p.onlyProvider().ID)),
 	}
 	for _, path := range seen {
 		p.open(path)

@@ -496,6 +496,10 @@ func webhookForms(d *desk, hook, data int64) map[string][]string {
 		"edit":     {d.webhookPath(hook) + "/edit", "event", "USER_CREATED", "url", "https://shop.example/"},
 		"test":     {d.webhookPath(hook) + "/test", "data", "{}"},
 		"reveal":   {d.dataPath(hook, data) + "/reveal"},
+		"provider": {d.webhooksPath("/auth/new"), "type", "oauth", "name", "unfinished"},
+		"rename":   {d.webhooksPath("/auth/999999/edit"), "name", "another"},
+		"rotate":   {d.webhooksPath("/auth/999999/rotate"), "overlap", "1h"},
+		"end":      {d.webhooksPath("/auth/999999/delete"), "number", "999999"},
 	}
 }
 
@@ -515,7 +519,7 @@ func refusedForms(d *desk, hook, data int64) map[string]bool {
 
 var (
 	revealing   = []string{"reveal"}
-	configuring = []string{"delete", "restore", "register", "edit", "test"}
+	configuring = []string{"delete", "restore", "register", "edit", "test", "provider", "rename", "rotate", "end"}
 	redelivers  = []string{"resend", "disable", "enable", "recover"}
 )
 
@@ -729,7 +733,7 @@ func TestWebhookListsTurnPages(t *testing.T) {
 func TestWebhookAddressesThatAreNot(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		d.enter(admission.Administrator)
-		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth", "/x"} {
+		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth/999999", "/auth/999999/edit", "/auths", "/x"} {
 			if a := d.get(d.webhooksPath(path)); a.status != 404 {
 				t.Errorf("%s: %d", path, a.status)
 			}

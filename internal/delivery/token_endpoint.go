@@ -16,9 +16,9 @@ const ClientCredentials = "client_credentials"
 
 // The most characters of what describes a token endpoint.
 const (
-	maxCredential  = 1024
-	maxCertificate = 32 << 10 // with those that issued it
-	maxPrivateKey  = 8 << 10
+	MaxCredential  = 1024
+	MaxCertificate = 32 << 10 // with those that issued it
+	MaxPrivateKey  = 8 << 10
 )
 
 // EndpointChange says what to change of a token endpoint; nil leaves a thing as
@@ -61,11 +61,11 @@ type endpointField struct {
 func (c EndpointChange) fields(e *store.TokenEndpoint, secret *string) []endpointField {
 	return []endpointField{
 		{"config.url", c.URL, &e.URL, true, passerelle.MaxURL},
-		{"config.client_id", c.ClientID, &e.ClientID, true, maxCredential},
-		{"config.client_secret", c.ClientSecret, secret, true, maxCredential},
+		{"config.client_id", c.ClientID, &e.ClientID, true, MaxCredential},
+		{"config.client_secret", c.ClientSecret, secret, true, MaxCredential},
 		{"config.grant_type", c.GrantType, &e.GrantType, true, len(ClientCredentials)},
-		{"config.public_cert", c.PublicCert, &e.PublicCert, false, maxCertificate},
-		{"config.private_cert", c.PrivateCert, &e.PrivateCert, false, maxPrivateKey},
+		{"config.public_cert", c.PublicCert, &e.PublicCert, false, MaxCertificate},
+		{"config.private_cert", c.PrivateCert, &e.PrivateCert, false, MaxPrivateKey},
 	}
 }
 

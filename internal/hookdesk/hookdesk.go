@@ -1,5 +1,6 @@
 // Package hookdesk is the pages of the operators' console about webhooks: what is
-// registered, how each is doing, what was sent and what came of it.
+// registered, how each is doing, what was sent and what came of it, and by what
+// receivers know that it is ours.
 //
 // It owns those pages and which role sees which button on them. It does not send
 // or sign anything: package delivery does, by the same use cases as for the JSON
@@ -12,6 +13,7 @@ package hookdesk
 import (
 	"embed"
 	"net/http"
+	"time"
 
 	"passerelle/internal/delivery"
 	"passerelle/internal/desk"
@@ -29,6 +31,8 @@ type Config struct {
 	Delivery *delivery.Delivery
 	// Wake has what is due sent at once.
 	Wake func()
+	// Now is the real clock.
+	Now func() time.Time
 }
 
 // hooks has the pages.
@@ -41,7 +45,7 @@ const roomy = 3 * delivery.MaxTestBody
 // Routes are the addresses of the pages, and who answers there.
 func Routes(config Config) []desk.Route {
 	h := &hooks{config}
-	return []desk.Route{
+	return append(h.providerRoutes(), []desk.Route{
 		desk.Get("domains/#/webhooks", h.webhooks),
 		desk.Get("domains/#/webhooks/new", h.newWebhook),
 		desk.Post("domains/#/webhooks/new", h.registerWebhook),
@@ -56,5 +60,5 @@ func Routes(config Config) []desk.Route {
 		desk.Get("domains/#/webhooks/#/data/#", h.delivery),
 		desk.Post("domains/#/webhooks/#/data/#/resend", h.resend),
 		desk.Post("domains/#/webhooks/#/data/#/reveal", h.revealDelivery),
-	}
+	}...)
 }

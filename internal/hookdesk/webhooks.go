@@ -38,6 +38,7 @@ type webhooksData struct {
 type webhookRow struct {
 	ID                               passerelle.WebhookID
 	State, Event, URL, Provider      string
+	Auth                             int64
 	Client                           passerelle.ClientID
 	User                             passerelle.UserID
 	Success, Average, Pending        string
@@ -112,7 +113,7 @@ func (h *hooks) webhookRows(v *desk.Visit, all []store.Webhook, bound int) ([]we
 
 func newWebhookRow(v *desk.Visit, w store.Webhook, h store.Health) webhookRow {
 	row := webhookRow{
-		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Client: w.Client, User: w.User,
+		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Auth: w.Auth, Client: w.Client, User: w.User,
 		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: v.Moment(w.LastSuccess), LastFailure: v.Moment(w.LastFailure),
 	}
 	if h.Requests > 0 {
