@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -90,17 +91,21 @@ func (c *Console) connections(v *desk.Visit) error {
 	}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool { return len(b.Capabilities) == 0 })
 	query := v.Request.URL.Query()
-	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: query.Get("connector")}
+	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
+	if len(banks) > maxChoices {
+		data.Connectors = nil // one is typed
+	}
 	if data.State != "" && !slices.Contains(data.States, passerelle.ConnectionState(data.State)) {
 		v.Problem = "state: must be one of those in the list"
 		return pages.Send(v, "connections", "Connections", data)
 	}
-	if data.Connector != "" && !slices.ContainsFunc(banks, func(b wire.Bank) bool { return b.UUID == data.Connector }) {
+	connector, known := bankNamed(banks, data.Connector)
+	if !known {
 		v.Problem = "connector: must be one of those in the list"
 		return pages.Send(v, "connections", "Connections", data)
 	}
 	w := v.Window(1)
-	rows, err := c.DB.ConnectionsInTrouble(v, store.TroubleFilter{Domain: v.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: data.Connector}, w)
+	rows, err := c.DB.ConnectionsInTrouble(v, store.TroubleFilter{Domain: v.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: connector}, w)
 	if err != nil {
 		return fmt.Errorf("list the connections in trouble of domain %d: %w", v.Domain.ID, err)
 	}
@@ -109,6 +114,19 @@ func (c *Console) connections(v *desk.Visit) error {
 		data.Rows = append(data.Rows, c.connectionRow(v, one))
 	}
 	return pages.Send(v, "connections", "Connections", data)
+}
+
+// bankNamed is the UUID of the connector that a text names by that or by name; no
+// text names none.
+func bankNamed(banks []wire.Bank, text string) (uuid string, known bool) {
+	if text == "" {
+		return "", true
+	}
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.UUID == text || strings.EqualFold(b.Name, text) })
+	if i < 0 {
+		return "", false
+	}
+	return banks[i].UUID, true
 }
 
 // connectionData is all about one connection.

@@ -34,6 +34,13 @@ type connectorRow struct {
 	Disabled int
 }
 
+// connectorsData is a page of the connectors whose names have what was searched for.
+type connectorsData struct {
+	Search string
+	Rows   []connectorRow
+	Turn   desk.Turn
+}
+
 // connectors lists the connectors of a domain as it has them.
 func (c *Console) connectors(v *desk.Visit) error {
 	banks, err := c.Aggregation.Banks(v, v.Domain)
@@ -41,6 +48,18 @@ func (c *Console) connectors(v *desk.Visit) error {
 		return err
 	}
 	setUp(v, "Connectors")
+	data := connectorsData{Search: strings.TrimSpace(v.Request.URL.Query().Get("search"))}
+	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool {
+		return !strings.Contains(strings.ToLower(b.Name), strings.ToLower(data.Search)) && b.UUID != data.Search
+	})
+	w := v.Window(1)
+	banks = desk.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
+	banks, data.Turn = desk.Paged(v, w, banks, func(b wire.Bank) []any { return desk.ByID(b.ID) })
+	data.Rows = connectorRows(banks)
+	return pages.Send(v, "connectors", "Connectors", data)
+}
+
+func connectorRows(banks []wire.Bank) []connectorRow {
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
@@ -53,7 +72,7 @@ func (c *Console) connectors(v *desk.Visit) error {
 			}
 		}
 	}
-	return pages.Send(v, "connectors", "Connectors", rows)
+	return rows
 }
 
 // maxCountries is how many countries are named in the list.

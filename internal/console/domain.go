@@ -48,6 +48,7 @@ func (c *Console) start(v *desk.Visit) error {
 // domainsData is the domains of the deployment, and the form for another.
 type domainsData struct {
 	Rows                []domainRow
+	Turn                desk.Turn
 	Name, Kind, BaseURL string
 	MayCreate           bool
 }
@@ -68,6 +69,9 @@ func (c *Console) domains(v *desk.Visit) error {
 		return fmt.Errorf("list the domains: %w", err)
 	}
 	data := domainsData{MayCreate: v.Who.May(admission.SetUp)}
+	w := v.Window(1)
+	all = desk.Within(w, all, func(d passerelle.Domain) passerelle.DomainID { return d.ID })
+	all, data.Turn = desk.Paged(v, w, all, func(d passerelle.Domain) []any { return desk.ByID(d.ID) })
 	for _, d := range all {
 		data.Rows = append(data.Rows, newDomainRow(d))
 	}

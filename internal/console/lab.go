@@ -267,7 +267,7 @@ func (c *Console) playScenario(v *desk.Visit) error {
 	if err != nil {
 		return err
 	}
-	clients, err := c.DB.Clients(v, v.Domain.ID)
+	clients, err := c.DB.ClientPage(v, v.Domain.ID, store.Window{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("list the clients of domain %d: %w", v.Domain.ID, err)
 	}

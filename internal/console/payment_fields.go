@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,8 +20,11 @@ type listField struct {
 	kind string
 	// rare fields are folded away.
 	rare bool
-	// choices are the values of a field that is chosen, nil when it is typed in.
+	// choices are the values of a field that is chosen, nil when it is typed in;
+	// perhaps only the first, when there are more than a page has.
 	choices func(*Console, *desk.Visit) ([]choice, error)
+	// among reports whether a value is one of those that are not among the first.
+	among func(c *Console, v *desk.Visit, value string) (bool, error)
 	// take narrows the list to a value that is not empty.
 	take func(*desk.Visit, *listing, string) error
 }
@@ -53,7 +57,7 @@ var listFields = []listField{
 	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes()), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
 	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
 	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*desk.Visit, *listing, string) error { return nil }},
-	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, take: takeClient},
+	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, among: (*Console).isClient, take: takeClient},
 	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
 	{name: "payer", label: "Payer's account, or its last four", rare: true, take: takeAccount(
 		func(l *listing) (whole, end *string) { return &l.Payer, &l.PayerEnd })},
@@ -77,10 +81,7 @@ func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) e
 			if err != nil {
 				return err
 			}
-			for _, one := range all {
-				one.Chosen = one.Value == shown.Value
-				shown.Choices = append(shown.Choices, one)
-			}
+			shown.choose(all, field)
 		}
 		if !field.rare {
 			data.Fields = append(data.Fields, shown)
@@ -90,6 +91,25 @@ func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) e
 		data.Open = data.Open || shown.Value != ""
 	}
 	return nil
+}
+
+// maxChoices is how many choices a page has for a field; where there are more, one
+// is typed.
+const maxChoices = 100
+
+func (f *shownField) choose(all []choice, field listField) {
+	switch {
+	case len(all) > maxChoices && field.among != nil:
+		f.Label += ", its number"
+		return
+	case len(all) > maxChoices:
+		f.Label += ", its name"
+		return
+	}
+	for _, one := range all {
+		one.Chosen = one.Value == f.Value
+		f.Choices = append(f.Choices, one)
+	}
 }
 
 // maxFilter is how many characters a field takes.
@@ -103,7 +123,8 @@ func (c *Console) listing(v *desk.Visit, values url.Values) (listing, error) {
 		if value == "" {
 			continue
 		}
-		if err := c.checkField(v, field, value); err != nil {
+		value, err := c.checkField(v, field, value)
+		if err != nil {
 			return list, err
 		}
 		if err := field.take(v, &list, value); err != nil {
@@ -117,18 +138,28 @@ func (c *Console) listing(v *desk.Visit, values url.Values) (listing, error) {
 	return list, nil
 }
 
-func (c *Console) checkField(v *desk.Visit, field listField, value string) error {
+// checkField is what a field stands for that may be a choice, or the name of one.
+func (c *Console) checkField(v *desk.Visit, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
-		return err
+		return value, err
 	}
 	all, err := field.choices(c, v)
 	if err != nil {
-		return err
+		return value, err
 	}
-	if !slices.ContainsFunc(all, func(one choice) bool { return one.Value == value }) {
-		return passerelle.InvalidField(field.name, "is none of those to choose from")
+	i := slices.IndexFunc(all, func(one choice) bool { return one.Value == value })
+	if i < 0 {
+		i = slices.IndexFunc(all, func(one choice) bool { return strings.EqualFold(one.Label, value) })
 	}
-	return nil
+	if i >= 0 {
+		return all[i].Value, nil
+	}
+	if field.among != nil && len(all) > maxChoices {
+		if is, err := field.among(c, v, value); is || err != nil {
+			return value, err
+		}
+	}
+	return value, passerelle.InvalidField(field.name, "is none of those to choose from")
 }
 
 // within leaves the connectors that are among the given ones.
@@ -259,10 +290,23 @@ func (c *Console) countryChoices(v *desk.Visit) ([]choice, error) {
 }
 
 func (c *Console) clientChoices(v *desk.Visit) ([]choice, error) {
-	clients, err := c.DB.Clients(v, v.Domain.ID)
+	clients, err := c.DB.ClientPage(v, v.Domain.ID, store.Window{Limit: maxChoices + 1})
 	var all []choice
 	for _, one := range clients {
 		all = append(all, choice{Value: strconv.FormatInt(int64(one.ID), 10), Label: one.Name})
 	}
 	return all, err
+}
+
+// isClient reports whether a value is the number of an application.
+func (c *Console) isClient(v *desk.Visit, value string) (bool, error) {
+	id, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is the number of none
+	}
+	_, err = c.DB.Client(v, v.Domain.ID, passerelle.ClientID(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }

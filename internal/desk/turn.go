@@ -49,6 +49,20 @@ func place(text string, numbers int) ([]any, bool) {
 	return from, true
 }
 
+// Within is the window of a list that is in memory, in the order it has there.
+func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
+	at := slices.IndexFunc(all, func(one T) bool { return w.From != nil && w.From[0] == int64(id(one)) })
+	if !w.Backward {
+		return all[at+1 : min(at+1+w.Limit, len(all))]
+	}
+	if at < 0 {
+		at = len(all)
+	}
+	before := slices.Clone(all[max(0, at-w.Limit):at])
+	slices.Reverse(before)
+	return before
+}
+
 // Paged is the rows of a window in the order of the list, and the links around
 // them, which keep what else the address says.
 func Paged[T any](v *Visit, w store.Window, rows []T, place func(T) []any) ([]T, Turn) {

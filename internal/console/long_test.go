@@ -1,0 +1,189 @@
+package console_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/admission"
+	"passerelle/internal/tenancy"
+)
+
+// crowd is a bank of the sandbox a thousand times over, under long names.
+func (d *desk) crowd(n int) {
+	d.t.Helper()
+	model, known := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
+	if !known {
+		d.t.Fatal("the test bank is not there")
+	}
+	var all []connector.Connector
+	for i := range n {
+		p := model.Profile()
+		p.ID, p.UUID = int64(1000+i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
+		p.Name = fmt.Sprintf("Caisse régionale de crédit mutuel agricole de la ville %d", i)
+		all = append(all, named{model.(bank), p})
+	}
+	registry, err := connector.NewRegistry(all...)
+	must(d.t, err)
+	d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
+}
+
+// bank is what a bank of the sandbox does.
+type bank interface {
+	connector.DataReader
+	connector.Initiator
+}
+
+// named is a bank under another name.
+type named struct {
+	bank
+	profile connector.Profile
+}
+
+func (n named) Profile() connector.Profile { return n.profile }
+
+var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
+
+// weight is how many bytes a page has with all that belongs to it.
+func (d *desk) weight(path string) int {
+	d.t.Helper()
+	a := d.get(path)
+	if a.status != http.StatusOK {
+		d.t.Fatalf("%s: %d", path, a.status)
+	}
+	total := len(a.body)
+	for _, found := range asset.FindAllStringSubmatch(a.body, -1) {
+		total += len(d.get(found[1]).body)
+	}
+	return total
+}
+
+// Lists of what there is a great deal of are turned and searched, and their pages
+// stay small.
+func TestLongListsAreTurned(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		d.crowd(1000)
+		list := d.domainPath("/connectors")
+		first := d.shows(list, []string{"ville 0<", "ville 49<"}, "ville 50<", `rel="prev"`)
+		second := d.shows(list+link(t, first, "next"), []string{"ville 50<", "ville 99<"}, "ville 49<", "ville 100<")
+		d.shows(list+link(t, second, "prev"), []string{"ville 0<", "ville 49<"}, "ville 50<", `rel="prev"`)
+		d.shows(list+"?search=VILLE+997", []string{"ville 997<"}, "ville 996<", `rel="next"`)
+		d.shows(list+"?search=nobody", []string{"No connector is like that."})
+		troubles := d.domainPath("/connections")
+		d.shows(troubles+"?connector=Caisse+régionale+de+crédit+mutuel+agricole+de+la+ville+3", []string{"No connection is like that."}, "<select id=\"connector\"")
+		if a := d.get(troubles + "?connector=nobody"); a.status != http.StatusUnprocessableEntity {
+			t.Errorf("of no connector: %d", a.status)
+		}
+		for _, path := range []string{list, troubles, d.domainPath("/payments"), d.domainPath("/lab/scenarios"), d.domainPath("/configuration")} {
+			if n := d.weight(path); n >= 100_000 {
+				t.Errorf("%s has %d bytes", path, n)
+			}
+		}
+	})
+}
+
+// The domains of a deployment are turned, too.
+func TestManyDomains(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		d.enter(admission.Viewer)
+		for i := range 60 {
+			one := passerelle.Domain{Name: fmt.Sprintf("tenant-%d", i), Kind: passerelle.Sandbox, BaseURL: fmt.Sprintf("https://t%d.example/2.0", i), Created: d.Domain.Created}
+			must(t, tenancy.Create(t.Context(), d.DB, &one))
+		}
+		first := d.shows("/console/domains", []string{"tenant-48<"}, "tenant-49<")
+		d.shows("/console/domains"+link(t, first, "next"), []string{"tenant-49<", "tenant-59<"}, "tenant-48<", `rel="next"`)
+	})
+}
+
+// upload sends a file by the form of a page.
+func (d *desk) upload(page, to, field string, content []byte) answer {
+	d.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	must(d.t, form.WriteField("csrf", d.token(page)))
+	file, err := form.CreateFormFile(field, "logo.png")
+	must(d.t, err)
+	_, err = file.Write(content)
+	must(d.t, err)
+	must(d.t, form.Close())
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, d.Origin+to, &body)
+	must(d.t, err)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	request.Header.Set("Sec-Fetch-Site", "same-origin")
+	return d.do(request)
+}
+
+// An application has a logo, keys and texts of its programs, as the interface
+// gives it.
+func TestWhatElseAClientHas(t *testing.T) {
+	each(t, func(t *testing.T, d *desk) {
+		page := d.domainPath("/clients/" + d.ClientID)
+		viewer := newDesk(t, d.Instance)
+		viewer.enter(admission.Viewer)
+		for _, form := range []string{"/logo", "/logo/delete", "/keys", "/config"} {
+			if a := viewer.submit(page, page+form); a.status != http.StatusForbidden {
+				t.Errorf("%s as a viewer: %d", form, a.status)
+			}
+		}
+		d.enter(admission.Developer)
+		logo := page + "/logo"
+		var picture bytes.Buffer
+		must(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 20, 10))))
+		for told, content := range map[string][]byte{"logo: must be a picture": []byte(hostile), "logo: must have at most": make([]byte, 257<<10)} {
+			if a := d.upload(page, logo, "logo", content); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, told) {
+				t.Errorf("%s: %d %s", told, a.status, a.body)
+			}
+		}
+		d.wants(page, logo, 422, "logo: must be a picture")
+		if a := d.upload(page, logo, "logo", make([]byte, 1<<20)); a.status != http.StatusBadRequest {
+			t.Errorf("far too much: %d", a.status)
+		}
+		if a := d.upload(page, logo, "logo", picture.Bytes()); a.status != http.StatusSeeOther {
+			t.Fatalf("a picture: %d %s", a.status, a.body)
+		}
+		shown := regexp.MustCompile(`src="([^"]*/logo/\d+)"`).FindStringSubmatch(d.get(page).body)
+		if shown == nil {
+			t.Fatal("the logo is not shown")
+		}
+		if a := d.get(shown[1]); a.status != http.StatusOK || a.header.Get("Content-Type") != "image/png" {
+			t.Errorf("the logo: %d %s", a.status, a.header.Get("Content-Type"))
+		}
+		if a := d.get(shown[1] + "9"); a.status != http.StatusNotFound {
+			t.Errorf("another logo: %d", a.status)
+		}
+		d.wants(page, page+"/logo/delete", 303, "")
+		d.shows(page, []string{"There is none."}, "<img")
+
+		d.shows(page, []string{"Give it keys…"}, "BEGIN PUBLIC KEY")
+		d.wants(page, page+"/keys", 303, "")
+		first := d.shows(page, []string{"Give it other keys…", "BEGIN PUBLIC KEY"}).body
+		d.wants(page, page+"/keys", 303, "")
+		if d.get(page).body == first {
+			t.Error("the keys are the same")
+		}
+
+		d.wants(page, page+"/config", 422, "key:", "key", " ", "value", "x", "act", "set")
+		d.wants(page, page+"/config", 400, "", "key", "a", "act", "other")
+		d.wants(page, page+"/config", 303, "", "key", "first", "value", hostile, "act", "set")
+		d.wants(page, page+"/config", 303, "", "key", "second", "value", "two\r\nlines", "act", "set")
+		d.shows(page, []string{"first", "planted", "two\nlines"}, hostile)
+		d.wants(page, page+"/config", 303, "", "key", "first", "act", "remove")
+		var client struct{ Config map[string]string }
+		d.JSON(d.OK(d.Call("GET", "/clients/"+d.ClientID, d.ConfigToken, nil)), &client)
+		if len(client.Config) != 1 || client.Config["second"] != "two\nlines" {
+			t.Errorf("kept: %v", client.Config)
+		}
+		on := " client " + d.ClientID
+		d.wantOnRecord("set logo of client"+on, "delete logo of client"+on, "make keys of client"+on, "make keys of client"+on, "change client"+on, "change client"+on, "change client"+on)
+	})
+}
