@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -37,8 +38,11 @@ func (v *visit) institution(b wire.Bank, address string) institution {
 type institutionsBody struct {
 	journeyBody
 	Institutions []institution
-	// Search is set when the list is too long to be read.
-	Search bool
+	// Search is set when the list is too long to be read, and Long when it is too
+	// long for one page: then the service searches it for what was Wanted.
+	Search, Long bool
+	Wanted       string
+	span
 	// Countries are those to choose from, and Country the one that was, in a form
 	// that goes to Here, with Handle.
 	Countries             []country
@@ -68,15 +72,22 @@ func (w *Webview) chooseInstitution(v *visit, t *traveller) error {
 		Here: v.flowAddress(cmp.Or(v.lang, v.words.Lang)), Handle: t.handle,
 	}
 	body.Leave = v.to(t, "step", stepLeave)
-	for _, b := range all {
-		if body.Country == "" || slices.Contains(b.Countries, body.Country) {
-			body.Institutions = append(body.Institutions, v.institution(b, v.to(t, bankStep, b.UUID)))
-		}
+	body.Long, body.Wanted = len(all) > mostShown, query.Get("search")
+	found := slices.DeleteFunc(all, func(b wire.Bank) bool { return !body.wants(b) })
+	body.span = v.span(len(found))
+	for _, b := range found[body.first:body.end] {
+		body.Institutions = append(body.Institutions, v.institution(b, v.to(t, bankStep, b.UUID)))
 	}
-	body.Search = len(body.Institutions) >= manyBanks
+	body.Search = !body.Long && len(body.Institutions) >= manyBanks
 	page := w.journeyPage(v, t, "institutions", body.Title, body)
 	page.Module = "filter.mjs"
 	return pages.Send(v.writer, page)
+}
+
+// wants reports whether an institution is among those that the person looks for.
+func (b *institutionsBody) wants(one wire.Bank) bool {
+	there := b.Country == "" || slices.Contains(one.Countries, b.Country)
+	return there && (!b.Long || strings.Contains(folded(one.Name), folded(b.Wanted)))
 }
 
 // choicesOfCountry are the countries of a list that is too long to be read, by

@@ -63,6 +63,7 @@ func (w *Webview) choose(v *visit, s *visitor, d draft) error {
 		Leave: v.awayAddress(s.payment), Cancel: w.cancelAddress(v, s.payment),
 	}
 	body.narrow(chosen)
+	body.Banks = body.Finder.page(v, all)
 	return w.sendChoice(v, s, body)
 }
 
@@ -90,10 +91,10 @@ func (b *chooseBody) narrow(chosen string) {
 
 func (w *Webview) sendChoice(v *visit, s *visitor, body chooseBody) error {
 	page := v.page(s, "choose", body.Title, body, body.Problem)
-	if len(body.Banks) == 0 {
+	if len(body.Banks) == 0 && body.Finder == nil {
 		page.Name, page.Title = "nobank", v.words.Say("nobank.title")
 	}
-	if body.Finder != nil {
+	if body.Finder != nil && !body.Finder.Long {
 		page.Module = "filter.mjs"
 	}
 	return pages.Send(v.writer, page)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -27,6 +28,64 @@ type finder struct {
 	Countries       []country
 	// None is set when nothing is left.
 	None bool
+	// Long is set of a list that is too long for one page, which only the service
+	// searches.
+	Long bool
+	span
+}
+
+// mostShown is how many of a list are on one page, which is to be small even with
+// names that are long.
+const mostShown = 150
+
+// span is the part of a long list that is on a page, and where the parts around it
+// are, empty for nowhere.
+type span struct {
+	first, end     int
+	Earlier, Later string
+}
+
+// parts are the links around a part, in the words of the page.
+type parts struct {
+	span
+	Words web.Words
+}
+
+// Parts is what the block of the same name shows.
+func (s span) Parts(words web.Words) parts { return parts{s, words} }
+
+// span is the part of a list of so many that the address names.
+func (v *visit) span(length int) span {
+	query := v.request.URL.Query()
+	first, _ := strconv.Atoi(query.Get(fromParameter)) // none is the first
+	if first < 0 || first >= length {
+		first = 0
+	}
+	s := span{first: first, end: min(first+mostShown, length)}
+	at := func(place int) string {
+		query.Set(fromParameter, strconv.Itoa(place))
+		return "?" + query.Encode()
+	}
+	if first > 0 {
+		s.Earlier = at(max(0, first-mostShown))
+	}
+	if s.end < length {
+		s.Later = at(s.end)
+	}
+	return s
+}
+
+const fromParameter = "from"
+
+// page leaves of a list that is too long for one page the part that the address
+// names of those that were looked for.
+func (f *finder) page(v *visit, all []bank) []bank {
+	if f == nil || len(all) <= mostShown {
+		return all
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(b bank) bool { return b.Hidden })
+	f.Long, f.span = true, v.span(len(found))
+	return found[f.first:f.end]
 }
 
 // country is one that banks of a list are in.

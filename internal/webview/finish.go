@@ -110,9 +110,13 @@ type finishedBody struct {
 
 // depart ends a journey, of which the browser keeps nothing: the next person at it
 // may be another. The client is told where it receives people, or by a message to
-// its page that is around this one.
+// its page that is around this one. One that was begun on another goes back to that.
 func (w *Webview) depart(v *visit, t *traveller, told url.Values) error {
 	v.journeyCookie(t.handle, t.Framed).Forget(v.writer)
+	if t.Home != "" {
+		web.Redirect(v.writer, v.onward(flowManage, t.Home))
+		return nil
+	}
 	if t.State != "" {
 		told.Set("state", t.State)
 	}

@@ -64,6 +64,9 @@ type journey struct {
 	Sources []string `json:"o,omitempty"`
 	// Most is how many connections may be made.
 	Most int `json:"m,omitempty"`
+	// Home is the handle of the journey on which this one was begun, to add a
+	// connection to those that are managed there; empty for one with its own link.
+	Home string `json:"h,omitempty"`
 	// Made are the connections of which something was shared, and Deleted the last
 	// one that was deleted.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
@@ -411,7 +414,7 @@ func (v *visit) along(t *traveller) string {
 // from.
 func (v *visit) where(t *traveller) url.Values {
 	query := url.Values{handleParameter: {t.handle}}
-	for _, name := range []string{connectionStep, bankStep, "by", "country", "step", "after"} {
+	for _, name := range []string{connectionStep, bankStep, "by", "country", "search", fromParameter, "step", "after"} {
 		if value := v.request.URL.Query().Get(name); value != "" {
 			query.Set(name, value)
 		}

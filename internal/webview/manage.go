@@ -1,6 +1,7 @@
 package webview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -66,6 +67,28 @@ func (w *Webview) list(v *visit, t *traveller) error {
 		body.Next = v.to(t, "after", connectionText(all[len(all)-1].ID))
 	}
 	return pages.Send(v.writer, w.journeyPage(v, t, "list", body.Title, body))
+}
+
+// add begins a journey to another connection of a person who manages theirs, which
+// leads back here. There is one at a time, or browsers would keep ever more of them.
+func (w *Webview) add(v *visit, t *traveller, _ url.Values) error {
+	if t.Flow != flowManage || t.User == 0 {
+		return errUnread
+	}
+	other := &traveller{client: t.client, journey: journey{
+		handle: t.handle + "-add", Home: t.handle, Flow: flowConnect, Form: t.Form, Client: t.Client, User: t.User, Until: t.Until,
+		Framed: t.Framed, Most: 1, Filter: t.Filter,
+	}}
+	if err := w.keepJourney(v, other); err != nil {
+		return err
+	}
+	web.Redirect(v.writer, v.onward(flowConnect, other.handle))
+	return nil
+}
+
+// onward is an address on the way of another journey.
+func (v *visit) onward(flow, handle string) string {
+	return v.root + "/" + cmp.Or(v.lang, v.words.Lang) + "/" + flow + "?" + url.Values{handleParameter: {handle}}.Encode()
 }
 
 // covers reports whether connections to an institution are of those a client wants

@@ -51,6 +51,27 @@ func TestManage(t *testing.T) {
 	})
 }
 
+// A person who manages their connections adds one, and is back on the list,
+// whatever comes of it; the application hears of it as of any.
+func TestManageAddsAConnection(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		p.connection("anna")
+		list := p.open(p.link("manage")).shows(t, "Your connections")
+		form := p.send(list, "add").shows(t, "Connecteur de test")
+		p.click(form, "All connections").shows(t, "Your connections")
+		form = p.send(list, "add")
+		page := p.settled(p.send(p.click(form, "Connecteur de test"), "begin", "field.login", "one", "field.password", sandbox.Password)).shows(t, "Share")
+		accounts, _ := page.offered()
+		p.send(page, "share", "account", accounts[0]).shows(t, "Your connections")
+		if all := p.connections(p.token); len(all) != 2 || len(all[1].Accounts) != 1 {
+			t.Errorf("there are %+v", all)
+		}
+		if a := p.post(form, form.at.Path+"?session=x", url.Values{"step": {"add"}}); a.status < 400 {
+			t.Errorf("without a journey: %d", a.status)
+		}
+	})
+}
+
 // quiet waits until nothing is being read.
 func (p *walker) quiet() {
 	p.t.Helper()

@@ -173,6 +173,8 @@ func (v *visit) body(t *traveller, key string) journeyBody {
 	leaving := "journey.leave"
 	if t.Flow == flowManage {
 		leaving = "list.done" // there is nothing to go on with
+	} else if t.Home != "" {
+		leaving = "share.back"
 	}
 	return journeyBody{
 		frame: v.journeyFrame(t), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"), Problem: v.problem.key, Notice: v.notice,
@@ -422,6 +424,7 @@ var undertakings = map[string]func(*Webview, *visit, *traveller, url.Values) err
 	"code":   (*Webview).takeCode,
 	"begin":  (*Webview).begin,
 	"finish": (*Webview).finish,
+	"add":    (*Webview).add,
 }
 
 // reply takes a form that was sent. Whatever comes of it, a page of the journey

@@ -27,6 +27,11 @@ type sharingBody struct {
 	Until                   string
 	Accounts, Subscriptions []item
 	Search                  bool
+	// Paged is set when there is more than a page has: then what is on it is taken
+	// by itself, and Next is where the next part begins, empty for the last.
+	Paged bool
+	Next  string
+	span
 }
 
 // item is an account or a subscription that may be shared.
@@ -74,13 +79,7 @@ func (w *Webview) showSharing(v *visit, s *stop) error {
 	}
 	body := sharingBody{journeyBody: s.body(v, "share")}
 	body.Message, body.Text = "", v.words.Say("share.text", s.client.Name)
-	for _, a := range all.accounts {
-		body.Accounts = append(body.Accounts, newAccountItem(v.words, a.BankAccount))
-	}
-	for _, one := range all.subscriptions {
-		body.Subscriptions = append(body.Subscriptions, item{int64(one.ID), one.Label, one.Number, one.Disabled == nil})
-	}
-	body.Search = len(body.Accounts) >= manyItems
+	body.list(v, s, all)
 	if s.c.ConsentUntil != nil {
 		body.Until = dateText(v.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC))
 	}
@@ -92,6 +91,25 @@ func (w *Webview) showSharing(v *visit, s *stop) error {
 		page.Module = "filter.mjs"
 	}
 	return pages.Send(v.writer, page)
+}
+
+// list has the page show what there is, or the part that the address names.
+func (b *sharingBody) list(v *visit, s *stop, all belongings) {
+	accounts := len(all.accounts)
+	b.span = v.span(accounts + len(all.subscriptions))
+	for _, a := range all.accounts[min(b.first, accounts):min(b.end, accounts)] {
+		b.Accounts = append(b.Accounts, newAccountItem(v.words, a.BankAccount))
+	}
+	for _, one := range all.subscriptions[max(b.first-accounts, 0):max(b.end-accounts, 0)] {
+		b.Subscriptions = append(b.Subscriptions, item{int64(one.ID), one.Label, one.Number, one.Disabled == nil})
+	}
+	if b.Paged = accounts+len(all.subscriptions) > mostShown; b.Paged {
+		b.Action = s.address(v, fromParameter, strconv.Itoa(b.first))
+		if b.Later != "" {
+			b.Next = strconv.Itoa(b.end)
+		}
+	}
+	b.Search = !b.Paged && len(b.Accounts) >= manyItems
 }
 
 // manyItems is from how many accounts on a list is easier to search than to read.
@@ -140,7 +158,8 @@ func (w *Webview) share(v *visit, s *stop, form url.Values) error {
 		return err
 	}
 	change := newSelection(all, form)
-	if s.Flow == flowConnect && change.nothing() {
+	next := form.Get("next")
+	if s.Flow == flowConnect && next == "" && change.nothing() {
 		v.problem = problem{key: "problem.nothing"}
 		return w.showSharing(v, s)
 	}
@@ -155,6 +174,10 @@ func (w *Webview) share(v *visit, s *stop, form url.Values) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
+	}
+	if next != "" && !form.Has("all") {
+		web.Redirect(v.writer, s.address(v, fromParameter, next))
+		return nil
 	}
 	return w.shared(v, s)
 }
@@ -204,14 +227,20 @@ func (p *picked[T]) take(id T, ticked, shared bool) {
 }
 
 func newSelection(all belongings, form url.Values) (c selection) {
-	ticked := func(name string, id int64) bool {
-		return form.Has("all") || slices.Contains(form[name], strconv.FormatInt(id, 10))
+	ticked := func(name string, id int64, shared bool) bool {
+		number := strconv.FormatInt(id, 10)
+		if form.Has("paged") && !slices.Contains(form["listed"], name+" "+number) {
+			return shared || form.Has("all") // another part of the list has it
+		}
+		return form.Has("all") || slices.Contains(form[name], number)
 	}
 	for _, a := range all.accounts {
-		c.accounts.take(a.ID, ticked("account", int64(a.ID)), a.Disabled == nil)
+		shared := a.Disabled == nil
+		c.accounts.take(a.ID, ticked("account", int64(a.ID), shared), shared)
 	}
 	for _, one := range all.subscriptions {
-		c.subscriptions.take(one.ID, ticked("subscription", int64(one.ID)), one.Disabled == nil)
+		shared := one.Disabled == nil
+		c.subscriptions.take(one.ID, ticked("subscription", int64(one.ID), shared), shared)
 	}
 	return c
 }
