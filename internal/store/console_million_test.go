@@ -1,0 +1,189 @@
+package store
+
+import (
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+)
+
+// rowsOfLists is how many rows of each kind the console's lists are read from:
+// PASSERELLE_TEST_ROWS in a long run, when times are compared as well.
+func rowsOfLists(t *testing.T) (rows int, timed bool) {
+	t.Helper()
+	text, long := os.LookupEnv("PASSERELLE_TEST_ROWS")
+	if !long {
+		return 4000, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("PASSERELLE_TEST_ROWS is %q, not a number", text)
+	}
+	return n, true
+}
+
+// fewRows is what the long lists are compared with.
+const fewRows = 1000
+
+// crowds are so many of everything that the console lists, all of one user where
+// it belongs to one: $1 and $2 are the numbers, $3 the domain, $4 a connection and
+// HASH something of its own for each.
+var crowds = []string{
+	`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`,
+	`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, credentials)
+		SELECT i, CAST($3 AS BIGINT), 7, CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END, i, CASE i % 4 WHEN 0 THEN 'wrongpass' WHEN 1 THEN 'bug' ELSE NULL END, HASH FROM n`,
+	`INSERT INTO webhook (id, domain_id, event, url, created, disabled)
+		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'https://shop.example/', i, CASE WHEN i % 2 = 0 THEN i ELSE NULL END FROM n`,
+	`INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) SELECT i, CAST($3 AS BIGINT), 'Shop', HASH, '', i FROM n`,
+	`INSERT INTO token (id, domain_id, kind, hash, scopes, user_id, created)
+		SELECT i, CAST($3 AS BIGINT), CASE WHEN i % 2 = 0 THEN 'config' ELSE 'user' END, HASH, '', CASE WHEN i % 2 = 0 THEN NULL ELSE 7 END, i FROM n`,
+	`INSERT INTO setting_change (id, domain_id, key, new_value, type, changed_by, at)
+		SELECT i, CAST($3 AS BIGINT), CASE WHEN i % 2 = 0 THEN 'api.timezone' ELSE 'autosync.enabled' END, 'x', 'add', 'command', i FROM n`,
+	`INSERT INTO bank_account (id, domain_id, user_id, connection_id, key, type, details, digest)
+		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), 'k' || CAST(i AS TEXT), 'checking', '{}', i FROM n`,
+	`INSERT INTO subscription (id, domain_id, user_id, connection_id, key, details, digest)
+		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), 'k' || CAST(i AS TEXT), '{}', i FROM n`,
+	`INSERT INTO connection_log (id, domain_id, user_id, connection_id, started, at, accounts, attended)
+		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
+}
+
+// crowdIn has a domain have so many of everything, with numbers after one, and
+// returns the connection to which the rest belongs.
+func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
+	s.t.Helper()
+	hash := `randomblob(16)`
+	if s.db.engine.words().name == "postgres" {
+		hash = `decode(md5(CAST(i AS TEXT)), 'hex')`
+	}
+	const step = 50_000
+	for first := after + 1; first <= after+n; first += step {
+		s.write(func(tx *Tx) error {
+			for _, text := range crowds {
+				args := []any{first, min(first+step-1, after+n), int64(domain)}
+				if strings.Contains(text, "$4") {
+					args = append(args, after+1)
+				}
+				tx.exec(numbers+strings.ReplaceAll(text, "HASH", hash), args...)
+			}
+			return nil
+		})
+	}
+	return passerelle.ConnectionID(after + 1)
+}
+
+// listOfConsole reads the newest page of a list, and says how many rows it had.
+type listOfConsole func(domain passerelle.DomainID, connection passerelle.ConnectionID) (rows int, err error)
+
+// listsOfConsole are the lists of the console besides those of payments and of
+// deliveries.
+func listsOfConsole(s site) map[string]listOfConsole {
+	ctx, newest := s.t.Context(), Window{Descending: true, Limit: pageOfList}
+	troubles := func(state passerelle.ConnectionState, connector string) listOfConsole {
+		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.ConnectionsInTrouble(ctx, TroubleFilter{Domain: domain, State: state, Connector: connector}, newest)
+			return len(rows), err
+		}
+	}
+	webhooks := func(all bool) listOfConsole {
+		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.Webhooks(ctx, WebhookFilter{Domain: domain, All: all}, newest)
+			return len(rows), err
+		}
+	}
+	tokens := func(all bool) listOfConsole {
+		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.Tokens(ctx, TokenFilter{Domain: domain, All: all}, newest)
+			return len(rows), err
+		}
+	}
+	changes := func(key string) listOfConsole {
+		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.SettingChanges(ctx, SettingChanges{Domain: domain, Key: key}, newest)
+			return len(rows), err
+		}
+	}
+	return map[string]listOfConsole{
+		"failing": troubles("", ""), "failing, by state": troubles(passerelle.Wrongpass, ""), "failing, by connector": troubles("", "even"),
+		"failing, by both": troubles(passerelle.Bug, "odd"),
+		"webhooks in use":  webhooks(false), "webhooks": webhooks(true), "tokens of programs": tokens(false), "tokens": tokens(true),
+		"changes of the configuration": changes(""), "changes of a key": changes("api.timezone"),
+		"users": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.Users(ctx, domain, UserWindow{Limit: pageOfList, From: math.MaxInt64, Backward: true})
+			return len(rows), err
+		},
+		"clients": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.ClientPage(ctx, domain, newest)
+			return len(rows), err
+		},
+		"connections of a user": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.Connections(ctx, domain, 7, newest)
+			return len(rows), err
+		},
+		"accounts of a user": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.BankAccounts(ctx, AccountFilter{Domain: domain, User: 7, All: true}, newest)
+			return len(rows), err
+		},
+		"subscriptions of a user": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.Subscriptions(ctx, SubscriptionFilter{Domain: domain, User: 7, All: true}, newest)
+			return len(rows), err
+		},
+		"visits of a connection": func(domain passerelle.DomainID, connection passerelle.ConnectionID) (int, error) {
+			rows, err := s.db.ConnectionLogs(ctx, ConnectionLogFilter{Domain: domain, User: 7, Connection: connection}, newest)
+			return len(rows), err
+		},
+	}
+}
+
+// TestMillionRowsOfTheConsole reads the first page of each list over a thousand
+// rows and over many: in a long run the latter takes no more than three times as
+// long.
+func TestMillionRowsOfTheConsole(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		n, timed := rowsOfLists(t)
+		const after = 20_000_000
+		few := s.crowdIn(s.other, after, fewRows)
+		many := s.crowdIn(s.domain, after+fewRows, n)
+		if err := s.sql(`ANALYZE`); err != nil {
+			t.Fatal(err)
+		}
+		for name, list := range listsOfConsole(s) {
+			t.Run(name, func(t *testing.T) {
+				ratio := s.compareDomains(t, list, few, many)
+				for range 2 {
+					if ratio > 3 { // or somebody else was busy
+						ratio = s.compareDomains(t, list, few, many)
+					}
+				}
+				t.Logf("over %d it takes %.2f times as long as over %d", n, ratio, fewRows)
+				if timed && ratio > 3 {
+					t.Errorf("over %d it takes %.2f times as long as over %d", n, ratio, fewRows)
+				}
+			})
+		}
+	})
+}
+
+// compareDomains is the median of nine pairs.
+func (s site) compareDomains(t *testing.T, list listOfConsole, few, many passerelle.ConnectionID) float64 {
+	t.Helper()
+	took := func(domain passerelle.DomainID, connection passerelle.ConnectionID) float64 {
+		start := time.Now()
+		rows, err := list(domain, connection)
+		if err != nil || rows != pageOfList {
+			t.Fatalf("%d rows, %v", rows, err)
+		}
+		return float64(time.Since(start))
+	}
+	var ratios []float64
+	for range 9 {
+		a, b := took(s.other, few), took(s.domain, many)
+		ratios = append(ratios, b/a)
+	}
+	slices.Sort(ratios)
+	return ratios[4]
+}
