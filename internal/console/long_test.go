@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,10 @@ func (d *desk) crowd(n int) {
 		p := model.Profile()
 		p.ID, p.UUID = int64(1000+i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 		p.Name = fmt.Sprintf("Caisse régionale de crédit mutuel agricole de la ville %d", i)
+		p.Sources = slices.Clone(p.Sources)
+		for n := range p.Sources {
+			p.Sources[n].ID = 100*p.ID + int64(n)
+		}
 		all = append(all, named{model.(bank), p})
 	}
 	registry, err := connector.NewRegistry(all...)
