@@ -21,9 +21,9 @@ const (
 	bareClient = 1
 )
 
-var bareRows = []string{
-	`INSERT INTO domain (id, name, kind, host, base_url, created) VALUES (1, 'bare', 'sandbox', 'bare', 'http://bare/2.0', 0)`,
-	`INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES (1, 1, 'bare', 'hash', '[]', 0)`,
+var bareRows = []statement{
+	{`INSERT INTO domain (id, name, kind, host, base_url, created) VALUES (1, 'bare', 'sandbox', 'bare', 'http://bare/2.0', 0)`, nil},
+	{`INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES (1, 1, 'bare', 'hash', '[]', 0)`, nil},
 }
 
 type statement struct {
@@ -45,19 +45,20 @@ func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWrit
 	if err := errors.Join(db.Migrate(ctx), db.Close()); err != nil {
 		return nil, err
 	}
+	w, err := p.writerTo(ctx, kind, database)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.write(ctx, bareRows)
+}
+
+// writerTo is one to a database that is ready.
+func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter, error) {
 	if kind == sqlite {
 		return p.groups(ctx, strings.TrimPrefix(database, "sqlite:"))
 	}
 	pool, err := p.pool(ctx, database)
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range bareRows {
-		if _, err := pool.Exec(ctx, text); err != nil {
-			return nil, err
-		}
-	}
-	return pipelines{pool}, nil
+	return pipelines{pool}, err
 }
 
 // poolSize is that of the service.
@@ -104,7 +105,7 @@ type waiting struct {
 const groupLimit = 256
 
 func (p *place) groups(ctx context.Context, path string) (*groups, error) {
-	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(ON)&_pragma=mmap_size(268435456)&_pragma=cache_size(-8192)")
+	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(ON)&_pragma=mmap_size(268435456)&_pragma=cache_size(-8192)&_pragma=busy_timeout(10000)")
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +115,6 @@ func (p *place) groups(ctx context.Context, path string) (*groups, error) {
 		return nil, err
 	}
 	w := &groups{conn: conn, prepared: map[string]*sql.Stmt{}, queue: make(chan *waiting), stop: make(chan struct{})}
-	for _, text := range bareRows {
-		if _, err := conn.ExecContext(ctx, text); err != nil {
-			return nil, err
-		}
-	}
 	ended := make(chan struct{})
 	go func() { //nolint:contextcheck // it outlives every request
 		defer close(ended)

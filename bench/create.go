@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"passerelle/internal/service"
 )
 
 // creations are the rows about creating payments: over HTTP, with authentication
@@ -49,14 +53,15 @@ func createBesideLimit(ctx context.Context, p *place, kind string) (ours, limit 
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.creating(w.base, w.token), p.creating(origin, ""), nil
+	return p.creating(w.base, w.token, manyClients), p.creating(origin, "", manyClients), nil
 }
 
-// creating is many clients that create payments.
-func (p *place) creating(base, token string) side {
-	c := newCaller(token, manyClients)
-	return func(ctx context.Context) (float64, error) {
-		return load(ctx, manyClients, p.amount(creationsOf), func(ctx context.Context, n int) error {
+// creating is clients that create payments, so many that it takes as long
+// whatever their number.
+func (p *place) creating(base, token string, clients int) side {
+	c := newCaller(token, clients)
+	return func(ctx context.Context) (measured, error) {
+		return load(ctx, clients, p.amount(creationsOf*(clients+8)/(manyClients+8)), func(ctx context.Context, n int) error {
 			answer, err := c.call(ctx, http.MethodPost, base+"/payments", draftOf(n))
 			if err == nil && len(answer) < leastAnswer {
 				err = fmt.Errorf("the answer is too short for a payment: %s", answer)
@@ -159,4 +164,33 @@ func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 			},
 		}},
 	}
+}
+
+// groupings are the rows about units that share a transaction, against one for
+// each: many at once are to gain by it, and one alone is not to lose.
+func groupings() []row {
+	var all []row
+	for _, kind := range []string{sqlite, postgres} {
+		for clients, goal := range map[int]float64{1: 0.9, manyClients: map[string]float64{sqlite: 2, postgres: 1.2}[kind]} {
+			all = append(all, row{
+				name: fmt.Sprintf("create payment, grouped, %d clients, %s", clients, kind), goal: goal,
+				limit: "the same service with a transaction for each request",
+				open: func(ctx context.Context, p *place) (side, side, error) {
+					return groupedBesideAlone(ctx, p, kind, clients)
+				},
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func groupedBesideAlone(ctx context.Context, p *place, kind string, clients int) (ours, limit side, err error) {
+	return p.both(func(grouped bool) (side, error) {
+		w, err := p.freshService(ctx, kind, func(c *service.Config) { c.Alone = !grouped })
+		if err != nil {
+			return nil, err
+		}
+		return p.creating(w.base, w.token, clients), nil
+	})
 }

@@ -13,26 +13,34 @@ import (
 
 // load has clients do something, as often as it says in all, one after the other
 // each, and returns how many a second were done. The first error ends it.
-func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (float64, error) {
+func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (measured, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var next atomic.Int64
-	var working sync.WaitGroup
-	started := time.Now()
-	for range clients {
-		working.Go(func() {
-			for n := next.Add(1); n <= int64(total) && ctx.Err() == nil; n = next.Add(1) {
-				if err := do(ctx, int(n)); err != nil {
-					stop(err)
+	return timed(total, func() error {
+		var working sync.WaitGroup
+		for range clients {
+			working.Go(func() {
+				for n := next.Add(1); n <= int64(total) && ctx.Err() == nil; n = next.Add(1) {
+					if err := do(ctx, int(n)); err != nil {
+						stop(err)
+					}
 				}
-			}
-		})
+			})
+		}
+		working.Wait()
+		return context.Cause(ctx)
+	})
+}
+
+// pause waits, or until the context ends.
+func pause(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	working.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return 0, err
-	}
-	return float64(total) / time.Since(started).Seconds(), nil
 }
 
 // caller sends requests over connections that stay open.

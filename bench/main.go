@@ -26,6 +26,7 @@ func main() {
 	flag.StringVar(&o.postgres, "postgres", os.Getenv("PASSERELLE_TEST_POSTGRES"), "server for databases of the rows on PostgreSQL, as a superuser's URL")
 	flag.StringVar(&o.folder, "folder", "", "where databases of SQLite are made, on the disk to be measured (default: the temporary folder)")
 	flag.StringVar(&o.results, "results", "", "folder that gets the table, as a file named after the day")
+	flag.StringVar(&o.profiles, "profiles", "", "folder that gets profiles of the service's side of each row: its processors, and what was allocated before and after")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx)
@@ -38,9 +39,9 @@ func main() {
 
 // options are what a run is told.
 type options struct {
-	repeats                         int
-	scale                           float64
-	only, postgres, folder, results string
+	repeats                                   int
+	scale                                     float64
+	only, postgres, folder, results, profiles string
 }
 
 // errMissed ends a run in which a goal was not reached.
@@ -64,7 +65,7 @@ func (o options) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		fmt.Fprintln(os.Stderr, measured)
+		fmt.Fprintln(os.Stderr, measured.cells(), measured.verdict())
 		all = append(all, measured)
 	}
 	if err := o.report(ctx, os.Stdout, all); err != nil {
@@ -77,5 +78,5 @@ func (o options) run(ctx context.Context) error {
 }
 
 func rows() []row {
-	return slices.Concat(creations(), reads())
+	return slices.Concat(creations(), groupings(), reads(), pages(), posts(), notices(), syncs(), starts(), growths())
 }

@@ -91,24 +91,54 @@ func (p *place) onServer(ctx context.Context, statement string) error {
 type world struct {
 	*service.Service
 	base, token, config, users string
+	clientID, clientSecret     string
 	domain                     passerelle.Domain
+	// kind and database are where it keeps all.
+	kind, database string
+}
+
+// both makes the side that is measured and the one it is held against.
+func (p *place) both(open func(measured bool) (side, error)) (ours, limit side, err error) {
+	if ours, err = open(true); err != nil {
+		return nil, nil, err
+	}
+	limit, err = open(false)
+	return ours, limit, err
+}
+
+// freshService is one on a database of its own.
+func (p *place) freshService(ctx context.Context, kind string, with ...func(*service.Config)) (*world, error) {
+	database, err := p.database(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	w, err := p.service(ctx, database, with...)
+	if err != nil {
+		return nil, err
+	}
+	w.kind = kind
+	return w, nil
 }
 
 // service starts one on a database.
-func (p *place) service(ctx context.Context, database string) (*world, error) {
+func (p *place) service(ctx context.Context, database string, with ...func(*service.Config)) (*world, error) {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
 	p.later(func() error { return os.RemoveAll(folder) })
-	running, err := service.Open(ctx, service.Config{
+	config := service.Config{
 		Database: database, Keys: keys.Generate(), Files: folder, Listen: "127.0.0.1:0", Loopback: true, Timing: sandbox.CI, Migrate: true,
 		Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, change := range with {
+		change(&config)
+	}
+	running, err := service.Open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Service: running, base: "http://" + running.Addr() + "/2.0"}
+	w := &world{Service: running, base: "http://" + running.Addr() + "/2.0", database: database}
 	p.later(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
@@ -141,6 +171,7 @@ func (w *world) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.clientID, w.clientSecret = number(int64(client.ID)), secret
 	body := fmt.Appendf(nil, `{"grant_type":"client_credentials","client_id":"%d","client_secret":%q,"scope":"payments:admin"}`, client.ID, secret)
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/token", body)
 	if err != nil {

@@ -61,7 +61,7 @@ func getBesideLimit(ctx context.Context, p *place, kind string) (ours, limit sid
 
 func (p *place) getting(base, token string, ids []int64) side {
 	c := newCaller(token, fewClients)
-	return func(ctx context.Context) (float64, error) {
+	return func(ctx context.Context) (measured, error) {
 		return load(ctx, fewClients, p.amount(getsOf), func(ctx context.Context, n int) error {
 			answer, err := c.call(ctx, http.MethodGet, base+"/payments/"+number(ids[n%len(ids)]), nil)
 			if err == nil && len(answer) < leastAnswer {

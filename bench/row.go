@@ -6,19 +6,39 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"syscall"
+	"time"
 )
 
-// side is one of the two programs of a row. A call is one measurement, in
-// operations a second.
-type side func(ctx context.Context) (float64, error)
+// side is one of the two programs of a row. A call is one measurement.
+type side func(ctx context.Context) (measured, error)
 
-// row is something the service does, and the limit it is held against.
+// measured is what a measurement has found: how many a second, or whatever the
+// budget of the row is of; and what this process has used of the processors.
+type measured struct {
+	figure    float64
+	processor time.Duration
+}
+
+// timed does something that counts for n.
+func timed(n int, do func() error) (measured, error) {
+	before, started := processorTime(), time.Now()
+	err := do()
+	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
+}
+
+// row is something the service does, and what it is held against: a limit
+// program, or a budget. Beside a budget the limit only tells what it is made of.
 type row struct {
 	name string
 	// limit says what the limit program does, and goal the least ratio to it.
 	limit string
 	goal  float64
-	// open makes both sides, on a place of their own.
+	// budget is the most that the figure may be, in units of the given name.
+	budget float64
+	unit   string
+	// open makes both sides, on a place of their own; a row with a budget may have
+	// ours alone.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 
@@ -26,6 +46,9 @@ type row struct {
 type outcome struct {
 	row
 	ours, limits, ratios []float64
+	// processor is the ratio by the processor time of the whole process, clients
+	// included, for the same work.
+	processor []float64
 }
 
 func (o options) measure(ctx context.Context, r row) (m outcome, err error) {
@@ -35,37 +58,83 @@ func (o options) measure(ctx context.Context, r row) (m outcome, err error) {
 	if err != nil {
 		return m, err
 	}
+	if o.profiles != "" {
+		ours = o.profiled(r.name, ours)
+	}
 	m.row = r
 	for n := range o.repeats {
-		// In turn, for what warms up or wears out.
-		order := []side{ours, limit}
-		if n%2 == 1 {
-			slices.Reverse(order)
+		if err := m.again(ctx, [2]side{ours, limit}, n%2 == 1); err != nil {
+			return m, err
 		}
-		var got [2]float64
-		for i, one := range order {
-			if got[i], err = one(ctx); err != nil {
-				return m, err
-			}
-		}
-		if n%2 == 1 {
-			got[0], got[1] = got[1], got[0]
-		}
-		m.ours, m.limits, m.ratios = append(m.ours, got[0]), append(m.limits, got[1]), append(m.ratios, got[0]/got[1])
 	}
 	return m, nil
 }
 
-func (m outcome) passed() bool { return median(m.ratios) >= m.goal }
-
-// String is the outcome in a line.
-func (m outcome) String() string {
-	verdict := "reached"
-	if !m.passed() {
-		verdict = "missed"
+// again measures both sides, the limit first where it is its turn: for what warms
+// up or wears out.
+func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) (err error) {
+	order := []int{0, 1}
+	if limitFirst {
+		slices.Reverse(order)
 	}
-	return fmt.Sprintf("%s: %.0f a second, limit %.0f, ratio %.2f (%.2f to %.2f), goal %.2f %s",
-		m.name, median(m.ours), median(m.limits), median(m.ratios), slices.Min(m.ratios), slices.Max(m.ratios), m.goal, verdict)
+	var got [2]measured
+	for _, i := range order {
+		if sides[i] == nil {
+			continue
+		}
+		if got[i], err = sides[i](ctx); err != nil {
+			return err
+		}
+	}
+	m.ours = append(m.ours, got[0].figure)
+	if sides[1] != nil {
+		m.limits, m.ratios = append(m.limits, got[1].figure), append(m.ratios, got[0].figure/got[1].figure)
+		m.processor = append(m.processor, float64(got[1].processor)/float64(got[0].processor))
+	}
+	return nil
+}
+
+// processorTime is what this process has used of the processors so far.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err) // a mistake in the line above
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func (m outcome) passed() bool {
+	if m.budget > 0 {
+		return median(m.ours) <= m.budget
+	}
+	return median(m.ratios) >= m.goal
+}
+
+// cells are what the table says of the outcome: the figure, the limit's, how they
+// compare, also by the time of the processors, and what was wanted.
+func (m outcome) cells() [5]string {
+	figure := func(all []float64) string {
+		if len(all) == 0 {
+			return ""
+		}
+		return spread(all, map[bool]string{true: "%.1f", false: "%.0f"}[m.budget > 0])
+	}
+	if m.budget > 0 {
+		return [5]string{figure(m.ours) + " " + m.unit, figure(m.limits), "", "", fmt.Sprintf("at most %g %s", m.budget, m.unit)}
+	}
+	return [5]string{fmt.Sprintf("%.0f", median(m.ours)), fmt.Sprintf("%.0f", median(m.limits)), spread(m.ratios, "%.2f"), fmt.Sprintf("%.2f", median(m.processor)), fmt.Sprintf("%.2f", m.goal)}
+}
+
+// spread is the median, with the least and the greatest.
+func spread(all []float64, format string) string {
+	return fmt.Sprintf(format+" ("+format+" to "+format+")", median(all), slices.Min(all), slices.Max(all))
+}
+
+func (m outcome) verdict() string {
+	if m.passed() {
+		return "reached"
+	}
+	return "**missed**"
 }
 
 func median(values []float64) float64 {

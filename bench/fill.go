@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// Copies of a row have ids that begin after copiesAfter, which no sequence of a
+// measurement reaches.
+const copiesAfter = 100_000_000
+
+// copyStep is how many copies are made in a transaction.
+const copyStep = 50_000
+
+// numbers are the ids of copies, from $1 to $2, for the statements below.
+const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS BIGINT)) `
+
+// multiply makes copies of a row by statements that take $3, its id.
+func (w *world) multiply(ctx context.Context, p *place, id int64, copies int, texts ...string) error {
+	writer, err := p.writerTo(ctx, w.kind, w.database)
+	if err != nil {
+		return err
+	}
+	for first := 1; first <= copies; first += copyStep {
+		var all []statement
+		for _, text := range texts {
+			all = append(all, statement{text, []any{copiesAfter + int64(first), copiesAfter + int64(min(first+copyStep-1, copies)), id}})
+		}
+		if err := writer.write(ctx, all); err != nil {
+			return fmt.Errorf("copy a row: %w", err)
+		}
+	}
+	return writer.write(ctx, []statement{{"ANALYZE", nil}})
+}
+
+// copyPayment makes payments of one line of a payment that was just created.
+var copyPayment = []string{
+	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
+		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM payment_transition CROSS JOIN n WHERE payment_id = CAST($3 AS BIGINT)`,
+	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, date_type, amount, instruction_count, expires_from) ` + numbers +
+		`SELECT i, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, date_type, amount, instruction_count, expires_from FROM payment CROSS JOIN n WHERE id = CAST($3 AS BIGINT)`,
+	`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared) ` + numbers +
+		`SELECT i, i, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared FROM instruction CROSS JOIN n WHERE payment_id = CAST($3 AS BIGINT)`,
+}
+
+// copyTransaction makes transactions over 7000 days before 2022.
+var copyTransaction = []string{
+	`INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale, wording, coming, categories, details, digest,
+			scraped, last_update, changed, connection_id, folded) ` + numbers +
+		`SELECT i, domain_id, user_id, account_id, epoch, 'copy ' || CAST(i AS TEXT), day, day, value, value_scale, wording, coming, categories, details, digest,
+			scraped, last_update, changed, connection_id, folded
+		FROM bank_transaction CROSS JOIN (SELECT i, CAST(2001 + i % 7000 / 336 AS TEXT) || '-' || SUBSTR(CAST(101 + i % 7000 / 28 % 12 AS TEXT), 2, 2) || '-'
+			|| SUBSTR(CAST(101 + i % 28 AS TEXT), 2, 2) AS day FROM n) AS days WHERE id = CAST($3 AS BIGINT)`,
+	`UPDATE bank_account SET transactions = transactions + CAST($2 AS BIGINT) - CAST($1 AS BIGINT) + 1 WHERE id = (SELECT account_id FROM bank_transaction WHERE id = CAST($3 AS BIGINT))`,
+}
+
+// copyDelivery makes deliveries of one that was accepted, each of an event of its own.
+var copyDelivery = []string{
+	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, held, media_type, omitted, body, parted, created) ` + numbers +
+		`SELECT i, domain_id, name, subject, i, version, held, media_type, omitted, body, parted, created FROM event CROSS JOIN n WHERE id = (SELECT event_id FROM delivery WHERE id = CAST($3 AS BIGINT))`,
+	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered) ` + numbers +
+		`SELECT i, domain_id, webhook_id, i, subject, i, version, created, attempts, delivered FROM delivery CROSS JOIN n WHERE id = CAST($3 AS BIGINT)`,
+	`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status) ` + numbers +
+		`SELECT i, domain_id, webhook_id, i, at, duration, status FROM delivery_attempt CROSS JOIN n WHERE delivery_id = CAST($3 AS BIGINT)`,
+}
+
+// numberIn is the only number that a query of a database gives.
+func (p *place) numberIn(ctx context.Context, kind, database, text string) (n int64, err error) {
+	reader, err := p.bareReader(ctx, kind, database)
+	if err != nil {
+		return 0, err
+	}
+	err = reader.each(ctx, text, nil, func(scan func(...any) error) error { return scan(&n) })
+	return n, err
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/delivery"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// posts are the rows about webhooks that wait in great number.
+func posts() []row {
+	var all []row
+	for _, kind := range []string{sqlite, postgres} {
+		for _, receivers := range []int{1, 100} {
+			all = append(all, row{
+				name: fmt.Sprintf("deliver a backlog of 100000 to %d receivers, %s", receivers, kind), goal: 0.6,
+				limit: "sign and post the same bodies, as many at once, insert and mark in batches by the bare driver",
+				open: func(ctx context.Context, p *place) (side, side, error) {
+					return postBesideLimit(ctx, p, kind, receivers)
+				},
+			})
+		}
+	}
+	return all
+}
+
+const (
+	backlogOf = 100_000
+	// inFlight is how many requests to one receiver are under way.
+	inFlight = 8
+	// batchOf is how many requests are put on record together.
+	batchOf = 256
+)
+
+func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) (ours, limit side, err error) {
+	events := max(1, p.amount(backlogOf)/receivers)
+	o, err := p.office(ctx, kind, receivers)
+	if err != nil {
+		return nil, nil, err
+	}
+	bare, err := p.office(ctx, kind, receivers)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &poster{office: bare, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: inFlight}}}
+	if b.reader, err = p.bareReader(ctx, kind, bare.database); err != nil {
+		return nil, nil, err
+	}
+	b.writer, err = p.writerTo(ctx, kind, bare.database)
+	return o.posting(events), b.posting(events), err
+}
+
+// office is what sends webhooks, without the rest of the service: a backlog can
+// come together before it is told to send.
+type office struct {
+	*delivery.Delivery
+	kind, database string
+	domain         passerelle.Domain
+	receivers      []string
+	subject        int64
+}
+
+func (p *place) office(ctx context.Context, kind string, receivers int) (*office, error) {
+	database, err := p.database(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, database, store.Options{Keys: keys.Generate()})
+	if err != nil {
+		return nil, err
+	}
+	p.later(db.Close)
+	o := &office{kind: kind, database: database, domain: passerelle.Domain{Name: "bench", Kind: passerelle.Sandbox, BaseURL: "http://bench/2.0", Created: time.Now()}}
+	o.Delivery = delivery.New(delivery.Config{
+		DB: db, Client: delivery.NewClient(delivery.Outbound{Loopback: true}), Now: time.Now, Random: rand.Reader, Name: "bench", Log: slog.New(slog.DiscardHandler),
+	})
+	if err := db.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	if err := db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&o.domain, "bench") }); err != nil {
+		return nil, err
+	}
+	if _, err := o.RegisterProvider(ctx, o.domain, "bench", "bench"); err != nil {
+		return nil, err
+	}
+	for range receivers {
+		if err := o.receiver(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// receiver makes one that accepts everything.
+func (o *office) receiver(ctx context.Context, p *place) error {
+	origin, err := p.serve(ctx, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	if err != nil {
+		return err
+	}
+	o.receivers = append(o.receivers, origin)
+	_, err = o.Register(ctx, o.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: origin, Auth: "bench"})
+	return err
+}
+
+// backlog stores events, each about a payment of its own.
+func (o *office) backlog(ctx context.Context, events int) error {
+	const together = 500
+	for first := 0; first < events; first += together {
+		err := o.DB.Write(ctx, func(tx *store.Tx) (err error) {
+			for range min(together, events-first) {
+				o.subject++
+				err = errors.Join(err, tx.Emit(o.event(o.subject)))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *office) event(subject int64) store.Event { return eventOf(o.domain.ID, subject) }
+
+// eventOf tells of a payment in about as many bytes as a real one takes.
+func eventOf(domain passerelle.DomainID, subject int64) store.Event {
+	return store.Event{
+		Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: subject, Version: 1, Created: time.Now(),
+		Body: fmt.Appendf(nil, `{"id":%d,"state":"done","client_state":"%s"}`, subject, bytes.Repeat([]byte("x"), 1100)),
+	}
+}
+
+// posting has the sender do all that waits.
+func (o *office) posting(events int) side {
+	return func(ctx context.Context) (measured, error) {
+		if err := o.backlog(ctx, events); err != nil {
+			return measured{}, err
+		}
+		n := events * len(o.receivers)
+		return timed(n, func() error {
+			counts, err := o.RunDue(ctx, o.domain)
+			if err == nil && counts.Delivered != n {
+				err = fmt.Errorf("%d of %d were delivered, %d failed", counts.Delivered, n, counts.Failed)
+			}
+			return err
+		})
+	}
+}
+
+// poster is the limit program of deliveries.
+type poster struct {
+	*office
+	client *http.Client
+	reader bareReader
+	writer bareWriter
+}
+
+// letter is a delivery, and when and how long it was under way.
+type letter struct {
+	id, webhook int64
+	body        []byte
+	at          time.Time
+	took        time.Duration
+}
+
+func (b *poster) posting(events int) side {
+	return func(ctx context.Context) (measured, error) {
+		if err := b.backlog(ctx, events); err != nil {
+			return measured{}, err
+		}
+		letters := map[int64][]letter{}
+		const undelivered = `SELECT d.id, d.webhook_id, e.body FROM delivery d JOIN event e ON e.id = d.event_id WHERE d.delivered IS NULL ORDER BY d.id`
+		err := b.reader.each(ctx, undelivered, nil, func(scan func(...any) error) error {
+			var l letter
+			err := scan(&l.id, &l.webhook, &l.body)
+			letters[l.webhook] = append(letters[l.webhook], l)
+			return err
+		})
+		if err != nil {
+			return measured{}, err
+		}
+		return timed(events*len(b.receivers), func() error { return b.postAll(ctx, letters) })
+	}
+}
+
+// postAll has as many requests under way to each receiver as the service has.
+func (b *poster) postAll(ctx context.Context, letters map[int64][]letter) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	sent := make(chan letter, batchOf)
+	var working sync.WaitGroup
+	for _, all := range letters {
+		queue := make(chan letter, len(all))
+		for _, l := range all {
+			queue <- l
+		}
+		close(queue)
+		for range inFlight {
+			working.Go(func() { b.carry(ctx, queue, sent, stop) })
+		}
+	}
+	go func() { working.Wait(); close(sent) }()
+	for b.record(ctx, sent, stop) {
+	}
+	return context.Cause(ctx)
+}
+
+// carry posts one letter after the other.
+func (b *poster) carry(ctx context.Context, queue <-chan letter, sent chan<- letter, stop context.CancelCauseFunc) {
+	for l := range queue {
+		if err := b.post(ctx, &l); err != nil {
+			stop(err)
+			return
+		}
+		sent <- l
+	}
+}
+
+func (b *poster) post(ctx context.Context, l *letter) error {
+	l.at = time.Now()
+	body := append(fmt.Appendf(nil, `{"id_webhook_data":%d,`, l.id), l.body[1:]...)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.receivers[int(l.webhook-1)%len(b.receivers)], bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	webhook.Sign("0123456789abcdef0123456789abcdef", "/", l.at, body).Set(r.Header)
+	answer, err := b.client.Do(r)
+	if err != nil {
+		return err
+	}
+	l.took = time.Since(l.at)
+	_, err = io.Copy(io.Discard, answer.Body)
+	return errors.Join(err, answer.Body.Close())
+}
+
+// record puts a batch on record, and reports whether there may be more.
+func (b *poster) record(ctx context.Context, sent <-chan letter, stop context.CancelCauseFunc) bool {
+	var batch []letter
+	for l := range sent {
+		if batch = append(batch, l); len(batch) == batchOf {
+			break
+		}
+	}
+	if len(batch) == 0 {
+		return false
+	}
+	insert, mark := []byte(`INSERT INTO delivery_attempt (domain_id, webhook_id, delivery_id, at, duration, status) VALUES `), []byte(`UPDATE delivery SET attempts = attempts + 1, delivered = $1 WHERE domain_id = 1 AND id IN (`)
+	values, ids := []any{}, []any{time.Now().UnixMicro()}
+	for i, l := range batch {
+		separator := ","
+		if i == 0 {
+			separator = ""
+		}
+		n := len(values)
+		insert = fmt.Appendf(insert, "%s(1, $%d, $%d, $%d, $%d, 200)", separator, n+1, n+2, n+3, n+4)
+		values = append(values, l.webhook, l.id, l.at.UnixMicro(), l.took.Microseconds())
+		mark = fmt.Appendf(mark, "%s$%d", separator, i+2)
+		ids = append(ids, l.id)
+	}
+	if err := b.writer.write(ctx, []statement{{string(insert), values}, {string(mark) + ")", ids}}); err != nil {
+		stop(err)
+	}
+	return true
+}
