@@ -16,8 +16,9 @@
 // exactly the row it must undoes the unit. A nil error means that the unit is
 // durable; an error other than ErrUnknown means that nothing of it was written.
 //
-// On SQLite one goroutine executes the units that wait, each under a
-// savepoint, in one transaction with one fsync. On PostgreSQL a unit is one
+// On SQLite one goroutine executes the units that wait in one transaction with one
+// fsync, each under a savepoint, but those that only add rows without: when one of
+// them fails all begin anew, with. On PostgreSQL a unit is one
 // pipelined round trip and a COMMIT, which units that only add rows share with
 // those that wait beside them, until anything goes wrong: then each is alone. One
 // that is alone is repeated when the server asks for it or the connection is lost; a connection lost during COMMIT is settled by asking
