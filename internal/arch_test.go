@@ -75,6 +75,8 @@ var mayImport = map[string][]string{
 	"internal/servicetest":     {"*"},
 	"bench":                    {"*"},
 	"cmd/*":                    {"*"},
+
+	"internal/store/storetest/migrated": {"internal/keys", "internal/store", "internal/store/storetest"},
 }
 
 // ownImport names imports that belong to one package and the packages below

@@ -17,6 +17,7 @@ import (
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 // desk issues tokens in one of two domains, at an instant that a test moves.

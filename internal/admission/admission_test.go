@@ -18,6 +18,7 @@ import (
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 // door is an admission on a database of its own, with a clock that the test moves.

@@ -21,6 +21,7 @@ import (
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 	"passerelle/webhook"
 )
 

@@ -21,6 +21,7 @@ import (
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

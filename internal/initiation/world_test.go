@@ -30,6 +30,7 @@ import (
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 	"passerelle/webhook"

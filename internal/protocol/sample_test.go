@@ -24,6 +24,7 @@ import (
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 // The sample is a small API of items that uses every convention. Its items

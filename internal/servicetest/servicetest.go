@@ -28,6 +28,7 @@ import (
 	"passerelle/internal/keys"
 	"passerelle/internal/service"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 // Instance is a running service with one sandbox domain and one application.

@@ -20,6 +20,7 @@ import (
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 var now = time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)

@@ -1,4 +1,5 @@
-// Package storetest gives tests an empty database of each kind.
+// Package storetest gives tests a database of each kind: an empty one, or, where
+// package migrated is imported, one with the schema as the migrations leave it.
 //
 // It owns where these databases are and their removal. It does not open stores
 // or create a schema, so that the tests of package store can use it. It fails
@@ -17,39 +18,59 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Each runs a subtest for each kind of database, with the address of an empty
-// one of its own.
+// Each runs a subtest for each kind of database, with the address of one of its
+// own.
 func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { run(t, SQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// SQLite is the address of a file that does not exist yet.
+// SQLite is the address of a database in a file, which does not exist yet where
+// databases are empty.
 func SQLite(t testing.TB) string {
-	return "sqlite:" + filepath.Join(t.TempDir(), "database")
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "database")
+	if prepare != nil {
+		if err := os.WriteFile(path, sqliteCopy(t), 0o600); err != nil {
+			t.Fatalf("copy the database with the schema: %v", err)
+		}
+	}
+	return "sqlite:" + path
 }
 
-// Postgres is the address of an empty schema, which is dropped when the test
-// ends, on the server at PASSERELLE_TEST_POSTGRES.
+// Postgres is the address of a schema on the server at PASSERELLE_TEST_POSTGRES. It
+// is nobody else's until the test ends.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PASSERELLE_TEST_POSTGRES")
 	if server == "" {
 		t.Fatal("PASSERELLE_TEST_POSTGRES is not set: run make test, or scripts/with-postgres go test ./…")
 	}
+	if prepare != nil {
+		return postgresPrepared(t, server)
+	}
+	name := newName()
+	execute(t, server, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
+	return inSchema(t, server, name)
+}
+
+func newName() string { return "test_" + strings.ToLower(rand.Text()) }
+
+// inSchema is the address of a schema of the server.
+func inSchema(t testing.TB, server, name string) string {
+	t.Helper()
 	address, err := url.Parse(server)
 	if err != nil {
 		t.Fatal("PASSERELLE_TEST_POSTGRES is not a URL")
 	}
-	schema := "test_" + strings.ToLower(rand.Text())
-	execute(t, server, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+schema+" CASCADE") })
 	query := address.Query()
-	query.Set("search_path", schema)
+	query.Set("search_path", name)
 	address.RawQuery = query.Encode()
 	return address.String()
 }
 
+// execute runs statements in one session.
 func execute(t testing.TB, server, sql string) {
 	t.Helper()
 	ctx := context.Background()

@@ -60,6 +60,7 @@ END $$`
 
 func breakPostgres(t testing.TB, url string, statements []string) {
 	t.Helper()
+	spoil(url)
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

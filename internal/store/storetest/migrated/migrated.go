@@ -1,0 +1,27 @@
+// Package migrated, when it is imported, has package storetest give tests databases
+// with the schema of this program.
+//
+// It owns nothing but this connection, because the tests of package store use
+// storetest from within. It does not decide where databases are. A migration that
+// fails fails the first test that asks for a database.
+package migrated
+
+import (
+	"context"
+	"log/slog"
+
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+func init() { storetest.Prepare(migrate) }
+
+func migrate(ctx context.Context, url string) error {
+	db, err := store.Open(ctx, url, store.Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.Migrate(ctx)
+}

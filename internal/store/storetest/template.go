@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// prepare brings the database at an address up to date; nil leaves databases empty.
+var prepare func(ctx context.Context, url string) error
+
+// Prepare has all databases from now on come with a schema. It is made seldom: to
+// copy a file, and to empty the tables of a test that is over, is far faster than to
+// run all migrations for each test.
+func Prepare(migrate func(ctx context.Context, url string) error) { prepare = migrate }
+
+var sqliteTemplate struct {
+	sync.Mutex
+	content []byte
+}
+
+// sqliteCopy is the content of a file with the schema.
+func sqliteCopy(t testing.TB) []byte {
+	t.Helper()
+	sqliteTemplate.Lock()
+	defer sqliteTemplate.Unlock()
+	if sqliteTemplate.content != nil {
+		return sqliteTemplate.content
+	}
+	path := filepath.Join(t.TempDir(), "template")
+	if err := prepare(t.Context(), "sqlite:"+path); err != nil {
+		t.Fatalf("prepare a database: %v", err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("read the prepared database: %v", err)
+	}
+	sqliteTemplate.content = content
+	return content
+}
+
+// schemas are those of PostgreSQL which this program has made and nobody uses, as
+// they were made. The last ones stay on the server.
+var schemas struct {
+	sync.Mutex
+	free []string
+	// spoilt are the addresses of those that are not what they were made.
+	spoilt []string
+}
+
+// remember keeps, beside a schema, the rows that its migrations wrote and where its
+// sequences stood.
+const remember = `CREATE SCHEMA seed_{schema};
+CREATE TABLE seed_{schema}.stood AS SELECT format('%I.%I', schemaname, sequencename) AS name, start_value, last_value FROM pg_sequences WHERE schemaname = '{schema}';
+DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
+	FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '{schema}' LOOP
+		EXECUTE format('SELECT EXISTS (SELECT FROM {schema}.%I)', t) INTO written;
+		IF written THEN EXECUTE format('CREATE TABLE seed_{schema}.%I AS TABLE {schema}.%I', 'row_' || t, t); END IF;
+	END LOOP;
+END $$`
+
+// recall makes a schema what it was. No trigger runs for it: most of them keep rows
+// from being removed. It gives up on tables that somebody still works in.
+const recall = `SET lock_timeout = '5s';
+SET session_replication_role = replica;
+DO $$ DECLARE t TEXT; BEGIN
+	FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '{schema}' LOOP
+		EXECUTE format('DELETE FROM {schema}.%I', t);
+	END LOOP;
+	FOR t IN SELECT substr(tablename, 5) FROM pg_tables WHERE schemaname = 'seed_{schema}' AND starts_with(tablename, 'row_') LOOP
+		EXECUTE format('INSERT INTO {schema}.%I OVERRIDING SYSTEM VALUE TABLE seed_{schema}.%I', t, 'row_' || t);
+	END LOOP;
+	PERFORM setval(name::regclass, coalesce(last_value, start_value), last_value IS NOT NULL) FROM seed_{schema}.stood;
+END $$`
+
+// postgresPrepared is a schema with its tables, until the test is over.
+func postgresPrepared(t testing.TB, server string) string {
+	t.Helper()
+	name := takeSchema()
+	if name == "" {
+		name = newName()
+		execute(t, server, "CREATE SCHEMA "+name)
+		if err := prepare(t.Context(), inSchema(t, server, name)); err != nil {
+			t.Fatalf("prepare a schema: %v", err)
+		}
+		execute(t, server, strings.ReplaceAll(remember, "{schema}", name))
+	}
+	address := inSchema(t, server, name)
+	t.Cleanup(func() { leave(t, server, name, address) })
+	return address
+}
+
+// leave has the next test use a schema, or nobody where it was spoilt.
+func leave(t testing.TB, server, name, address string) {
+	t.Helper()
+	schemas.Lock()
+	defer schemas.Unlock()
+	script := "DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE"
+	if !slices.Contains(schemas.spoilt, address) {
+		script = recall
+		schemas.free = append(schemas.free, name)
+	}
+	execute(t, server, strings.ReplaceAll(script, "{schema}", name))
+}
+
+// spoil says that a schema is no longer what it was made.
+func spoil(address string) {
+	schemas.Lock()
+	defer schemas.Unlock()
+	schemas.spoilt = append(schemas.spoilt, address)
+}
+
+// takeSchema is a schema that nobody else uses then; empty when there is none.
+func takeSchema() string {
+	schemas.Lock()
+	defer schemas.Unlock()
+	if len(schemas.free) == 0 {
+		return ""
+	}
+	name := schemas.free[0]
+	schemas.free = slices.Delete(schemas.free, 0, 1)
+	return name
+}
