@@ -169,6 +169,45 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
+// A connection whose first interaction nobody finishes is removed when its time is
+// over, as DELETE would, and its receivers are told; one that has worked stays,
+// whatever it waits for.
+func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		for _, key := range []string{"", "30"} {
+			age := 120 * time.Minute
+			if key != "" {
+				age = 30 * time.Minute
+				s.configure(t, "", map[string]string{"connection.expire": key})
+			}
+			connect := func(login string) string {
+				t.Helper()
+				var made struct{ ID int64 }
+				s.do(t, ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "one", login, 1)}).decode(t, &made)
+				return fmt.Sprint("/connections/", made.ID)
+			}
+			asking, works := connect("otp"), connect("one")
+			s.do(t, ask{method: "POST", path: works, token: "user", body: `{"password":"wrong"}`}).says(t, 400, "wrongpass", "")
+			there := func(c string, status int) {
+				t.Helper()
+				if got := s.do(t, ask{method: "GET", path: c, token: "user"}); got.status != status {
+					t.Errorf("with %q: %s is answered %d, want %d", key, c, got.status, status)
+				}
+			}
+			s.advance(t, (age - time.Minute).String())
+			there(asking, 200)
+			before := s.record()
+			s.advance(t, "2m")
+			there(asking, 404)
+			there(works, 200)
+			if _, events := before.since(s.record()); !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "CONNECTION_DELETED") }) {
+				t.Errorf("with %q: nobody is told: %v", key, events)
+			}
+			s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
+		}
+	})
+}
+
 // rid waits until what was withdrawn is erased.
 func (s *stage) rid(t *testing.T) {
 	t.Helper()
