@@ -22,6 +22,8 @@ import (
 type Cluster struct {
 	t                      testing.TB
 	programs, folder, port string
+	// data is the folder of the tables.
+	data string
 	// account is who the server runs as; it refuses to be root.
 	account *syscall.Credential
 	server  *exec.Cmd
@@ -31,17 +33,28 @@ type Cluster struct {
 // StartCluster makes a cluster, which is gone after the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t}
+	return StartClusterOn(t, "")
+}
+
+// StartClusterOn is StartCluster with the tables on a disk, in an empty folder. What
+// is written first and last, the log of transactions, is elsewhere: a server that
+// cannot write that has no choice but to stop.
+func StartClusterOn(t testing.TB, disk string) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, data: "data"}
 	programs, err := exec.CommandContext(context.Background(), "../../scripts/postgres-bin").Output()
 	c.must("find the programs of PostgreSQL", err)
 	c.programs = strings.TrimSpace(string(programs))
 	c.folder, err = os.MkdirTemp("", "passerelle-cluster-")
 	c.must("make a folder", err)
 	t.Cleanup(func() { _ = os.RemoveAll(c.folder) })
-	if os.Getuid() == 0 {
-		c.must("give the folder to another account", c.leaveRoot())
+	if disk != "" {
+		c.data = filepath.Join(disk, "data")
 	}
-	out, err := c.command("initdb", "--pgdata=data", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C").CombinedOutput()
+	if os.Getuid() == 0 {
+		c.must("give the folder to another account", c.leaveRoot(disk))
+	}
+	out, err := c.command("initdb", "--pgdata="+c.data, "--waldir="+filepath.Join(c.folder, "wal"), "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C").CombinedOutput()
 	c.must("make a cluster: "+string(out), err)
 	_, c.port, err = net.SplitHostPort(FreeAddress(t))
 	c.must("find a port", err)
@@ -58,7 +71,7 @@ func (c *Cluster) must(attempted string, err error) {
 }
 
 // leaveRoot has the server run as another account.
-func (c *Cluster) leaveRoot() error {
+func (c *Cluster) leaveRoot(disk string) error {
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		account, err = user.Lookup("nobody")
@@ -75,7 +88,10 @@ func (c *Cluster) leaveRoot() error {
 		return err
 	}
 	c.account = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return os.Chown(c.folder, int(uid), int(gid))
+	if disk != "" {
+		err = os.Chown(disk, int(uid), int(gid))
+	}
+	return errors.Join(err, os.Chown(c.folder, int(uid), int(gid)))
 }
 
 // command is a program of PostgreSQL. It is not in the test's process group, so
@@ -107,7 +123,7 @@ func (c *Cluster) Start() {
 	log, err := os.OpenFile(filepath.Join(c.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	c.must("open the log of PostgreSQL", err)
 	defer log.Close()
-	c.server = c.command("postgres", "-D", "data", "-h", "127.0.0.1", "-p", c.port, "-c", "unix_socket_directories=", "-c", "max_connections=200")
+	c.server = c.command("postgres", "-D", c.data, "-h", "127.0.0.1", "-p", c.port, "-c", "unix_socket_directories=", "-c", "max_connections=200")
 	c.server.Stdout, c.server.Stderr = log, log
 	c.must("start PostgreSQL", c.server.Start())
 	c.ended = make(chan struct{})
@@ -145,6 +161,17 @@ func (c *Cluster) Kill() {
 		for len(c.processes("--pid", strconv.Itoa(pid))) > 0 {
 			<-time.After(time.Millisecond)
 		}
+	}
+}
+
+// Set gives a setting of the server a value, at once.
+func (c *Cluster) Set(name, value string) {
+	c.t.Helper()
+	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
+		// Whoever sets that nothing may be written has to be able to take it back.
+		command := c.command("psql", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", "-c", "SET default_transaction_read_only = off", "-c", sql)
+		out, err := command.CombinedOutput()
+		c.must("set "+name+": "+string(out), err)
 	}
 }
 

@@ -53,13 +53,17 @@ type driver struct {
 
 	mu       sync.Mutex
 	payments map[int64]bool
+	// answers counts the statuses of answers, and longest is how long one of them,
+	// or the lack of one, was waited for.
+	answers map[int]int
+	longest time.Duration
 }
 
 func newDriver(t *testing.T, processes ...*servicetest.Process) *driver {
 	t.Helper()
 	first := processes[0]
 	d := &driver{
-		t: t, process: first, config: first.ConfigToken, payments: map[int64]bool{},
+		t: t, process: first, config: first.ConfigToken, payments: map[int64]bool{}, answers: map[int]int{},
 		client: &http.Client{
 			Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -87,18 +91,7 @@ func (d *driver) read(body []byte, into any) {
 // call repeats a request until it is accepted. One that is refused fails the
 // test.
 func (d *driver) call(method, path, token string, body any) []byte {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
-		status, answer := d.send(method, path, token, "", body)
-		switch {
-		case status >= 200 && status < 300:
-			return answer
-		case status >= 400 && status < 500 && status != http.StatusConflict:
-			d.t.Errorf("%s %s: %d %s", method, path, status, answer)
-			return []byte("{}")
-		}
-	}
-	d.t.Errorf("%s %s: no answer in time", method, path)
-	return []byte("{}")
+	return d.keep(method, path, token, "", body)
 }
 
 // send makes one attempt at the next process; status 0 is no answer.
@@ -114,6 +107,13 @@ func (d *driver) send(method, path, token, key string, body any) (status int, an
 }
 
 func (d *driver) do(request *http.Request) (status int, answer []byte) {
+	begun := time.Now()
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.answers[status]++
+		d.longest = max(d.longest, time.Since(begun))
+	}()
 	response, err := d.client.Do(request)
 	if err != nil {
 		return 0, nil
@@ -286,12 +286,16 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	working.Wait()
 }
 
+// firstTold is the first of the connections that events are made up about; those
+// of people have lower ids.
+const firstTold = 1_000_000
+
 // sync has events of a few connections happen, one after the other, until stop
 // is closed, and returns the deliveries that the answers told of.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	told := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
-		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": 1 + n%3})
+		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": firstTold + n%3})
 		var out struct{ Deliveries []int64 }
 		switch {
 		case status == http.StatusOK:
@@ -315,6 +319,18 @@ func isClosed(stop <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// checkAnswers finds no answer that says that the service is at fault, as opposed
+// to unable for now, and none that took longer than anybody waits.
+func (d *driver) checkAnswers() {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.answers[http.StatusInternalServerError] > 0 || d.longest >= d.client.Timeout {
+		d.t.Errorf("answers by status: %v, the longest took %v", d.answers, d.longest)
+	}
+	d.t.Logf("answers by status, 0 for none: %v; the longest took %v", d.answers, d.longest.Round(time.Millisecond))
 }
 
 // paid lists the payments that clients were told of.
@@ -363,4 +379,12 @@ func coin(random *rand.Rand) func() bool {
 		defer mu.Unlock()
 		return random.IntN(2) == 0
 	}
+}
+
+// amountOf is amount for a length of time.
+func amountOf(name string, usual time.Duration) time.Duration {
+	if length, err := time.ParseDuration(os.Getenv(name)); err == nil {
+		return length
+	}
+	return usual
 }

@@ -11,9 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Process is the program as its own process, started with the command dev, to
@@ -26,11 +28,14 @@ type Process struct {
 	ConfigToken  string `json:"config_token"`
 	UsersToken   string `json:"users_token"`
 	PID          int    `json:"pid"`
+	// Environment is added to that of the test when the program starts.
+	Environment []string `json:"-"`
 
 	t       testing.TB
 	binary  string
 	args    []string
 	command *exec.Cmd
+	ended   chan struct{}
 }
 
 var build = sync.OnceValues(func() (string, error) {
@@ -42,6 +47,16 @@ var build = sync.OnceValues(func() (string, error) {
 	_, err = exec.CommandContext(context.Background(), "go", "build", "-o", binary, "passerelle/cmd/passerelle").Output()
 	return binary, err
 })
+
+// present is the program as it is.
+func present(t testing.TB) string {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatalf("build the program: %v", err)
+	}
+	return binary
+}
 
 // Where the arguments are that tell one process from another.
 const (
@@ -55,11 +70,34 @@ const (
 // the same address. An empty database URL means SQLite in the data folder.
 func StartProcess(t testing.TB, database string) *Process {
 	t.Helper()
-	binary, err := build()
-	if err != nil {
-		t.Fatalf("build the program: %v", err)
+	return startProcess(t, "", t.TempDir(), database)
+}
+
+// StartProcessWith is StartProcess with more in the environment of the program.
+func StartProcessWith(t testing.TB, database string, environment ...string) *Process {
+	t.Helper()
+	return startProcess(t, "", t.TempDir(), database, environment...)
+}
+
+// StartProcessIn is StartProcess with the data in a folder that is there.
+func StartProcessIn(t testing.TB, folder string) *Process {
+	t.Helper()
+	return startProcess(t, "", folder, "")
+}
+
+// StartBinary is StartProcess for a program that was built before, of another
+// version.
+func StartBinary(t testing.TB, binary, database string) *Process {
+	t.Helper()
+	return startProcess(t, binary, t.TempDir(), database)
+}
+
+func startProcess(t testing.TB, binary, folder, database string, environment ...string) *Process {
+	t.Helper()
+	if binary == "" {
+		binary = present(t)
 	}
-	p := &Process{t: t, binary: binary, args: []string{"dev", "--json", "--data", t.TempDir(), "--listen", FreeAddress(t)}}
+	p := &Process{t: t, binary: binary, Environment: environment, args: []string{"dev", "--json", "--data", folder, "--listen", FreeAddress(t)}}
 	if database != "" {
 		p.args = append(p.args, "--database", database)
 	}
@@ -87,18 +125,46 @@ func FreeAddress(t testing.TB) string {
 // which has to be PostgreSQL, and with the same keys.
 func (p *Process) Replica() *Process {
 	p.t.Helper()
-	other := &Process{t: p.t, binary: p.binary, args: slices.Clone(p.args)}
+	return p.beside(p.binary)
+}
+
+// Successor is Replica for the program as it is, beside one of another version.
+func (p *Process) Successor() *Process {
+	p.t.Helper()
+	return p.beside(present(p.t))
+}
+
+func (p *Process) beside(binary string) *Process {
+	p.t.Helper()
+	other := &Process{t: p.t, binary: binary, Environment: p.Environment, args: slices.Clone(p.args)}
 	other.args[listenArgument] = FreeAddress(p.t)
 	other.Start()
 	p.t.Cleanup(other.Kill)
 	return other
 }
 
+// Memory is how many bytes of memory the process has at the moment.
+func (p *Process) Memory() int64 {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	p.t.Fatal("the process has no memory")
+	return 0
+}
+
 // Configure gives a configuration key of the sandbox a value, by the command
 // for it.
 func (p *Process) Configure(key, value string) {
 	p.t.Helper()
-	p.run("config", "set", key, value, "--database", p.Database())
+	p.Command("config", "set", key, value, "--database", p.Database())
 }
 
 // Doctor looks through all that is stored for what must never be, by the command
@@ -111,24 +177,24 @@ func (p *Process) Doctor() {
 // DoctorOf is Doctor for another database that was sealed with the same keys.
 func (p *Process) DoctorOf(database string) {
 	p.t.Helper()
-	p.run("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
+	p.Command("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
 }
 
 // Backup copies the database to a file while the program serves from it, and
 // Restore makes another database of it.
 func (p *Process) Backup(file string) {
 	p.t.Helper()
-	p.run("backup", "--to", file, "--database", p.Database())
+	p.Command("backup", "--to", file, "--database", p.Database())
 }
 
 // Restore makes a database of a file that Backup has made.
 func (p *Process) Restore(file, database string) {
 	p.t.Helper()
-	p.run("restore", "--from", file, "--database", database)
+	p.Command("restore", "--from", file, "--database", database)
 }
 
-// run has a command of the program do its work; one that fails ends the test.
-func (p *Process) run(args ...string) {
+// Command has a command of the program do its work; one that fails ends the test.
+func (p *Process) Command(args ...string) {
 	p.t.Helper()
 	command := exec.CommandContext(context.Background(), p.binary, args...)
 	if out, err := command.CombinedOutput(); err != nil {
@@ -139,34 +205,57 @@ func (p *Process) run(args ...string) {
 // Start starts the program and returns when it says that it is ready.
 func (p *Process) Start() {
 	p.t.Helper()
-	p.command = exec.CommandContext(context.Background(), p.binary, p.args...)
-	p.command.Stderr = p.t.Output()
-	out, err := p.command.StdoutPipe()
-	if err != nil {
+	if err := p.TryStart(); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.command.Start(); err != nil {
-		p.t.Fatalf("start the program: %v", err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
+}
+
+// TryStart is Start for a program that may end before it is ready.
+func (p *Process) TryStart() error {
+	p.command = exec.CommandContext(context.Background(), p.binary, p.args...)
+	p.command.Stderr, p.command.Env = p.t.Output(), append(os.Environ(), p.Environment...)
+	out, err := p.command.StdoutPipe()
 	if err != nil {
-		p.t.Fatalf("the program did not become ready: %v", err)
+		return err
+	}
+	if err := p.command.Start(); err != nil {
+		return fmt.Errorf("start the program: %w", err)
+	}
+	line, early := bufio.NewReader(out).ReadBytes('\n')
+	p.ended = make(chan struct{})
+	go func(command *exec.Cmd, ended chan<- struct{}) {
+		_ = command.Wait()
+		close(ended)
+	}(p.command, p.ended)
+	if early != nil {
+		return fmt.Errorf("the program did not become ready: %w", early)
 	}
 	if err := json.Unmarshal(line, p); err != nil {
-		p.t.Fatalf("the program said %q: %v", line, err)
+		return fmt.Errorf("the program said %q: %w", line, err)
+	}
+	return nil
+}
+
+// DiesWithin reports whether the program ends by itself in the time given.
+func (p *Process) DiesWithin(length time.Duration) bool {
+	select {
+	case <-p.ended:
+		return true
+	case <-time.After(length):
+		return false
 	}
 }
 
 // Kill ends the program at once, as a power cut would.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
-	_ = p.command.Wait()
+	<-p.ended
 }
 
 // Terminate asks the program to stop and returns its exit status.
 func (p *Process) Terminate() int {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
-	_ = p.command.Wait()
+	<-p.ended
 	return p.command.ProcessState.ExitCode()
 }
 

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"runtime/debug"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -79,11 +81,17 @@ func kindOf(err error) error {
 	if errors.As(err, &fromPostgres) && len(fromPostgres.Code) == 5 {
 		return firstOf(postgresKinds, fromPostgres.Code, fromPostgres.Code[:2])
 	}
-	var unreachable *pgconn.ConnectError
-	if errors.As(err, &unreachable) {
+	if isCut(err) {
 		return passerelle.Unavailable
 	}
 	return nil
+}
+
+// isCut reports that there was no connection to the server, or not any more.
+func isCut(err error) bool {
+	var unreachable *pgconn.ConnectError
+	var network *net.OpError
+	return errors.As(err, &unreachable) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 }
 
 func firstOf[K comparable](kinds map[K]error, keys ...K) error {

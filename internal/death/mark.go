@@ -1,5 +1,3 @@
-//go:build deaths
-
 package death
 
 import (
@@ -14,32 +12,35 @@ import (
 	"syscall"
 )
 
-// The variables that a test sets: the name of the mark to die at, with the pass of
-// it after a "#", and the file that names each mark that was passed.
-const (
-	dieAt = "PASSERELLE_TEST_DEATH"
-	seen  = "PASSERELLE_TEST_DEATHS_SEEN"
+// What a test says in the environment: the name of the mark to die at, with the
+// pass of it after a "#", and the file in which each mark that was passed is named.
+var (
+	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
+	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
 )
 
 // Before marks the place before something happens, and After the one after it.
-func Before(what string) { pass("before " + what) }
+func Before(what string) { pass("before ", what) }
 
 // After is described with Before.
-func After(what string) { pass("after " + what) }
+func After(what string) { pass("after ", what) }
 
 var (
 	mu     sync.Mutex
 	passes = map[string]int{}
 )
 
-func pass(what string) {
-	name := what + " in " + place()
+func pass(side, what string) {
+	if dieAt == "" && seen == "" {
+		return
+	}
+	name := side + what + " in " + place()
 	mu.Lock()
 	defer mu.Unlock()
 	if passes[name]++; passes[name] == 1 {
 		note(name)
 	}
-	chosen, pass, _ := strings.Cut(os.Getenv(dieAt), "#")
+	chosen, pass, _ := strings.Cut(dieAt, "#")
 	if wanted, _ := strconv.Atoi(pass); name == chosen && passes[name] >= wanted {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // nothing happens any more, on any thread that still runs
@@ -47,10 +48,10 @@ func pass(what string) {
 }
 
 func note(name string) {
-	if os.Getenv(seen) == "" {
+	if seen == "" {
 		return
 	}
-	file, err := os.OpenFile(os.Getenv(seen), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(seen, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintln(file, name)
 		_ = file.Close()
@@ -67,13 +68,16 @@ var shared = regexp.MustCompile(`^(death|store|runtime)\.|\.(commit|write|ask|li
 // literal is what the compiler calls a function without a name.
 var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 
+// inlined is a literal of a function that the compiler put into another one.
+var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
+
 // place is the function that does what is marked, which is not how it is done.
 func place() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	for {
 		frame, more := frames.Next()
-		name := literal.ReplaceAllString(path.Base(frame.Function), "")
+		name := inlined.ReplaceAllString(literal.ReplaceAllString(path.Base(frame.Function), ""), "$1.$2")
 		if !shared.MatchString(name) || !more {
 			return name
 		}

@@ -1,0 +1,249 @@
+package servicetest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// TestDeathAtEachMark has the program die before and after each commit, each call
+// of a bank and each webhook, while clients pay, read accounts and hear of it. The
+// marks are those the program itself passes; a place in the code that commits and
+// is never passed fails the test, unless it is listed with the reason. Once all is
+// over nothing is lost and nothing was done twice.
+func TestDeathAtEachMark(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		dieAtEachMark(t, "")
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		dieAtEachMark(t, storetest.Postgres(t))
+	})
+}
+
+func dieAtEachMark(t *testing.T, database string) {
+	chosen := seed()
+	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+	random := rand.New(rand.NewPCG(chosen, 1))
+	m := &marks{t: t, seen: filepath.Join(t.TempDir(), "seen")}
+	m.process = servicetest.StartProcessWith(t, database, m.environment("")...)
+	m.underLoad(random, func(l *ledger) {
+		m.explore()
+		each, most := amount("PASSERELLE_TEST_DEATHS", 1), amount("PASSERELLE_TEST_DEATH_MARKS", 3)
+		all := m.chosen()
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		deaths, started := map[string]int{}, time.Now()
+		for _, mark := range all[:min(most, len(all))] {
+			for range each {
+				if m.die(mark, 1+random.IntN(3)) {
+					deaths[mark]++
+				}
+			}
+			if most >= len(all) && deaths[mark] == 0 {
+				t.Errorf("it never died %s", mark)
+			}
+		}
+		m.live()
+		total := 0
+		for _, n := range deaths {
+			total += n
+		}
+		if total == 0 {
+			t.Error("it never died")
+		}
+		t.Logf("%d deaths at %d of %d marks in %v", total, len(deaths), len(all), time.Since(started).Round(time.Second))
+	})
+}
+
+// marks are the places at which a process can be told to die.
+type marks struct {
+	t       *testing.T
+	seen    string
+	process *servicetest.Process
+}
+
+func (m *marks) environment(die string) []string {
+	return []string{"PASSERELLE_TEST_DEATHS_SEEN=" + m.seen, "PASSERELLE_TEST_DEATH=" + die}
+}
+
+// underLoad pays, reads and tells while something is done, and checks all of it at
+// the end.
+func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
+	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
+}
+
+// passed are the marks that were passed at least once.
+func (m *marks) passed() []string {
+	text, err := os.ReadFile(m.seen)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// again are the marks that a load passes again and again.
+var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|protocol)\.`)
+
+// chosen are the marks to die at: those that are passed again and again.
+func (m *marks) chosen() []string {
+	return slices.DeleteFunc(m.passed(), func(mark string) bool {
+		_, place, _ := strings.Cut(mark, " in ")
+		return !again.MatchString(mark) || elsewhere[place] != "" || place == "delivery.(*Delivery).Purge" // once an hour
+	})
+}
+
+// explore waits until the load has passed every place that it has to.
+func (m *marks) explore() {
+	wanted := committing(m.t)
+	for deadline := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
+		var missing []string
+		passed := strings.Join(m.passed(), "\n") + "\n"
+		for _, place := range wanted {
+			if !strings.Contains(passed, " in "+place+"\n") {
+				missing = append(missing, place)
+			}
+		}
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			m.t.Errorf("the load never commits in %q: have it do so, or list them with the reason", missing)
+			return
+		}
+	}
+}
+
+// die has the process start anew, to die at a mark when it has passed it so often,
+// and reports whether it did in time.
+func (m *marks) die(mark string, pass int) bool {
+	p := m.process
+	p.Kill()
+	p.Environment = m.environment(fmt.Sprint(mark, "#", pass))
+	if err := p.TryStart(); err != nil {
+		return true // while it started
+	}
+	died := p.DiesWithin(amountOf("PASSERELLE_TEST_DEATH_TIME", 10*time.Second))
+	if !died {
+		m.t.Logf("in time it did not pass %s so often: %d", mark, pass)
+	}
+	return died
+}
+
+// live ends the dying.
+func (m *marks) live() {
+	m.process.Kill()
+	m.process.Environment = m.environment("")
+	m.process.Start()
+}
+
+// elsewhere are places that commit and that the load does not get to, with the
+// reason.
+var elsewhere = map[string]string{
+	"initiation.(*Initiation).dropNews":          "receivers who are told of every change miss none",
+	"initiation.(*Initiation).keepNotes":         "banks of this load write nothing beside their answers",
+	"initiation.(*Initiation).makeKey":           "fields are encrypted in no payment of this load",
+	"initiation.(*Initiation).keep":              "payers of this load fill in nothing",
+	"initiation.(*Initiation).doubt":             "banks of this load answer",
+	"initiation.(*Initiation).dismiss":           "banks of this load know each order they were given",
+	"initiation.(*Initiation).RunDue":            "payments of this load do not expire",
+	"initiation.(*Initiation).postpone":          "a bank of this load has news whenever it is asked, or nobody asks",
+	"delivery.(*Delivery).freeHeldBack":          "users of this load stay temporary, or do not",
+	"delivery.(*turn).decide":                    "an operator's act",
+	"delivery.(*Delivery).Test":                  "an operator's act",
+	"delivery.(*Delivery).Recover":               "an operator's act",
+	"delivery.(*Delivery).keepProvider":          "done before the load",
+	"delivery.(*Delivery).tryUpdate":             "an operator's act",
+	"delivery.(*Delivery).DeleteProvider":        "an operator's act",
+	"delivery.(*Delivery).DeleteProviders":       "an operator's act",
+	"delivery.(*Delivery).Rotate":                "an operator's act",
+	"delivery.(*Delivery).Receive":               "receivers of this load are others",
+	"delivery.(*Delivery).Register":              "done before the load",
+	"delivery.(*Delivery).change":                "an operator's act",
+	"aggregation.(*Aggregation).categories":      "nobody in this load has categories of their own",
+	"aggregation.(*Aggregation).note":            "nobody in this load has settings of their own",
+	"aggregation.(*Aggregation).disconnect":      "nobody in this load leaves",
+	"aggregation.(*Aggregation).keep":            "nobody in this load becomes permanent",
+	"aggregation.(*Aggregation).remove":          "nobody in this load leaves",
+	"aggregation.(*Aggregation).EditTransaction": "nobody in this load edits",
+	"aggregation.(*visit).keep":                  "visits of this load are shorter than a lease",
+	"aggregation.(*round).tellOnce":              "people of this load have one connection each",
+}
+
+// through are functions by which many commit; their callers stand for them.
+var through = regexp.MustCompile(`\.(commit|write|ask|listen|begin|finish|calmly)$`)
+
+// committing are the functions of the use cases that commit, as their marks name
+// them, without those elsewhere.
+func committing(t *testing.T) (names []string) {
+	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
+		files, err := filepath.Glob("../" + folder + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				names = append(names, committingIn(t, folder, file)...)
+			}
+		}
+	}
+	for name := range elsewhere {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s, which is listed, does not commit", name)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return elsewhere[name] != "" || through.MatchString(name) })
+}
+
+func committingIn(t *testing.T, folder, file string) (names []string) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declared := range parsed.Decls {
+		function, is := declared.(*ast.FuncDecl)
+		if is && commits(function) {
+			names = append(names, folder+"."+ownerOf(function)+function.Name.Name)
+		}
+	}
+	return names
+}
+
+// commits reports that a function hands the store a unit.
+func commits(function *ast.FuncDecl) (found bool) {
+	ast.Inspect(function, func(n ast.Node) bool {
+		call, is := n.(*ast.CallExpr)
+		if !is || len(call.Args) != 2 {
+			return true
+		}
+		selector, is := call.Fun.(*ast.SelectorExpr)
+		_, literal := call.Args[1].(*ast.FuncLit)
+		found = found || is && literal && selector.Sel.Name == "Write"
+		return true
+	})
+	return found
+}
+
+func ownerOf(function *ast.FuncDecl) string {
+	if function.Recv == nil {
+		return ""
+	}
+	if pointer, is := function.Recv.List[0].Type.(*ast.StarExpr); is {
+		return "(*" + pointer.X.(*ast.Ident).Name + ")."
+	}
+	return function.Recv.List[0].Type.(*ast.Ident).Name + "."
+}

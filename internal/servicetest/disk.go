@@ -1,0 +1,75 @@
+package servicetest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Disk is a small disk of a test's own, which can be full.
+type Disk struct {
+	// Folder is where it is.
+	Folder string
+	t      testing.TB
+}
+
+// smallShared is how much a folder in memory may hold that is there already to be
+// taken for a disk of a test's own: a container has one of 64 MiB.
+const smallShared = 256 << 20
+
+// SmallDisk makes a disk of so many bytes, which is gone after the test. It needs
+// to be root; where a container forbids mounting all the same, the container's own
+// small folder in memory is the disk.
+func SmallDisk(t testing.TB, size string) *Disk {
+	t.Helper()
+	d := &Disk{t: t}
+	var err error
+	if d.Folder, err = os.MkdirTemp("", "passerelle-disk-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(d.Folder) })
+	mounted := syscall.Mount("tmpfs", d.Folder, "tmpfs", 0, "mode=0755,size="+size)
+	if mounted == nil {
+		t.Cleanup(func() { _ = syscall.Unmount(d.Folder, syscall.MNT_DETACH) })
+		return d
+	}
+	var shared syscall.Statfs_t
+	if err := syscall.Statfs("/dev/shm", &shared); err != nil || shared.Blocks*uint64(shared.Bsize) > smallShared {
+		t.Fatalf("make a small disk: mount: %v, and /dev/shm is none; run the test as root, in a container with a /dev/shm of at most %d MiB if it may not mount", mounted, smallShared>>20)
+	}
+	if d.Folder, err = os.MkdirTemp("/dev/shm", "passerelle-disk-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(d.Folder) })
+	return d
+}
+
+func (d *Disk) ballast() string { return filepath.Join(d.Folder, "ballast") }
+
+// Fill leaves no byte free.
+func (d *Disk) Fill() {
+	d.t.Helper()
+	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer file.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err = file.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		d.t.Fatalf("fill the disk: %v", err)
+	}
+}
+
+// Free gives back what Fill took.
+func (d *Disk) Free() {
+	d.t.Helper()
+	if err := os.Remove(d.ballast()); err != nil {
+		d.t.Fatal(err)
+	}
+}

@@ -1,0 +1,118 @@
+package servicetest_test
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// reader is a person whose connection is read a few times.
+type reader struct {
+	token      string
+	connection int64
+}
+
+// visits are how often a person comes back.
+const visits = 3
+
+// readAll has people connect and read, so many at once and one after the other,
+// until stop is closed.
+func (d *driver) readAll(atOnce int, stop <-chan struct{}) (readers []*reader) {
+	var (
+		mu      sync.Mutex
+		working sync.WaitGroup
+	)
+	for range atOnce {
+		working.Go(func() {
+			for ended := false; !ended; ended = isClosed(stop) {
+				r := d.connect()
+				for range visits {
+					d.visit(r)
+				}
+				mu.Lock()
+				readers = append(readers, r)
+				mu.Unlock()
+			}
+		})
+	}
+	working.Wait()
+	return readers
+}
+
+// connect repeats what was not answered under the same key, so that there is one
+// connection however often.
+func (d *driver) connect() *reader {
+	r := &reader{}
+	var user struct {
+		Token string `json:"auth_token"`
+	}
+	d.read(d.call("POST", "/auth/init", "", map[string]any{"client_id": d.process.ClientID, "client_secret": d.process.ClientSecret}), &user)
+	r.token = user.Token
+	var made struct{ ID int64 }
+	d.read(d.keep("POST", "/users/me/connections", r.token, cryptorand.Text(), map[string]any{
+		"connector_uuid": testConnector, "source": "directaccess", "login": "anna", "password": "1234",
+	}), &made)
+	r.connection = made.ID
+	return r
+}
+
+// visit shares what was found so far, and reads it.
+func (d *driver) visit(r *reader) {
+	d.call("PUT", "/users/me/accounts?all", r.token, map[string]any{"disabled": false})
+	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
+}
+
+// checkReaders finds each person's connection alone and well, and all that the
+// institution has of them, once: the same as for everybody else.
+func (d *driver) checkReaders(readers []*reader) {
+	d.t.Helper()
+	for n, r := range readers {
+		var connections struct {
+			Connections []struct{ State *string }
+		}
+		d.read(d.call("GET", "/users/me/connections", r.token, nil), &connections)
+		if len(connections.Connections) != 1 || connections.Connections[0].State != nil {
+			d.t.Errorf("reader %d has the connections %+v, want one that is well", n, connections.Connections)
+		}
+		if got, want := d.holdings(r), d.holdings(readers[0]); got != want || got.transactions == 0 {
+			d.t.Errorf("reader %d has %+v, the first one %+v", n, got, want)
+		}
+	}
+	d.t.Logf("%d people, each with %+v", len(readers), d.holdings(readers[0]))
+}
+
+type holdings struct{ accounts, transactions int }
+
+func (d *driver) holdings(r *reader) (h holdings) {
+	var accounts struct{ Accounts []json.RawMessage }
+	var transactions struct{ Total int }
+	d.read(d.call("GET", "/users/me/accounts", r.token, nil), &accounts)
+	d.read(d.call("GET", "/users/me/transactions?limit=1", r.token, nil), &transactions)
+	return holdings{len(accounts.Accounts), transactions.Total}
+}
+
+// keep is call under an Idempotency-Key.
+func (d *driver) keep(method, path, token, key string, body any) []byte {
+	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
+}
+
+// until2xx repeats a request until it is accepted. One that is refused fails the
+// test; one that comes too early, or too much, is repeated like one that was not
+// answered.
+func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+		status, answer := send()
+		switch {
+		case status/100 == 2:
+			return answer
+		case status/100 == 4 && status != http.StatusConflict && status != http.StatusTooManyRequests:
+			d.t.Errorf("%s: %d %s", what, status, answer)
+			return []byte("{}")
+		}
+	}
+	d.t.Errorf("%s: no answer in time", what)
+	return []byte("{}")
+}

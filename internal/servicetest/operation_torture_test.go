@@ -1,0 +1,56 @@
+package servicetest_test
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// operations are what an operator does while clients go on.
+var operations = map[string]func(*ledger){
+	"new keys, and the old ones retired": func(l *ledger) {
+		p, file := l.d.process, filepath.Join(l.d.process.DataFolder(), "keys")
+		p.Terminate()
+		p.Command("keys", "rotate", "--key-file", file)
+		p.Start()
+		l.d.until(len(l.d.paid()) + 10)
+		p.Command("keys", "rewrap", "--retire", "--key-file", file, "--database", p.Database())
+		l.d.until(len(l.d.paid()) + 10)
+		p.Terminate()
+		p.Start()
+	},
+	"maintenance": func(l *ledger) {
+		p := l.d.process
+		p.Command("maintenance", "on", "--database", p.Database())
+		l.d.untilRefused()
+		p.Command("maintenance", "off", "--database", p.Database())
+	},
+}
+
+// TestOperations has an operator do what they may while the service works: clients
+// wait at most, nothing is lost and nothing was done twice.
+func TestOperations(t *testing.T) {
+	for name, operate := range operations {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, database string) {
+				if database[:len("sqlite")] == "sqlite" {
+					database = "" // in the data folder
+				}
+				chosen := seed()
+				t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+				o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{servicetest.StartProcess(t, database)}}
+				o.run(func(l *ledger) {
+					for range amount("PASSERELLE_TEST_OPERATIONS", 1) {
+						l.d.until(len(l.d.paid()) + 10)
+						operate(l)
+						l.d.until(len(l.d.paid()) + 10)
+					}
+				})
+			})
+		})
+	}
+}

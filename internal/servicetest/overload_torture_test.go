@@ -1,0 +1,120 @@
+package servicetest_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+const (
+	// overloadRequests is how many requests the process works on at once, and
+	// overloadClients five times as many, who all ask again as soon as they were
+	// answered.
+	overloadRequests = 16
+	overloadClients  = 5 * overloadRequests
+	// overloadMemory is how much more memory the process may have for it.
+	overloadMemory = 256 << 20
+	// calmIn is in which time everything is as it was before.
+	calmIn = 10 * time.Second
+)
+
+// TestOverload asks for five times as much as a process takes upon itself. What is
+// too much is refused at once, with 503 and the time to wait; what is taken in is
+// answered in bounded time; memory stays bounded; and soon after everything is as
+// it was.
+func TestOverload(t *testing.T) {
+	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
+		t.Run(kind, func(t *testing.T) {
+			p := servicetest.StartProcessWith(t, database, fmt.Sprint("PASSERELLE_MAX_REQUESTS=", overloadRequests))
+			d := newDriver(t, p)
+			calm := d.crowd(2, 300*time.Millisecond)
+			before := p.Memory()
+			much := d.crowd(overloadClients, amountOf("PASSERELLE_TEST_OVERLOAD", time.Second))
+			grown := p.Memory() - before
+			ended := time.Now()
+			after := d.crowd(2, 300*time.Millisecond)
+			for after.refused > 0 || after.slowest(99) > max(time.Second, 3*calm.slowest(99)) {
+				if after = d.crowd(2, 300*time.Millisecond); time.Since(ended) > calmIn {
+					t.Errorf("%v after the crowd: %v, before it: %v", time.Since(ended), after, calm)
+					break
+				}
+			}
+			t.Logf("before: %v; the crowd: %v, %d MiB more; as before %v later: %v", calm, much, grown>>20, time.Since(ended).Round(time.Millisecond), after)
+			if much.refused == 0 || len(much.taken) == 0 || much.failed > 0 {
+				t.Errorf("of a crowd some are taken in and some refused: %v", much)
+			}
+			if grown > overloadMemory || much.slowest(99) > calmIn {
+				t.Errorf("the crowd took %d MiB, and the slowest %v", grown>>20, much.slowest(99))
+			}
+			p.Doctor()
+		})
+	}
+}
+
+// crowd is what clients met.
+type crowd struct {
+	taken           []time.Duration
+	refused, failed int
+	// refusal is the longest that somebody was kept for a refusal.
+	refusal time.Duration
+}
+
+func (c crowd) slowest(percent int) time.Duration {
+	if len(c.taken) == 0 {
+		return 0
+	}
+	return c.taken[(len(c.taken)-1)*percent/100]
+}
+
+func (c crowd) String() string {
+	return fmt.Sprintf("%d taken in (half in %v, 99 of 100 in %v), %d refused (in at most %v), %d failed",
+		len(c.taken), c.slowest(50).Round(time.Millisecond), c.slowest(99).Round(time.Millisecond), c.refused, c.refusal.Round(time.Millisecond), c.failed)
+}
+
+// crowd has clients create and read payments for a while, each one as fast as it
+// is answered.
+func (d *driver) crowd(clients int, length time.Duration) (met crowd) {
+	var (
+		mu      sync.Mutex
+		working sync.WaitGroup
+	)
+	over := time.Now().Add(length)
+	for n := range clients {
+		working.Go(func() {
+			for turn := n; time.Now().Before(over); turn++ {
+				begun := time.Now()
+				status := d.ask(turn%2 == 0)
+				took := time.Since(begun)
+				mu.Lock()
+				switch status {
+				case http.StatusOK:
+					met.taken = append(met.taken, took)
+				case http.StatusServiceUnavailable:
+					met.refused++
+					met.refusal = max(met.refusal, took)
+				default:
+					met.failed++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	working.Wait()
+	slices.Sort(met.taken)
+	return met
+}
+
+func (d *driver) ask(writes bool) (status int) {
+	if writes {
+		status, _ = d.send("POST", "/payments", d.token, "", servicetest.Draft())
+	} else {
+		status, _ = d.send("GET", "/payments?limit=20", d.token, "", nil)
+	}
+	return status
+}

@@ -1,0 +1,44 @@
+package servicetest_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// TestReplicas kills one of three processes on one PostgreSQL at random, or stops
+// and starts all of them one after the other, while clients pay, read accounts and
+// hear of it. Whatever a client was not answered it asks again elsewhere, under the
+// same key; nothing is lost and nothing was done twice.
+func TestReplicas(t *testing.T) {
+	t.Parallel() // it mostly waits for leases of the dead
+	chosen := seed()
+	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+	random := rand.New(rand.NewPCG(chosen, 1))
+	p := servicetest.StartProcess(t, storetest.Postgres(t))
+	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
+	kills, restarts := amount("PASSERELLE_TEST_REPLICA_KILLS", 2), amount("PASSERELLE_TEST_REPLICA_RESTARTS", 1)
+	load{t: t, random: random, processes: processes}.run(func(l *ledger) {
+		f := &fate{ledger: l, random: random}
+		for n := range kills + restarts {
+			f.changeMoods()
+			f.letLive()
+			if n < kills {
+				f.process = pick(random, processes)
+				f.killProgram()
+				continue
+			}
+			for _, p := range processes {
+				if status := p.Terminate(); status != 0 {
+					t.Errorf("a process that was to stop ended with status %d", status)
+				}
+				p.Start()
+				<-time.After(100 * time.Millisecond)
+			}
+		}
+		t.Logf("%d kills of one of three, %d rolling restarts", kills, restarts)
+	})
+}
