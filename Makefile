@@ -64,11 +64,10 @@ pictures: tools ## take the pictures of the console's pages in docs/pictures ane
 	PASSERELLE_DOC_PICTURES=1 go test -count=1 -run '^TestPictures$$' ./internal/console
 
 .PHONY: check
-check: tools ## format, vet, lint, module files and generated files
+check: ## format, vet, lint and module files
 	$(LINT) config verify
 	$(LINT) run ./...
 	go mod tidy -diff
-	scripts/with-postgres scripts/generate --check
 
 .PHONY: format
 format: ## format the code
