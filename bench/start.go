@@ -11,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"passerelle/internal/keys"
+	"passerelle/internal/service"
 )
 
 // starts are the rows about a program that has just been started on a database of
@@ -55,22 +58,20 @@ func (p *place) large(ctx context.Context) (folder string, err error) {
 	if err != nil {
 		return "", err
 	}
+	folder = filepath.Dir(strings.TrimPrefix(database, "sqlite:"))
+	ring, err := keys.LoadOrCreate(filepath.Join(folder, "keys"))
+	if err != nil {
+		return "", err
+	}
 	within := &place{options: p.options}
 	defer func() { err = errors.Join(err, within.close()) }()
-	w, err := within.service(ctx, database)
+	w, err := within.service(ctx, database, func(c *service.Config) { c.Keys = ring })
 	if err != nil {
 		return "", err
 	}
 	w.kind = sqlite
-	if _, err := w.longList(ctx, within, p.amount(gigabyte)); err != nil {
-		return "", err
-	}
-	writer, err := within.writerTo(ctx, sqlite, database)
-	if err != nil {
-		return "", err
-	}
-	// The keys are another's, and the program would refuse them.
-	return filepath.Dir(strings.TrimPrefix(database, "sqlite:")), writer.write(ctx, []statement{{"DELETE FROM key_check", nil}})
+	_, err = w.longList(ctx, within, p.amount(gigabyte))
+	return folder, err
 }
 
 func started(binary, folder string, wait time.Duration, figure func(pid int, took time.Duration) (float64, error)) side {
