@@ -20,18 +20,32 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"passerelle/internal/store"
 )
 
 // How many attempts that fail lock out, each made within lockSpan of the one
-// before; the lock ends lockSpan after the last one that counted. An address
-// may be that of many people.
+// before; the lock ends lockSpan after the last one that counted. Whoever guesses
+// is kept from a name where they are, and not its owner elsewhere: the bound by the
+// name alone is for guesses from many places at once. An address may be that of
+// many people. Who gives a second factor, or the password again, has given the
+// password before, so that no stranger locks anybody out of it.
 const (
-	maxFailuresOfName    = 5
+	maxFailuresHere      = 5
+	maxFailuresOfName    = 100
 	maxFailuresOfAddress = 30
+	maxFailuresOfProof   = 5
 	lockSpan             = 15 * time.Minute
+)
+
+// What is remembered of attempts that failed: by how many subjects at most, and how
+// many are forgotten in a unit.
+const (
+	maxRemembered = 100_000
+	forgetBatch   = 1000
+	forgetRounds  = 1000
 )
 
 // LockMinutes is how long one who is locked out has to wait at most.
@@ -71,7 +85,8 @@ type Pass struct {
 // factor of operators who have one, and is good for nothing else until then.
 func (a *Admission) SignIn(ctx context.Context, at Attempt) (Pass, error) {
 	name := normal(at.Name)
-	if err := a.take(ctx, nameSubject(name), a.addressSubject(at.Address)); err != nil {
+	here, byName, byAddress := a.knocking(name, at.Address)
+	if err := a.take(ctx, here, byName, byAddress); err != nil {
 		return Pass{}, err
 	}
 	o, err := a.recognise(ctx, name, at.Password)
@@ -81,19 +96,31 @@ func (a *Admission) SignIn(ctx context.Context, at Attempt) (Pass, error) {
 	if err != nil {
 		return Pass{}, err
 	}
+	return a.admit(ctx, o, at.Request, func(tx *store.Tx) {
+		tx.ReturnSignIn(byName.Subject)
+		tx.ReturnSignIn(byAddress.Subject)
+		tx.ForgiveSignIn(here.Subject)
+	})
+}
+
+// admit opens the session of an operator who was recognised, unless they may not
+// come in any more at that moment.
+func (a *Admission) admit(ctx context.Context, o store.Operator, request string, also func(*store.Tx)) (Pass, error) {
 	stage, life := single, sessionLife
 	if o.SecondFactor {
 		stage, life = waiting, waitingLife
 	}
-	return a.open(ctx, o, stage, life, func(tx *store.Tx, s store.Session) error {
-		tx.ReturnSignIn(nameSubject(name))
-		tx.ReturnSignIn(a.addressSubject(at.Address))
+	pass, err := a.open(ctx, o, stage, life, func(tx *store.Tx, s store.Session) error {
+		also(tx)
 		if stage == waiting {
 			return nil
 		}
-		tx.ForgiveSignIn(nameSubject(name))
-		return tx.Audit(a.entry(o.ID, s.ID, at.Request, actSignIn))
+		return tx.Audit(a.entry(o.ID, s.ID, request, actSignIn))
 	})
+	if errors.Is(err, store.ErrConflict) {
+		return Pass{}, a.refuse(ctx, store.Audit{Operator: o.ID, Request: request, Act: actSignIn})
+	}
+	return pass, err
 }
 
 // SecondFactor turns a session that waits into one that is open, under a token
@@ -106,7 +133,7 @@ func (a *Admission) SecondFactor(ctx context.Context, token, code, request strin
 	if v.Stage != waiting {
 		return Pass{}, ErrNoSession
 	}
-	if err := a.take(ctx, nameSubject(v.Operator.Name)); err != nil {
+	if err := a.take(ctx, proving(v)); err != nil {
 		return Pass{}, err
 	}
 	step, err := a.checkCode(ctx, v.Operator.ID, code)
@@ -119,7 +146,7 @@ func (a *Admission) SecondFactor(ctx context.Context, token, code, request strin
 	pass, err := a.open(ctx, v.Operator, double, sessionLife, func(tx *store.Tx, s store.Session) error {
 		tx.UseTOTP(v.Operator.ID, step)
 		tx.RevokeSession(v.Operator.ID, v.ID, a.Now())
-		tx.ForgiveSignIn(nameSubject(v.Operator.Name))
+		tx.ForgiveSignIn(proving(v).Subject)
 		return tx.Audit(a.entry(v.Operator.ID, s.ID, request, actSignIn))
 	})
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
@@ -161,11 +188,10 @@ func (a *Admission) recognise(ctx context.Context, name, password string) (store
 }
 
 // take counts an attempt before anything is compared.
-func (a *Admission) take(ctx context.Context, subjects ...[]byte) error {
-	limits := []int{maxFailuresOfName, maxFailuresOfAddress}
+func (a *Admission) take(ctx context.Context, all ...store.Knocking) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		for i, subject := range subjects {
-			tx.TakeSignIn(subject, a.Now(), limits[i], lockSpan)
+		for _, k := range all {
+			tx.TakeSignIn(k, a.Now(), lockSpan)
 		}
 		return nil
 	})
@@ -173,6 +199,28 @@ func (a *Admission) take(ctx context.Context, subjects ...[]byte) error {
 		return fmt.Errorf("count an attempt to sign in: %w", err)
 	}
 	return err
+}
+
+// Forget does away with what is remembered of attempts that lock nobody out any
+// more, and with the least of the rest when strangers made it too much: names that
+// nobody has, from ever new addresses.
+func (a *Admission) Forget(ctx context.Context) error {
+	left := int64(-1)
+	for range forgetRounds {
+		n, err := a.DB.CountSignIns(ctx)
+		if err != nil || n == 0 || n == left {
+			return err
+		}
+		left = n
+		err = a.DB.Write(ctx, func(tx *store.Tx) error {
+			tx.ForgetSignIns(a.Now().Add(-lockSpan), forgetBatch, int(min(max(n-maxRemembered, 0), forgetBatch)))
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("forget attempts to sign in: %w", err)
+		}
+	}
+	return nil
 }
 
 // refuse puts a failure on record.
@@ -184,9 +232,25 @@ func (a *Admission) refuse(ctx context.Context, entry store.Audit) error {
 	return ErrRefused
 }
 
+// knocking is what an attempt with a name is counted by: the name where it comes
+// from, the name, and the address.
+func (a *Admission) knocking(name, address string) (here, byName, byAddress store.Knocking) {
+	byName = store.Knocking{Subject: nameSubject(name), Limit: maxFailuresOfName}
+	byAddress = store.Knocking{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
+	both := sha256.Sum256(append(slices.Clone(byName.Subject), byAddress.Subject...))
+	return store.Knocking{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress
+}
+
 func nameSubject(name string) []byte {
 	sum := sha256.Sum256([]byte("name " + name))
 	return sum[:]
+}
+
+// proving is what attempts of a visitor to prove who they are are counted by.
+func proving(v Visitor) store.Knocking {
+	name := nameSubject(v.Operator.Name)
+	sum := sha256.Sum256(append([]byte("proof "), name...))
+	return store.Knocking{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
 // addressSubject stands for the network that a provider gives to one customer.

@@ -26,6 +26,23 @@ type door struct {
 	*admission.Admission
 	t   *testing.T
 	now time.Time
+	// meanwhile is done once, before the asked time is told that many times more.
+	meanwhile func()
+	after     int
+}
+
+// ask is the clock of the door, which gives the test a moment in the middle of
+// something.
+func (d *door) ask() time.Time {
+	if d.meanwhile == nil {
+		return d.now
+	}
+	if d.after--; d.after < 0 {
+		do := d.meanwhile
+		d.meanwhile = nil
+		do()
+	}
+	return d.now
 }
 
 func each(t *testing.T, run func(t *testing.T, d *door)) {
@@ -36,10 +53,13 @@ func each(t *testing.T, run func(t *testing.T, d *door)) {
 		t.Cleanup(func() { db.Close() })
 		must(t, db.Migrate(t.Context()))
 		d := &door{t: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
-		d.Admission = &admission.Admission{DB: db, Now: func() time.Time { return d.now }, MAC: ring.MAC}
+		d.Admission = &admission.Admission{DB: db, Now: d.ask, MAC: ring.MAC}
 		run(t, d)
 	})
 }
+
+// tooLong is wrong, and known to be without the work of comparing it.
+var tooLong = strings.Repeat("x", 2000)
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -143,15 +163,17 @@ func TestSigningIn(t *testing.T) {
 	})
 }
 
-func TestFailuresLockOut(t *testing.T) {
+func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 	each(t, func(t *testing.T, d *door) {
 		password := d.operator("zoe", admission.Viewer)
 		for range 5 {
 			_, err := d.signIn("zoe", "wrong", "192.0.2.1")
 			wantError(t, err, admission.ErrRefused)
 		}
-		_, err := d.signIn("zoe", password, "198.51.100.1")
+		_, err := d.signIn("zoe", password, "192.0.2.1")
 		wantError(t, err, admission.ErrLocked)
+		_, err = d.signIn("zoe", password, "198.51.100.1") // where she is
+		must(t, err)
 		d.now = d.now.Add(15*time.Minute - time.Second)
 		_, err = d.signIn("zoe", password, "192.0.2.1")
 		wantError(t, err, admission.ErrLocked)
@@ -164,6 +186,81 @@ func TestFailuresLockOut(t *testing.T) {
 		_, password, err = d.ResetPassword(t.Context(), "zoe")
 		must(t, err)
 		d.inside("zoe", password)
+	})
+}
+
+// Many who guess a name together are stopped, and stopped before the name counts
+// what their own addresses were locked out for.
+func TestANameThatManyGuessIsLocked(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Viewer)
+		for from := range 20 {
+			for range 5 {
+				_, err := d.signIn("zoe", tooLong, fmt.Sprintf("192.0.2.%d", from))
+				wantError(t, err, admission.ErrRefused)
+			}
+			if from > 3 {
+				continue
+			}
+			_, err := d.signIn("zoe", tooLong, fmt.Sprintf("192.0.2.%d", from))
+			wantError(t, err, admission.ErrLocked)
+		}
+		_, err := d.signIn("zoe", password, "198.51.100.1")
+		wantError(t, err, admission.ErrLocked)
+		_, password, err = d.ResetPassword(t.Context(), "zoe")
+		must(t, err)
+		d.inside("zoe", password)
+	})
+}
+
+func TestAttemptsAreForgotten(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		for i := range 10 {
+			_, err := d.signIn(fmt.Sprint("name", i), tooLong, fmt.Sprintf("2001:db8:0:%x::1", i))
+			wantError(t, err, admission.ErrRefused)
+		}
+		remembered := func(want int64) {
+			t.Helper()
+			must(t, d.Forget(t.Context()))
+			if n, err := d.DB.CountSignIns(t.Context()); err != nil || n != want {
+				t.Errorf("%d are remembered, want %d; %v", n, want, err)
+			}
+		}
+		remembered(30)
+		d.now = d.now.Add(15 * time.Minute)
+		remembered(0)
+	})
+}
+
+// What happens to an operator while they sign in holds for the session they would
+// get.
+func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		for name, c := range map[string]struct {
+			meanwhile func()
+			want      error
+		}{
+			"disabled": {func() { _, err := d.Disable(t.Context(), "zoe"); must(t, err) }, admission.ErrRefused},
+			"reset":    {func() { _, _, err := d.ResetPassword(t.Context(), "zoe"); must(t, err) }, admission.ErrRefused},
+			"nothing":  {func() {}, nil},
+		} {
+			if _, err := d.DB.OperatorByName(t.Context(), "zoe"); err != nil {
+				d.operator("zoe", admission.Viewer)
+			}
+			_, err := d.Enable(t.Context(), "zoe")
+			must(t, err)
+			_, password, err := d.ResetPassword(t.Context(), "zoe")
+			must(t, err)
+			// Three times for what is counted; then the operator was recognised.
+			d.meanwhile, d.after = c.meanwhile, 3
+			pass, err := d.signIn("zoe", password, "192.0.2.1")
+			if !errors.Is(err, c.want) || d.meanwhile != nil {
+				t.Errorf("%s meanwhile: %v", name, err)
+			}
+			if _, err := d.Resume(t.Context(), pass.Token); (err == nil) != (c.want == nil) {
+				t.Errorf("%s meanwhile, and the session: %v", name, err)
+			}
+		}
 	})
 }
 

@@ -82,6 +82,7 @@ func (a *Admission) ResetTOTP(ctx context.Context, name string) (store.Operator,
 	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o store.Operator) {
 		tx.ResetTOTP(o.ID)
 		tx.RevokeSessions(o.ID, 0, a.Now())
+		tx.ForgiveSignIn(nameSubject(o.Name))
 	})
 }
 

@@ -130,7 +130,7 @@ func (a *Admission) ChangePassword(ctx context.Context, v Visitor, present, next
 
 // prove has the visitor give the password again.
 func (a *Admission) prove(ctx context.Context, v Visitor, password, request, act string) error {
-	if err := a.take(ctx, nameSubject(v.Operator.Name)); err != nil {
+	if err := a.take(ctx, proving(v)); err != nil {
 		return err
 	}
 	right, err := matches(ctx, v.Operator.Password, password)
@@ -141,7 +141,7 @@ func (a *Admission) prove(ctx context.Context, v Visitor, password, request, act
 		return a.refuse(ctx, a.Entry(v, request, act))
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ReturnSignIn(nameSubject(v.Operator.Name))
+		tx.ReturnSignIn(proving(v).Subject)
 		return nil
 	})
 	if err != nil {

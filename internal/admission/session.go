@@ -111,7 +111,9 @@ func (a *Admission) find(ctx context.Context, token string) (Visitor, error) {
 	return Visitor{Session: s, Operator: o}, nil
 }
 
-// open makes a session, with whatever else has to be true at the same moment.
+// open makes a session, with whatever else has to be true at the same moment. It is
+// ErrConflict when the operator is not any more who was recognised: one who was
+// disabled meanwhile, or has another password or second factor.
 func (a *Admission) open(ctx context.Context, o store.Operator, stage string, life time.Duration, also func(*store.Tx, store.Session) error) (Pass, error) {
 	now := a.Now()
 	pass := Pass{Token: rand.Text(), Session: store.Session{
@@ -119,6 +121,7 @@ func (a *Admission) open(ctx context.Context, o store.Operator, stage string, li
 	}}
 	pass.TokenHash = hash(pass.Token)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.HoldOperator(o)
 		if err := tx.CreateSession(&pass.Session); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (a *Admission) ProposedTOTP(ctx context.Context, v Visitor) (Proposal, bool
 // The visitor's session counts as signed in with it, and the others end. Guesses
 // count.
 func (a *Admission) ConfirmTOTP(ctx context.Context, v Visitor, code, request string) error {
-	if err := a.take(ctx, nameSubject(v.Operator.Name)); err != nil {
+	if err := a.take(ctx, proving(v)); err != nil {
 		return err
 	}
 	t, err := a.DB.TOTP(ctx, v.Operator.ID)
@@ -122,10 +122,14 @@ func (a *Admission) ConfirmTOTP(ctx context.Context, v Visitor, code, request st
 		return a.refuse(ctx, a.Entry(v, request, actTOTP))
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
+			return err
+		}
+		// Who is just signing in without it comes before that line, or is refused.
 		tx.RaiseSession(v.ID)
 		tx.RevokeSessions(v.Operator.ID, v.ID, a.Now())
-		tx.ReturnSignIn(nameSubject(v.Operator.Name))
-		return errors.Join(tx.ConfirmTOTP(v.Operator.ID, t.Proposed, step), tx.Audit(a.Entry(v, request, actTOTP)))
+		tx.ReturnSignIn(proving(v).Subject)
+		return tx.Audit(a.Entry(v, request, actTOTP))
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return passerelle.Conflicting("Another second factor was set up meanwhile.")

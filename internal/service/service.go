@@ -222,6 +222,7 @@ func (s *Service) assemble() error {
 		send, erase, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
+		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Admission.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}

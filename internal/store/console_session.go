@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -95,34 +94,9 @@ func (tx *Tx) RevokeSessions(operator OperatorID, but int64, now time.Time) {
 	tx.exec(revoke+`id <> $3`, micros(now), int64(operator), but)
 }
 
-// PurgeSessions removes at most limit sessions that expired before the instant,
-// and as many records of attempts to sign in that were made before it.
+// PurgeSessions removes at most limit sessions that expired before the instant.
 func (tx *Tx) PurgeSessions(before time.Time, limit int) {
 	tx.exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires LIMIT $2)`, micros(before), limit)
-	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest < $1 ORDER BY latest LIMIT $2)`, micros(before), limit)
-}
-
-// ErrLocked reports that too many attempts to sign in have failed of late.
-var ErrLocked = errors.New("too many failed attempts to sign in")
-
-// TakeSignIn counts an attempt to sign in before anything is compared, so that
-// attempts made at once are all counted. When as many as limit have been made,
-// each within the span of the one before, it is ErrLocked and not counted.
-func (tx *Tx) TakeSignIn(subject []byte, now time.Time, limit int, span time.Duration) {
-	tx.execOne(ErrLocked, `INSERT INTO sign_in_failure (subject, failures, latest) VALUES ($1, 1, $2)
-		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
-		WHERE sign_in_failure.failures < $4 OR sign_in_failure.latest <= $3`,
-		subject, micros(now), micros(now.Add(-span)), limit)
-}
-
-// ForgiveSignIn forgets the attempts about a subject.
-func (tx *Tx) ForgiveSignIn(subject []byte) {
-	tx.exec(`DELETE FROM sign_in_failure WHERE subject = $1`, subject)
-}
-
-// ReturnSignIn takes back one attempt about a subject, which has succeeded.
-func (tx *Tx) ReturnSignIn(subject []byte) {
-	tx.exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
 
 // RaiseSession says that the operator of a session gave a second factor in it.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"crypto/sha256"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,7 +126,7 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		const limit, span = 3, time.Hour
 		take := func(at time.Time) error {
-			return s.try(func(tx *Tx) error { tx.TakeSignIn([]byte("zoe"), at, limit, span); return nil })
+			return s.try(func(tx *Tx) error { tx.TakeSignIn(Knocking{[]byte("zoe"), nil, limit}, at, span); return nil })
 		}
 		for i := range limit {
 			if err := take(now.Add(time.Duration(i) * time.Minute)); err != nil {
@@ -146,6 +148,75 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 		s.write(func(tx *Tx) error { tx.ForgiveSignIn([]byte("zoe")); return nil })
 		if n := s.count(`SELECT count(*) FROM sign_in_failure`); n != 0 {
 			t.Errorf("%d are remembered", n)
+		}
+	})
+}
+
+func TestAttemptsToSignInAreForgotten(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		take := func(subject, of string, at time.Time, times int) {
+			for range times {
+				k := Knocking{Subject: []byte(subject), Limit: 10}
+				if of != "" {
+					k.Of = []byte(of)
+				}
+				s.write(func(tx *Tx) error { tx.TakeSignIn(k, at, time.Hour); return nil })
+			}
+		}
+		left := func() string {
+			all, err := collect(t.Context(), &s.db.Reader, func(row scanner) (string, error) {
+				var subject []byte
+				err := row.Scan(&subject)
+				return string(subject), err
+			}, `SELECT subject FROM sign_in_failure ORDER BY subject`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(all, " ")
+		}
+		forget := func(before time.Time, limit, tooMany int, want string) {
+			t.Helper()
+			s.write(func(tx *Tx) error { tx.ForgetSignIns(before, limit, tooMany); return nil })
+			if got := left(); got != want {
+				t.Errorf("%q are left, want %q", got, want)
+			}
+		}
+		take("a", "", now, 3)
+		take("b", "a", now.Add(time.Minute), 1)
+		take("c", "", now.Add(2*time.Minute), 1)
+		take("d", "c", now.Add(2*time.Minute), 5)
+		take("e", "a", now.Add(3*time.Minute), 1)
+		forget(now.Add(-time.Second), 10, 0, "a b c d e")
+		forget(now.Add(time.Minute), 1, 0, "b c d e")
+		forget(now, 10, 2, "d e")
+		forget(now, 10, 1, "d")
+		take("e", "a", now, 1)
+		s.write(func(tx *Tx) error { tx.ForgiveSignIn([]byte("a")); return nil })
+		if got := left(); got != "d" {
+			t.Errorf("%q are left after those of a were forgiven", got)
+		}
+	})
+}
+
+// Who was disabled, or whose password or second factor is another since they were
+// recognised, is not held.
+func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		hold := func(o Operator) error { return s.try(func(tx *Tx) error { tx.HoldOperator(o); return nil }) }
+		seen := s.operator("zoe")
+		wantError(t, hold(seen), nil)
+		for name, change := range map[string]func(tx *Tx, o Operator) error{
+			"disabled":         func(tx *Tx, o Operator) error { tx.DisableOperator(o.ID, &now); return nil },
+			"another password": func(tx *Tx, o Operator) error { tx.SetOperatorPassword(o.ID, "other"); return nil },
+			"a second factor": func(tx *Tx, o Operator) error {
+				return errors.Join(tx.ProposeTOTP(o.ID, []byte("x")), tx.ConfirmTOTP(o.ID, []byte("x"), 1))
+			},
+		} {
+			o := s.operator(name)
+			s.write(func(tx *Tx) error { return change(tx, o) })
+			if err := hold(o); !errors.Is(err, ErrConflict) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }

@@ -143,7 +143,9 @@ func TestPlans(t *testing.T) {
 		"session":              {func() error { _, _, err := s.db.Session(ctx, []byte("x")); return unless(err, ErrNotFound) }, "console_session_1 (token_hash=?)"},
 		"sessions":             {func() error { _, err := s.db.Sessions(ctx, 1, now, limit); return err }, "console_session_of_operator (operator_id=?)"},
 		"ended sessions":       {write(func(tx *Tx) { tx.PurgeSessions(now, limit) }), "console_session_by_expiry (expires<?)"},
-		"attempts":             {write(func(tx *Tx) { tx.PurgeSessions(now, limit) }), "sign_in_failure_by_age (latest<?)"},
+		"attempts":             {write(func(tx *Tx) { tx.ForgetSignIns(now, limit, limit) }), "sign_in_failure_by_age (latest<?)"},
+		"attempts too many":    {write(func(tx *Tx) { tx.ForgetSignIns(now, limit, limit) }), "due USING INDEX sign_in_failure_by_weight"},
+		"attempts forgiven":    {write(func(tx *Tx) { tx.ForgiveSignIn([]byte("x")) }), "sign_in_failure_part_of (part_of=?)"},
 		"audit of a domain":    {func() error { _, err := s.db.AuditOfDomain(ctx, s.domain, limit); return err }, "audit_of_domain (domain_id=?)"},
 		"audit of one":         {func() error { _, err := s.db.AuditOfOperator(ctx, 1, limit); return err }, "audit_of_operator (operator_id=?)"},
 		"audit of a subject": {func() error {

@@ -8,8 +8,7 @@ import (
 )
 
 // PurgeExpired removes tokens and console sessions that expired before the
-// instant, attempts to sign in from before it, and kept answers that have expired,
-// in units of at most batch rows each, so that none holds the database for long.
+// instant, and kept answers that have expired, in units of at most batch rows each, so that none holds the database for long.
 // After that many rounds it leaves the rest to the next call.
 func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, rounds int) error {
 	for range rounds {
@@ -36,7 +35,7 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 		err := row.Scan(&found)
 		return found, err
 	}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM token WHERE expires < $1) OR EXISTS (SELECT 1 FROM idempotency WHERE expires < {now})
-		OR EXISTS (SELECT 1 FROM console_session WHERE expires < $1) OR EXISTS (SELECT 1 FROM sign_in_failure WHERE latest < $1)`,
+		OR EXISTS (SELECT 1 FROM console_session WHERE expires < $1)`,
 		micros(tokensBefore))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil

@@ -675,6 +675,18 @@ constraint operator.operator_pkey PRIMARY KEY (id)
 constraint operator.operator_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'developer'::text, 'operator'::text, 'administrator'::text])))
 CREATE UNIQUE INDEX operator_name_key ON operator USING btree (name)
 CREATE UNIQUE INDEX operator_pkey ON operator USING btree (id)
+column operator_identity.id bigint NOT NULL IDENTITY
+column operator_identity.operator_id bigint NOT NULL
+column operator_identity.issuer text NOT NULL
+column operator_identity.subject text NOT NULL
+column operator_identity.created bigint NOT NULL
+constraint operator_identity.operator_identity_issuer_subject_key UNIQUE (issuer, subject)
+constraint operator_identity.operator_identity_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
+constraint operator_identity.operator_identity_operator_id_issuer_key UNIQUE (operator_id, issuer)
+constraint operator_identity.operator_identity_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX operator_identity_issuer_subject_key ON operator_identity USING btree (issuer, subject)
+CREATE UNIQUE INDEX operator_identity_operator_id_issuer_key ON operator_identity USING btree (operator_id, issuer)
+CREATE UNIQUE INDEX operator_identity_pkey ON operator_identity USING btree (id)
 column payment.id bigint NOT NULL IDENTITY
 column payment.domain_id bigint NOT NULL
 column payment.client_id bigint NOT NULL
@@ -885,8 +897,11 @@ CREATE UNIQUE INDEX setting_change_pkey ON setting_change USING btree (id)
 column sign_in_failure.subject bytea NOT NULL
 column sign_in_failure.failures bigint NOT NULL
 column sign_in_failure.latest bigint NOT NULL
+column sign_in_failure.part_of bytea
 constraint sign_in_failure.sign_in_failure_pkey PRIMARY KEY (subject)
 CREATE INDEX sign_in_failure_by_age ON sign_in_failure USING btree (latest)
+CREATE INDEX sign_in_failure_by_weight ON sign_in_failure USING btree (failures, latest)
+CREATE INDEX sign_in_failure_part_of ON sign_in_failure USING btree (part_of) WHERE (part_of IS NOT NULL)
 CREATE UNIQUE INDEX sign_in_failure_pkey ON sign_in_failure USING btree (subject)
 column sign_key.id bigint NOT NULL IDENTITY
 column sign_key.domain_id bigint NOT NULL

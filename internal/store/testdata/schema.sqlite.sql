@@ -586,6 +586,15 @@ CREATE TABLE operator (
   created       BIGINT NOT NULL,
   disabled      BIGINT
 );
+CREATE TABLE operator_identity (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  operator_id BIGINT NOT NULL REFERENCES operator (id),
+  issuer      TEXT NOT NULL,
+  subject     TEXT NOT NULL,
+  created     BIGINT NOT NULL,
+  UNIQUE (issuer, subject),
+  UNIQUE (operator_id, issuer)
+);
 CREATE TRIGGER payment_moves_forward BEFORE UPDATE OF seq, state, version ON payment
 WHEN NEW.seq < OLD.seq OR NEW.version <> OLD.version + 1
 BEGIN
@@ -796,8 +805,10 @@ CREATE TABLE sign_in_failure (
   subject  BLOB NOT NULL PRIMARY KEY,
   failures BIGINT NOT NULL,
   latest   BIGINT NOT NULL
-);
+, part_of BLOB);
 CREATE INDEX sign_in_failure_by_age ON sign_in_failure (latest);
+CREATE INDEX sign_in_failure_by_weight ON sign_in_failure (failures, latest);
+CREATE INDEX sign_in_failure_part_of ON sign_in_failure (part_of) WHERE part_of IS NOT NULL;
 CREATE TABLE sign_key (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrLocked reports that too many attempts to sign in have failed of late.
+var ErrLocked = errors.New("too many failed attempts to sign in")
+
+// Knocking is what attempts to sign in are counted by.
+type Knocking struct {
+	// Subject is a hash of it.
+	Subject []byte
+	// Of is the subject that it is a part of, nil when it is of none.
+	Of []byte
+	// Limit is how many attempts may fail.
+	Limit int
+}
+
+// TakeSignIn counts an attempt to sign in before anything is compared, so that
+// attempts made at once are all counted. When as many as the limit have been made,
+// each within the span of the one before, it is ErrLocked and not counted.
+func (tx *Tx) TakeSignIn(k Knocking, now time.Time, span time.Duration) {
+	tx.execOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
+		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
+		WHERE sign_in_failure.failures < $4 OR sign_in_failure.latest <= $3`,
+		k.Subject, micros(now), micros(now.Add(-span)), k.Limit, k.Of)
+}
+
+// ForgiveSignIn forgets the attempts about a subject, and about its parts.
+func (tx *Tx) ForgiveSignIn(subject []byte) {
+	tx.exec(`DELETE FROM sign_in_failure WHERE subject = $1 OR part_of = $1`, subject)
+}
+
+// ReturnSignIn takes back one attempt about a subject, which has succeeded.
+func (tx *Tx) ReturnSignIn(subject []byte) {
+	tx.exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
+}
+
+// ForgetSignIns removes at most limit of the subjects about which no attempt was
+// made since an instant, and as many others as are too many: those with the fewest
+// attempts, of these the oldest.
+func (tx *Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
+	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest LIMIT $2)`, micros(before), limit)
+	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
+}
+
+// CountSignIns is about how many subjects attempts are remembered.
+func (r *Reader) CountSignIns(ctx context.Context) (int64, error) {
+	return one(ctx, r, scanInt, `SELECT count(*) FROM sign_in_failure`)
+}
+
+// HoldOperator keeps an operator as somebody saw them until the end of the unit:
+// one who may sign in, with the password and the need for a second factor they had.
+// Write fails with ErrConflict when that is not so any more.
+func (tx *Tx) HoldOperator(o Operator) {
+	tx.execOne(ErrConflict, `UPDATE operator SET created = created WHERE id = $1 AND disabled IS NULL AND password = $2 AND (totp IS NOT NULL) = $3`,
+		int64(o.ID), o.Password, o.SecondFactor)
+}
