@@ -60,7 +60,7 @@ const (
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, wealthFacts,
-	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, conventionFacts,
+	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, journeyFacts, conventionFacts,
 )
 
 // every is the text of all shapes.
