@@ -113,6 +113,9 @@ type finishedBody struct {
 // its page that is around this one. One that was begun on another goes back to that.
 func (w *Webview) depart(v *visit, t *traveller, told url.Values) error {
 	v.journeyCookie(t.handle, t.Framed).Forget(v.writer)
+	if t.Flow == flowManage {
+		v.journeyCookie(t.handle+added, t.Framed).Forget(v.writer)
+	}
 	if t.Home != "" {
 		web.Redirect(v.writer, v.onward(flowManage, t.Home))
 		return nil

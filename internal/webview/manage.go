@@ -69,6 +69,9 @@ func (w *Webview) list(v *visit, t *traveller) error {
 	return pages.Send(v.writer, w.journeyPage(v, t, "list", body.Title, body))
 }
 
+// added ends the handle of a journey that was begun on another.
+const added = "-add"
+
 // add begins a journey to another connection of a person who manages theirs, which
 // leads back here. There is one at a time, or browsers would keep ever more of them.
 func (w *Webview) add(v *visit, t *traveller, _ url.Values) error {
@@ -76,7 +79,7 @@ func (w *Webview) add(v *visit, t *traveller, _ url.Values) error {
 		return errUnread
 	}
 	other := &traveller{client: t.client, journey: journey{
-		handle: t.handle + "-add", Home: t.handle, Flow: flowConnect, Form: t.Form, Client: t.Client, User: t.User, Until: t.Until,
+		handle: t.handle + added, Home: t.handle, Flow: flowConnect, Form: t.Form, Client: t.Client, User: t.User, Until: t.Until,
 		Framed: t.Framed, Most: 1, Filter: t.Filter,
 	}}
 	if err := w.keepJourney(v, other); err != nil {

@@ -343,6 +343,12 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 				return page
 			},
 			"managed": func() shown { page := p.open(p.link("manage")); p.click(page, "Done"); return page },
+			"managed, with a connection begun": func() shown {
+				page := p.open(p.link("manage"))
+				begun := p.send(page, "add")
+				p.click(page, "Done")
+				return begun
+			},
 			"from nowhere": func() shown {
 				page := p.open(p.link("manage", "redirect_uri", ""))
 				p.click(page, "Done").shows(t, "You can go back")
