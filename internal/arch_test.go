@@ -49,6 +49,8 @@ var mayImport = map[string][]string{
 	"internal/access":          {".", "internal/keys", "internal/store", "internal/settings"},
 	"internal/admission":       {".", "internal/store"},
 	"internal/audit":           {".", "internal/store"},
+	"internal/oidc":            {"."},
+	"internal/oidc/oidctest":   {},
 	"internal/tenancy":         {".", "internal/store"},
 	"internal/protocol":        {".", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":             {".", "payment", "webhook", "internal/protocol", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/filing", "internal/bankdata", "internal/delivery", "internal/lab", "internal/picture"},
@@ -66,7 +68,7 @@ var mayImport = map[string][]string{
 	"internal/mail":            {"."},
 	"internal/desk":            {".", "internal/web", "internal/admission", "internal/store"},
 	"internal/hookdesk":        {".", "webhook", "internal/web", "internal/desk", "internal/admission", "internal/settings", "internal/store", "internal/delivery"},
-	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/desk", "internal/hookdesk", "internal/access", "internal/admission", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/files", "internal/archive", "internal/delivery", "internal/lab"},
+	"internal/console":         {".", "payment", "webhook", "internal/wire", "internal/web", "internal/desk", "internal/hookdesk", "internal/access", "internal/admission", "internal/audit", "internal/oidc", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/files", "internal/archive", "internal/delivery", "internal/lab"},
 	"internal/reference":       {"internal/web"},
 	"internal/background":      {},
 	"internal/httpd":           {},
@@ -87,6 +89,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"github.com/jackc/", "internal/store", "all SQL is in one place"},
 	{"modernc.org/", "internal/store", "all SQL is in one place"},
 	{"github.com/pressly/goose/", "internal/store", "all SQL is in one place"},
+	{"github.com/coreos/go-oidc/", "internal/oidc", "what a token has to say is checked in one place"},
 	{"github.com/minio/", "internal/files", "where bytes are kept is known in one place"},
 	{"codeberg.org/go-pdf/", "internal/certificate", "how a page is written is known in one place"},
 }
@@ -111,7 +114,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/audit", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery", "internal/lab",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/admission", "internal/audit", "internal/oidc", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/filing", "internal/delivery", "internal/lab",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

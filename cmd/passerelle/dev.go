@@ -29,6 +29,7 @@ type devCommand struct {
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	outbound
 	bounds
+	identities
 	SMTPURL  string `name:"smtp-url" help:"Mail server for mails of alarm about webhooks, as for serve; without one they are shown in the log."`
 	MailFrom string `help:"Address that mails come from; required with --smtp-url."`
 }
@@ -40,6 +41,10 @@ func (d *devCommand) Run(c *console) error {
 		return passerelle.InvalidField("--profile", "must be ci or faithful")
 	}
 	open, err := d.networks()
+	if err != nil {
+		return err
+	}
+	provider, err := d.identities.config()
 	if err != nil {
 		return err
 	}
@@ -56,7 +61,7 @@ func (d *devCommand) Run(c *console) error {
 	}
 	s, err := service.Open(c.ctx, service.Config{
 		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
-		Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
+		Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ type operatorCommand struct {
 	Disable   operatorDisable   `cmd:"" help:"Keep an operator out from now on and end their sessions."`
 	Enable    operatorEnable    `cmd:"" help:"Let an operator in again."`
 	Password  operatorPassword  `cmd:"" help:"Give an operator a new password, printed once; sessions end, and failed attempts are forgotten."`
+	Link      operatorLink      `cmd:"" help:"Let a provider of identities vouch for an operator."`
+	Unlink    operatorUnlink    `cmd:"" help:"Have no provider vouch for an operator any more; sessions end."`
 	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove the second factor of an operator who has lost it; sessions end."`
 }
 
@@ -113,6 +115,30 @@ func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
 func (n *operatorTOTPReset) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
 		o, err := a.ResetTOTP(c.ctx, n.Name)
+		return o, "", err
+	})
+}
+
+type operatorLink struct {
+	operatorNamed
+	Issuer  string `required:"" placeholder:"URL" help:"The provider, as --oidc-issuer names it."`
+	Subject string `required:"" help:"Who they are there: the claim sub, which the console shows to whom it does not know."`
+}
+
+// Run links an operator to an identity.
+func (n *operatorLink) Run(c *console, g *operatorCommand) error {
+	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+		o, err := a.Link(c.ctx, n.Name, n.Issuer, n.Subject)
+		return o, "", err
+	})
+}
+
+type operatorUnlink struct{ operatorNamed }
+
+// Run removes the identities of an operator.
+func (n *operatorUnlink) Run(c *console, g *operatorCommand) error {
+	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+		o, err := a.Unlink(c.ctx, n.Name)
 		return o, "", err
 	})
 }

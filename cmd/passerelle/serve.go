@@ -33,6 +33,7 @@ type serveCommand struct {
 	TrustedProxies []string `help:"Networks whose X-Forwarded headers count, as CIDR."`
 	outbound
 	bounds
+	identities
 	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
 	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
 	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
@@ -85,6 +86,9 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return config, err
 	}
 	if config.Networks, err = s.networks(); err != nil {
+		return config, err
+	}
+	if config.Identities, err = s.identities.config(); err != nil {
 		return config, err
 	}
 	if config.Mail, err = mailer(s.SMTPURL, s.MailFrom); err != nil {

@@ -96,24 +96,27 @@ func (a *Admission) SignIn(ctx context.Context, at Attempt) (Pass, error) {
 	if err != nil {
 		return Pass{}, err
 	}
-	return a.admit(ctx, o, at.Request, func(tx *store.Tx) {
+	return a.admit(ctx, o, false, at.Request, func(tx *store.Tx) error {
 		tx.ReturnSignIn(byName.Subject)
 		tx.ReturnSignIn(byAddress.Subject)
 		tx.ForgiveSignIn(here.Subject)
+		return nil
 	})
 }
 
-// admit opens the session of an operator who was recognised, unless they may not
-// come in any more at that moment.
-func (a *Admission) admit(ctx context.Context, o store.Operator, request string, also func(*store.Tx)) (Pass, error) {
+// admit opens the session of an operator who was recognised, twice when a second
+// factor was given, unless they may not come in any more at that moment.
+func (a *Admission) admit(ctx context.Context, o store.Operator, twice bool, request string, also func(*store.Tx) error) (Pass, error) {
 	stage, life := single, sessionLife
-	if o.SecondFactor {
+	switch {
+	case twice:
+		stage = double
+	case o.SecondFactor:
 		stage, life = waiting, waitingLife
 	}
 	pass, err := a.open(ctx, o, stage, life, func(tx *store.Tx, s store.Session) error {
-		also(tx)
-		if stage == waiting {
-			return nil
+		if err := also(tx); err != nil || stage == waiting {
+			return err
 		}
 		return tx.Audit(a.entry(o.ID, s.ID, request, actSignIn))
 	})

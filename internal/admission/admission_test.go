@@ -455,3 +455,74 @@ func TestAbilitiesGrowWithTheRole(t *testing.T) {
 		}
 	}
 }
+
+func TestAProviderVouchesForOperators(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", admission.Viewer)
+		d.operator("adam", admission.Viewer)
+		const issuer = "https://id.example"
+		vouched := func(v admission.Voucher) (admission.Pass, error) {
+			v.Issuer, v.Request = issuer, "7"
+			return d.Vouched(t.Context(), v)
+		}
+		inside := func(v admission.Voucher) admission.Visitor {
+			t.Helper()
+			pass, err := vouched(v)
+			must(t, err)
+			who, err := d.Resume(t.Context(), pass.Token)
+			must(t, err)
+			return who
+		}
+		_, err := vouched(admission.Voucher{Subject: "1"})
+		wantError(t, err, admission.ErrStranger)
+		_, err = vouched(admission.Voucher{Subject: "1", Name: "nobody"})
+		wantError(t, err, admission.ErrStranger)
+		if who := inside(admission.Voucher{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.Twice() {
+			t.Errorf("%+v", who)
+		}
+		// Linked now, by who it is and not by the name.
+		if who := inside(admission.Voucher{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.Twice() {
+			t.Errorf("%+v", who)
+		}
+		_, err = vouched(admission.Voucher{Subject: "2", Name: "zoe"})
+		wantError(t, err, admission.ErrStranger)
+		_, err = d.Link(t.Context(), "adam", issuer, "1")
+		wantError(t, err, passerelle.Invalid)
+		_, err = d.Link(t.Context(), "adam", issuer, "")
+		wantError(t, err, passerelle.Invalid)
+		_, err = d.Link(t.Context(), "adam", issuer, "2")
+		must(t, err)
+		if who := inside(admission.Voucher{Subject: "2"}); who.Operator.Name != "adam" {
+			t.Errorf("%+v", who)
+		}
+		d.enrol(inside(admission.Voucher{Subject: "1"}), password)
+		pass, err := vouched(admission.Voucher{Subject: "1"})
+		must(t, err)
+		_, err = d.Resume(t.Context(), pass.Token) // our second factor is asked for
+		wantError(t, err, admission.ErrNoSession)
+		inside(admission.Voucher{Subject: "1", Twice: true})
+		_, err = d.Disable(t.Context(), "zoe")
+		must(t, err)
+		_, err = vouched(admission.Voucher{Subject: "1", Twice: true})
+		wantError(t, err, admission.ErrRefused)
+		_, err = d.Unlink(t.Context(), "adam")
+		must(t, err)
+		_, err = vouched(admission.Voucher{Subject: "2"})
+		wantError(t, err, admission.ErrStranger)
+	})
+}
+
+// Who is disabled while the provider vouches for them gets no session, and is not
+// linked.
+func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		d.operator("zoe", admission.Viewer)
+		d.meanwhile = func() { _, err := d.Disable(t.Context(), "zoe"); must(t, err) }
+		d.after = 1
+		_, err := d.Vouched(t.Context(), admission.Voucher{Issuer: "i", Subject: "s", Name: "zoe"})
+		wantError(t, err, admission.ErrRefused)
+		if _, err := d.DB.OperatorByIdentity(t.Context(), "i", "s"); !errors.Is(err, store.ErrNotFound) || d.meanwhile != nil {
+			t.Errorf("%v", err)
+		}
+	})
+}

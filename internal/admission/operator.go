@@ -69,37 +69,45 @@ func (a *Admission) ResetPassword(ctx context.Context, name string) (store.Opera
 	if err != nil {
 		return store.Operator{}, "", err
 	}
-	o, err := a.change(ctx, name, actPassword, func(tx *store.Tx, o store.Operator) {
+	o, err := a.change(ctx, name, actPassword, func(tx *store.Tx, o store.Operator) error {
 		tx.SetOperatorPassword(o.ID, stored)
 		tx.RevokeSessions(o.ID, 0, a.Now())
 		tx.ForgiveSignIn(nameSubject(o.Name))
+		return nil
 	})
 	return o, password, err
 }
 
 // ResetTOTP removes an operator's second factor and ends their sessions.
 func (a *Admission) ResetTOTP(ctx context.Context, name string) (store.Operator, error) {
-	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o store.Operator) {
+	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o store.Operator) error {
 		tx.ResetTOTP(o.ID)
 		tx.RevokeSessions(o.ID, 0, a.Now())
 		tx.ForgiveSignIn(nameSubject(o.Name))
+		return nil
 	})
 }
 
 // Disable keeps an operator out from now on.
 func (a *Admission) Disable(ctx context.Context, name string) (store.Operator, error) {
 	now := a.Now()
-	return a.change(ctx, name, actDisable, func(tx *store.Tx, o store.Operator) { tx.DisableOperator(o.ID, &now) })
+	return a.change(ctx, name, actDisable, func(tx *store.Tx, o store.Operator) error {
+		tx.DisableOperator(o.ID, &now)
+		return nil
+	})
 }
 
 // Enable lets an operator in again.
 func (a *Admission) Enable(ctx context.Context, name string) (store.Operator, error) {
-	return a.change(ctx, name, actEnable, func(tx *store.Tx, o store.Operator) { tx.DisableOperator(o.ID, nil) })
+	return a.change(ctx, name, actEnable, func(tx *store.Tx, o store.Operator) error {
+		tx.DisableOperator(o.ID, nil)
+		return nil
+	})
 }
 
 // change does something with an operator and puts it on record; a name that
 // nobody has is NotFound. The operator is returned as it then stands.
-func (a *Admission) change(ctx context.Context, name, act string, do func(*store.Tx, store.Operator)) (store.Operator, error) {
+func (a *Admission) change(ctx context.Context, name, act string, do func(*store.Tx, store.Operator) error) (store.Operator, error) {
 	o, err := a.DB.OperatorByName(ctx, normal(name))
 	if errors.Is(err, store.ErrNotFound) {
 		return o, &passerelle.Error{Kind: passerelle.NotFound, Code: "notFound", Field: "name", Message: fmt.Sprintf("name: there is no operator %q", name)}
@@ -108,7 +116,9 @@ func (a *Admission) change(ctx context.Context, name, act string, do func(*store
 		return o, fmt.Errorf("look an operator up: %w", err)
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		do(tx, o)
+		if err := do(tx, o); err != nil {
+			return err
+		}
 		return tx.Audit(a.about(o.ID, act))
 	})
 	if err != nil {

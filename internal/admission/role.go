@@ -64,6 +64,8 @@ const (
 	actDisable      = "disable operator"
 	actEnable       = "enable operator"
 	actResetTOTP    = "reset second factor"
+	actLink         = "link operator"
+	actUnlink       = "unlink operator"
 )
 
 func (a *Admission) entry(o store.OperatorID, session int64, request, act string) store.Audit {

@@ -24,7 +24,7 @@ const actConfigure = "change configuration"
 // setUp puts a page among those about how a domain is set up.
 func setUp(v *desk.Visit, here string) {
 	for _, one := range [][2]string{
-		{"Configuration", "/configuration"}, {"Connectors", "/connectors"}, {"Clients", "/clients"}, {"Tokens", "/tokens"}, {"Domain", "/domain"},
+		{"Configuration", "/configuration"}, {"Connectors", "/connectors"}, {"Clients", "/clients"}, {"Tokens", "/tokens"}, {"Domain", "/domain"}, {"Audit log", "/audit"},
 	} {
 		v.Tabs = append(v.Tabs, desk.Tab{Name: one[0], Address: v.Path("%s", one[1]), Here: one[0] == here})
 	}

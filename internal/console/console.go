@@ -23,6 +23,7 @@ import (
 	"passerelle/internal/hookdesk"
 	"passerelle/internal/initiation"
 	"passerelle/internal/lab"
+	"passerelle/internal/oidc"
 	"passerelle/internal/wire"
 )
 
@@ -31,7 +32,8 @@ var embedded embed.FS
 
 var pages = desk.MustPages(embedded)
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config wires the package to the rest of the service. Every field but Provider is
+// required.
 type Config struct {
 	desk.Config
 	// Address gives where a request came from.
@@ -46,6 +48,8 @@ type Config struct {
 	// Scenarios and Logins are what the simulated banks can be made to do.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
+	// Provider vouches for operators; nil for nobody does.
+	Provider *oidc.Provider
 }
 
 // Console has the pages of this package.
@@ -57,6 +61,6 @@ func New(config Config) http.Handler {
 	webhooks := hookdesk.Routes(hookdesk.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
 	return desk.New(config.Config, slices.Concat(
 		c.doorRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.labRoutes(), c.userRoutes(), c.connectionRoutes(),
-		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), webhooks,
+		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), webhooks,
 	))
 }

@@ -88,7 +88,7 @@ func TestPagesAboutSettingsInABrowser(t *testing.T) {
 			"configuration": p.domainPath("/configuration"), "key": p.domainPath("/configuration/key?name=" + settings.Timezone),
 			"certificates": p.domainPath("/configuration/key?name=" + settings.Authorities), "log": p.domainPath("/configuration/log"),
 			"clients": p.domainPath("/clients"), "client": p.domainPath(fmt.Sprint("/clients/", have.client)), "tokens": p.domainPath("/tokens?all=1"),
-			"domain": p.domainPath("/domain"),
+			"domain": p.domainPath("/domain"), "audit": p.domainPath("/audit"),
 		})
 	})
 }

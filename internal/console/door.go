@@ -16,6 +16,8 @@ func (c *Console) doorRoutes() []desk.Route {
 		{Method: http.MethodPost, Pattern: "sign-in", Serve: c.signIn, Open: true},
 		{Method: http.MethodGet, Pattern: "second-factor", Serve: c.askForCode, Open: true},
 		{Method: http.MethodPost, Pattern: "second-factor", Serve: c.takeCode, Open: true},
+		{Method: http.MethodGet, Pattern: "provider", Serve: c.toProvider, Open: true},
+		{Method: http.MethodGet, Pattern: "provider/back", Serve: c.fromProvider, Open: true},
 		desk.Post("sign-out", c.signOut),
 	}
 }
@@ -27,6 +29,8 @@ const doorCookie = "console_door"
 // doorData is what the pages at the door show.
 type doorData struct {
 	Form, Name string
+	// Provider is who vouches for operators, empty for nobody.
+	Provider string
 }
 
 // atDoor shows a form to somebody who is not signed in.
@@ -38,7 +42,11 @@ func (c *Console) atDoor(v *desk.Visit, page, title, name string) error {
 			return err
 		}
 	}
-	return pages.Send(v, page, title, doorData{Form: secret, Name: name})
+	data := doorData{Form: secret, Name: name}
+	if c.Provider != nil {
+		data.Provider = c.Provider.Host()
+	}
+	return pages.Send(v, page, title, data)
 }
 
 // checkDoor refuses a form that was not made for this browser.
@@ -70,19 +78,27 @@ func (c *Console) signIn(v *desk.Visit) error {
 
 // letIn gives the browser its session, and leads on.
 func (c *Console) letIn(v *desk.Visit, pass admission.Pass) error {
-	waits, err := c.Admission.Waits(v, pass.Token)
+	next, err := c.inside(v, pass)
 	if err != nil {
 		return err
 	}
+	web.Redirect(v.Writer, next)
+	return nil
+}
+
+// inside gives the browser its session, and says where it leads.
+func (c *Console) inside(v *desk.Visit, pass admission.Pass) (next string, err error) {
+	waits, err := c.Admission.Waits(v, pass.Token)
+	if err != nil {
+		return "", err
+	}
 	if err := v.SetSession(pass.Token); err != nil {
-		return err
+		return "", err
 	}
 	if waits {
-		web.Redirect(v.Writer, desk.Root+"second-factor")
-		return nil
+		return desk.Root + "second-factor", nil
 	}
-	web.Redirect(v.Writer, desk.Root)
-	return nil
+	return desk.Root, nil
 }
 
 // awaited is the token of the session that waits for its second factor.

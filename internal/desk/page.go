@@ -63,7 +63,7 @@ func newFrame(v *Visit, data any) frame {
 func (p *Pages) Send(v *Visit, name, title string, data any) error {
 	page := web.Page{
 		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(v, data), Sheet: "console.css",
-		Simulated: v.Domain.Kind == passerelle.Sandbox, Refresh: v.Reload,
+		Simulated: v.Domain.Kind == passerelle.Sandbox, Refresh: v.Reload, RefreshTo: v.LeadTo,
 	}
 	if v.Problem != "" {
 		page.Status = http.StatusUnprocessableEntity

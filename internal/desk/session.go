@@ -24,7 +24,13 @@ func (v *Visit) SetCookie(name, value string) error {
 	return v.desk.sealer.Set(v.Writer, web.Cookie{Name: name, Path: Root, Strict: true, Secure: v.secure, Life: cookieLife}, value)
 }
 
-// Cookie is the value that SetCookie sealed, and whether there is one.
+// SetCrossing is SetCookie for a value that has to come back when another site leads
+// here.
+func (v *Visit) SetCrossing(name, value string, life time.Duration) error {
+	return v.desk.sealer.Set(v.Writer, web.Cookie{Name: name, Path: Root, Secure: v.secure, Life: life}, value)
+}
+
+// Cookie is the value that SetCookie or SetCrossing sealed, and whether there is one.
 func (v *Visit) Cookie(name string) (value string, is bool) {
 	is = v.desk.sealer.Read(v.Request, name, &value) == nil
 	return value, is

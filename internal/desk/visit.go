@@ -34,6 +34,8 @@ type Visit struct {
 	Tabs []Tab
 	// Reload is after how long the page is to be shown anew, zero for never.
 	Reload time.Duration
+	// LeadTo is where the page leads by itself, empty for nowhere.
+	LeadTo string
 
 	desk *Desk
 	// secure is set where people come over https.

@@ -77,7 +77,7 @@ func (s *Service) console() http.Handler {
 			MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 		},
 		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab,
-		Scenarios: s.scenarios, Logins: logins(),
+		Scenarios: s.scenarios, Logins: logins(), Provider: s.provider,
 	})
 }
 

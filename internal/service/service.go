@@ -39,6 +39,7 @@ import (
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
 	"passerelle/internal/lab"
+	"passerelle/internal/oidc"
 	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -73,6 +74,9 @@ type Config struct {
 	// DatabaseTimeout is how long a query may take, the wait for a connection
 	// included; zero is DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
+	// Identities is the provider that vouches for operators of the console; nil for
+	// none. How it is called is the service's to say.
+	Identities *oidc.Config
 	// Mail sends the mails about webhooks; nil leaves them to whoever comes
 	// with one.
 	Mail Mailer
@@ -120,10 +124,12 @@ type Service struct {
 	api    *protocol.API
 	// scenarios are those of the simulated banks.
 	scenarios []wire.Scenario
-	server    *httpd.Server
-	ops       *httpd.Server
-	metrics   *httpd.Metrics
-	loops     background.Group
+	// provider vouches for operators, nil for nobody does.
+	provider *oidc.Provider
+	server   *httpd.Server
+	ops      *httpd.Server
+	metrics  *httpd.Metrics
+	loops    background.Group
 	// visits are those that no request waits for, errands the files that readers
 	// wait for.
 	visits, errands *background.Crew
@@ -204,6 +210,9 @@ func (s *Service) assemble() error {
 	if err != nil {
 		return fmt.Errorf("open the store of files: %w", err)
 	}
+	if s.provider, err = identities(c); err != nil {
+		return err
+	}
 	fetchers := s.fetchers(registry.All())
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
@@ -234,6 +243,21 @@ func (s *Service) assemble() error {
 	s.scenarios, err = scenarios()
 	s.api = s.newAPI()
 	return err
+}
+
+// identitiesTimeout is how long a provider of identities may take for one answer.
+const identitiesTimeout = 10 * time.Second
+
+// identities is the provider that was configured, if any. It is called as webhooks
+// are: at public addresses and the operator's networks, and following no redirect.
+func identities(c Config) (*oidc.Provider, error) {
+	if c.Identities == nil {
+		return nil, nil //nolint:nilnil // without one, operators have passwords
+	}
+	own := *c.Identities
+	own.Now, own.Loopback = c.Now, c.Loopback
+	own.Client = delivery.NewClient(delivery.Outbound{Timeout: identitiesTimeout, Loopback: c.Loopback, Networks: c.Networks})
+	return oidc.New(own)
 }
 
 func (s *Service) listen() error {

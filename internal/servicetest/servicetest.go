@@ -26,6 +26,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
 	"passerelle/internal/keys"
+	"passerelle/internal/oidc"
 	"passerelle/internal/service"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated"
@@ -60,6 +61,8 @@ type Options struct {
 	Patience time.Duration
 	// Created is when the domain came to be; zero means now.
 	Created time.Time
+	// Identities is that of service.Config.
+	Identities *oidc.Config
 }
 
 // Each runs a subtest on each kind of database, with a service of its own.
@@ -75,7 +78,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
-		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now,
+		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now, Identities: o.Identities,
 		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx := context.Background()

@@ -1,0 +1,197 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/audit"
+	"passerelle/internal/desk"
+	"passerelle/internal/store"
+)
+
+func (c *Console) auditRoutes() []desk.Route {
+	return []desk.Route{
+		desk.Get("domains/#/audit", c.audit),
+		desk.Post("domains/#/audit", c.verifyAudit),
+	}
+}
+
+// auditPatience is how long a page reads the chain of a domain; the command reads
+// one that takes longer.
+const auditPatience = 20 * time.Second
+
+// maxOperators is how many operators are named and offered.
+const maxOperators = 1000
+
+// auditData is a page of the audit log of a domain, and the state of its chain.
+type auditData struct {
+	Operators                      []operatorOption
+	Operator                       store.OperatorID
+	Act, Subject, ID, Since, Until string
+	Refused                        bool
+	Chain                          []desk.Fact
+	Verdict, Why                   string
+	Rows                           []actRow
+	Turn                           desk.Turn
+	shown                          map[store.OperatorID]string
+}
+
+type operatorOption struct {
+	ID   store.OperatorID
+	Name string
+}
+
+// actRow is an act. Address is where what it was done to is shown, empty for
+// nowhere.
+type actRow struct {
+	ID                                     int64
+	At, By, Act, Subject, Address, Request string
+	Refused                                bool
+	// Number is its place in the chain, zero while it has none.
+	Number int64
+}
+
+// audit lists what operators did in a domain, the newest first.
+func (c *Console) audit(v *desk.Visit) error { return c.showAudit(v, auditData{}) }
+
+func (c *Console) showAudit(v *desk.Visit, data auditData) error {
+	setUp(v, "Audit log")
+	f, err := c.auditFilter(v, &data)
+	if err == nil {
+		err = c.addChain(v, &data)
+	}
+	if told, is := desk.Told(err); is {
+		v.Problem = told
+		return pages.Send(v, "audit", "Audit log", data)
+	}
+	if err != nil {
+		return err
+	}
+	w := v.Window(2)
+	rows, err := c.DB.Audits(v, f, w)
+	if err != nil {
+		return fmt.Errorf("list the acts in domain %d: %w", v.Domain.ID, err)
+	}
+	rows, data.Turn = desk.Paged(v, w, rows, func(a store.AuditLink) []any { return a.Place() })
+	for _, a := range rows {
+		data.Rows = append(data.Rows, newActRow(v, a, data.shown))
+	}
+	return pages.Send(v, "audit", "Audit log", data)
+}
+
+// auditFilter reads what is looked for from the address.
+func (c *Console) auditFilter(v *desk.Visit, data *auditData) (store.AuditFilter, error) {
+	f := store.AuditFilter{Domain: v.Domain.ID}
+	all, err := c.DB.Operators(v, maxOperators)
+	if err != nil {
+		return f, fmt.Errorf("list the operators: %w", err)
+	}
+	data.shown = map[store.OperatorID]string{}
+	for _, o := range all {
+		data.shown[o.ID] = o.Name
+		data.Operators = append(data.Operators, operatorOption{o.ID, o.Name})
+	}
+	query := v.Request.URL.Query()
+	given := func(name string) string { return strings.TrimSpace(query.Get(name)) }
+	data.Act, data.Subject, data.ID, data.Refused = given("act"), given("subject"), given("id"), given("refused") == "1"
+	data.Since, data.Until = given("since"), given("until")
+	f.Act, f.Subject, f.Refused = data.Act, data.Subject, data.Refused
+	if f.Operator, err = numberIn[store.OperatorID]("operator", given("operator")); err != nil {
+		return f, err
+	}
+	data.Operator = f.Operator
+	if f.SubjectID, err = numberIn[int64]("id", data.ID); err != nil {
+		return f, err
+	}
+	return f, auditDays(v, data, &f)
+}
+
+func auditDays(v *desk.Visit, data *auditData, f *store.AuditFilter) error {
+	var err error
+	if data.Since != "" {
+		if f.From, err = desk.DayStart("since", data.Since, v.Zone, 0); err != nil {
+			return err
+		}
+	}
+	if data.Until != "" {
+		f.Until, err = desk.DayStart("until", data.Until, v.Zone, 1)
+	}
+	return err
+}
+
+// addChain says how far the chain of the domain goes.
+func (c *Console) addChain(v *desk.Visit, data *auditData) error {
+	end, err := c.DB.AuditEnd(v, v.Domain.ID)
+	if err != nil {
+		return fmt.Errorf("read the end of a chain: %w", err)
+	}
+	waiting, err := c.DB.CountUnchainedAudit(v, v.Domain.ID, audit.MaxWaiting)
+	if err != nil {
+		return fmt.Errorf("count the acts without a place: %w", err)
+	}
+	var last string
+	if end.Number > 0 {
+		last = audit.Checkpoint{Number: end.Number, Hash: end.Hash}.String()
+	}
+	data.Chain = desk.Facts("Acts in the chain", strconv.FormatInt(end.Number, 10), "Waiting for a place", desk.UpTo(waiting, audit.MaxWaiting), "Checkpoint", last)
+	return nil
+}
+
+// verifyAudit reads the whole chain of the domain, and says whether it holds.
+func (c *Console) verifyAudit(v *desk.Visit) error {
+	ctx, cancel := context.WithTimeout(v, auditPatience)
+	defer cancel()
+	found, err := audit.Verify(ctx, &c.DB.Reader, v.Domain.ID, nil, func(int64) {})
+	data := auditData{Verdict: "intact"}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		data.Verdict, data.Why = "too long to be read here", "The command line reads it: passerelle audit verify --domain "+v.Domain.Name
+	case err != nil:
+		return err
+	case !found.Intact():
+		data.Verdict, data.Why = "broken", fmt.Sprintf("Act %d: %s.", found.Broken, found.Why)
+	default:
+		data.Why = fmt.Sprintf("Each of %d acts is what was put on record, in its place.", found.Last.Number)
+	}
+	return c.showAudit(v, data)
+}
+
+// subjectPaths are where things are shown to which acts are done.
+var subjectPaths = map[string]string{
+	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d", "domain": "/domain",
+}
+
+func newActRow(v *desk.Visit, a store.AuditLink, names map[store.OperatorID]string) actRow {
+	row := actRow{ID: a.ID, At: v.Time(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
+	if a.Operator != 0 {
+		row.By = cmp.Or(names[a.Operator], fmt.Sprint(int64(a.Operator)))
+	}
+	if a.SubjectID == 0 {
+		return row
+	}
+	row.Subject = fmt.Sprintf("%s %d", a.Subject, a.SubjectID)
+	if path := subjectPaths[a.Subject]; strings.Contains(path, "%d") {
+		row.Address = v.Path(path, a.SubjectID)
+	} else if path != "" {
+		row.Address = v.Path("%s", path)
+	}
+	return row
+}
+
+// numberIn reads the id in a field, zero when the field is empty.
+func numberIn[T ~int64](field, text string) (T, error) {
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, passerelle.InvalidField(field, "must be a number")
+	}
+	return T(id), nil
+}

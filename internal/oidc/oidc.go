@@ -1,0 +1,279 @@
+// Package oidc has a provider of OpenID Connect say who somebody at the door is.
+//
+// It owns the way to the provider and back: what the browser is sent with, what it
+// has to bring back, how the code becomes a token, and what has to be true of that
+// token. It does not own who is let in, which is package admission's, nor
+// the cookie that the browser keeps meanwhile, nor which addresses may be called,
+// which the client that it is given knows.
+//
+// It fails with ErrAway when the provider cannot be asked, and with ErrNotVouched,
+// with a reason for the log, for everything that the provider, the browser or a
+// token says that is not as it must be. Nothing of a token is in an error.
+package oidc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"passerelle"
+)
+
+// What keeps a provider from vouching for somebody.
+var (
+	ErrAway       = errors.New("the provider of identities cannot be asked")
+	ErrNotVouched = errors.New("the provider of identities does not vouch for this person")
+)
+
+// known is how long what the provider says of itself is believed.
+const known = time.Hour
+
+// algorithms are the ways of signing that are accepted: those that only the
+// provider can sign with.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+}
+
+// Config is what an operator says of the provider.
+type Config struct {
+	// Issuer is the provider's address, as it calls itself in tokens.
+	Issuer string
+	// ClientID and ClientSecret are ours there; a secret is not needed everywhere.
+	ClientID, ClientSecret string
+	// NameClaim is the claim that has the name of an operator, for the first time
+	// that somebody comes; empty for none. One of "email" counts when it is verified.
+	NameClaim string
+	// SecondFactor lists the values of amr and acr that say that the provider asked
+	// for a second factor; none are believed when it is empty.
+	SecondFactor []string
+	// Loopback lets the provider be on this machine and without TLS, for
+	// development.
+	Loopback bool
+	// Client calls the provider. It must follow no redirect.
+	Client *http.Client
+	Now    func() time.Time
+}
+
+// Provider is a provider of identities. Make it with New. It is safe for concurrent
+// use.
+type Provider struct {
+	Config
+
+	mu     sync.Mutex
+	cached *oidc.Provider
+	since  time.Time
+}
+
+// New checks what was said of a provider, without asking it. Fields of errors are
+// flags.
+func New(c Config) (*Provider, error) {
+	if !c.mayBe(c.Issuer) {
+		return nil, passerelle.InvalidField("--oidc-issuer", "must be the https address of the provider, without a query")
+	}
+	if c.ClientID == "" {
+		return nil, passerelle.InvalidField("--oidc-client-id", "must be the id of this service at the provider")
+	}
+	return &Provider{Config: c}, nil
+}
+
+// mayBe reports whether an address of the provider may be used.
+func (c *Config) mayBe(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return false
+	}
+	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
+}
+
+// Host is the provider in a word.
+func (p *Provider) Host() string {
+	u, err := url.Parse(p.Issuer)
+	if err != nil {
+		return p.Issuer
+	}
+	return u.Hostname()
+}
+
+// ask is what the provider says of itself.
+func (p *Provider) ask(ctx context.Context) (*oidc.Provider, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cached != nil && p.Now().Sub(p.since) < known {
+		return p.cached, nil
+	}
+	found, err := oidc.NewProvider(p.context(ctx), p.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	for _, address := range []string{found.Endpoint().AuthURL, found.Endpoint().TokenURL} {
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" && !p.Loopback {
+			return nil, fmt.Errorf("%w: its endpoints are not https addresses", ErrAway)
+		}
+	}
+	p.cached, p.since = found, p.Now()
+	return found, nil
+}
+
+// context has the provider called by the client.
+func (p *Provider) context(ctx context.Context) context.Context {
+	return oidc.ClientContext(ctx, p.Client)
+}
+
+func (p *Provider) config(found *oidc.Provider, back string) *oauth2.Config {
+	scopes := []string{oidc.ScopeOpenID}
+	switch p.NameClaim {
+	case "":
+	case "email":
+		scopes = append(scopes, "email")
+	default:
+		scopes = append(scopes, "profile")
+	}
+	endpoint := found.Endpoint()
+	endpoint.AuthStyle = p.style(found)
+	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
+}
+
+// style is how the provider wants to be told who we are: in the header, as all have
+// to know, unless it says that it knows only the other way. It is not tried
+// out, which would cost the code.
+func (p *Provider) style(found *oidc.Provider) oauth2.AuthStyle {
+	var said struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if p.ClientSecret == "" || found.Claims(&said) == nil && len(said.Methods) > 0 && !slices.Contains(said.Methods, "client_secret_basic") {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}
+
+// Departure is what a browser keeps, sealed, while it is at the provider.
+type Departure struct {
+	State, Nonce, Verifier string
+}
+
+// Leave is where a browser is sent to, to come back to an address of ours, and what
+// it keeps meanwhile.
+func (p *Provider) Leave(ctx context.Context, back string) (address string, d Departure, err error) {
+	found, err := p.ask(ctx)
+	if err != nil {
+		return "", d, err
+	}
+	d = Departure{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
+	return p.config(found, back).AuthCodeURL(d.State, oidc.Nonce(d.Nonce), oauth2.S256ChallengeOption(d.Verifier)), d, nil
+}
+
+// Person is whom the provider vouches for.
+type Person struct {
+	// Issuer and Subject are who it is, for ever.
+	Issuer, Subject string
+	// Name is that of an operator, empty when the provider vouches for none.
+	Name string
+	// Twice tells that a second factor was given, and is believed.
+	Twice bool
+}
+
+// Arrive is whom the provider vouches for by what a browser brings back in the query
+// of the address that Leave was given.
+func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
+	if err := p.check(d, query); err != nil {
+		return Person{}, err
+	}
+	found, err := p.ask(ctx)
+	if err != nil {
+		return Person{}, err
+	}
+	got, err := p.config(found, back).Exchange(p.context(ctx), query.Get("code"), oauth2.VerifierOption(d.Verifier))
+	if err != nil {
+		return Person{}, exchangeFailure(err)
+	}
+	raw, _ := got.Extra("id_token").(string)
+	verifier := found.VerifierContext(p.context(ctx), &oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.Now})
+	token, err := verifier.Verify(p.context(ctx), raw)
+	if err != nil {
+		return Person{}, fmt.Errorf("%w: its token: %w", ErrNotVouched, err)
+	}
+	return p.read(token, d.Nonce)
+}
+
+// check holds what came back against what the browser left with.
+func (p *Provider) check(d Departure, query url.Values) error {
+	switch {
+	case d.State == "" || !same(query.Get("state"), d.State):
+		return notVouched("the browser did not leave from here with this state")
+	case query.Has("iss") && query.Get("iss") != p.Issuer:
+		return notVouched("the answer is of another issuer")
+	case query.Has("error"):
+		return notVouched("it said no")
+	case query.Get("code") == "":
+		return notVouched("there is no code")
+	}
+	return nil
+}
+
+// read takes from a token that is signed what it says of a person.
+func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
+	var claims map[string]any
+	if err := token.Claims(&claims); err != nil {
+		return Person{}, notVouched("the claims of its token cannot be read")
+	}
+	authorised, named := claims["azp"]
+	switch {
+	case !same(token.Nonce, nonce):
+		return Person{}, notVouched("the token was made for another visit")
+	case named && authorised != p.ClientID, !named && len(token.Audience) > 1:
+		return Person{}, notVouched("the token was made for another client")
+	case token.Subject == "":
+		return Person{}, notVouched("the token has no subject")
+	}
+	return Person{Issuer: token.Issuer, Subject: token.Subject, Name: p.name(claims), Twice: p.twice(claims)}, nil
+}
+
+// name is the claim that was configured, when it is a text that the provider stands
+// by.
+func (p *Provider) name(claims map[string]any) string {
+	if p.NameClaim == "" || p.NameClaim == "email" && claims["email_verified"] != true {
+		return ""
+	}
+	name, _ := claims[p.NameClaim].(string)
+	return name
+}
+
+// twice reports whether a second factor is spoken of that is believed.
+func (p *Provider) twice(claims map[string]any) bool {
+	said, several := claims["amr"].([]any)
+	if !several {
+		said = []any{claims["amr"]}
+	}
+	return slices.ContainsFunc(append(said, claims["acr"]), func(value any) bool {
+		text, _ := value.(string)
+		return text != "" && slices.Contains(p.SecondFactor, text)
+	})
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
+
+// exchangeFailure tells a provider that refused a code from one that is not there.
+// What it answered is left out: it could hold anything.
+func exchangeFailure(err error) error {
+	var refused *oauth2.RetrieveError
+	if !errors.As(err, &refused) || refused.Response == nil {
+		return fmt.Errorf("%w: the code was not exchanged", ErrAway)
+	}
+	status := refused.Response.StatusCode
+	if status >= http.StatusInternalServerError || status < http.StatusBadRequest {
+		return fmt.Errorf("%w: it answered with %d", ErrAway, status)
+	}
+	return notVouched(fmt.Sprintf("it refused the code with %d", status))
+}

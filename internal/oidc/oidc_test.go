@@ -1,0 +1,253 @@
+package oidc_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/oidc"
+	"passerelle/internal/oidc/oidctest"
+)
+
+const back = "https://bank.example/console/provider/back"
+
+// visit is one person's way to a provider and back.
+type visit struct {
+	t        *testing.T
+	server   *oidctest.Provider
+	provider *oidc.Provider
+	now      time.Time
+}
+
+func newVisit(t *testing.T) *visit {
+	t.Helper()
+	v := &visit{t: t, server: oidctest.Start(t, true), now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+	v.server.Now = func() time.Time { return v.now }
+	v.configure(func(*oidc.Config) {})
+	return v
+}
+
+func (v *visit) configure(change func(*oidc.Config)) {
+	v.t.Helper()
+	c := oidc.Config{Issuer: v.server.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret, Client: v.server.Client, Now: func() time.Time { return v.now }}
+	change(&c)
+	var err error
+	if v.provider, err = oidc.New(c); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// leave goes to the provider, and returns what the browser brings back.
+func (v *visit) leave() (oidc.Departure, url.Values) {
+	v.t.Helper()
+	address, d, err := v.provider.Leave(v.t.Context(), back)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	answer, err := v.server.Client.Do(request)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	to, err := answer.Location()
+	if err != nil || !strings.HasPrefix(to.String(), back+"?") {
+		v.t.Fatalf("%d, back to %v: %v", answer.StatusCode, to, err)
+	}
+	return d, to.Query()
+}
+
+func (v *visit) whole() (oidc.Person, error) {
+	v.t.Helper()
+	d, query := v.leave()
+	return v.provider.Arrive(v.t.Context(), back, d, query)
+}
+
+func TestAProviderVouches(t *testing.T) {
+	v := newVisit(t)
+	got, err := v.whole()
+	if diff := cmp.Diff(oidc.Person{Issuer: v.server.URL, Subject: "person 1"}, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	v.server.Rotate()
+	if _, err := v.whole(); err != nil {
+		t.Errorf("after the keys were changed: %v", err)
+	}
+}
+
+// unsigned is a token that says it needs no signature.
+func unsigned(claims []byte) string {
+	text := base64.RawURLEncoding.EncodeToString
+	return text([]byte(`{"alg":"none"}`)) + "." + text(claims) + "."
+}
+
+func TestWhatAProviderDoesNotVouchFor(t *testing.T) {
+	for name, spoil := range map[string]func(v *visit){
+		"another nonce":             func(v *visit) { v.server.Claims["nonce"] = "other" },
+		"no nonce":                  func(v *visit) { v.server.Claims["nonce"] = nil },
+		"another issuer":            func(v *visit) { v.server.Claims["iss"] = "https://other.example" },
+		"another audience":          func(v *visit) { v.server.Claims["aud"] = "other" },
+		"several audiences":         func(v *visit) { v.server.Claims["aud"] = []string{oidctest.ClientID, "other"} },
+		"another authorised client": func(v *visit) { v.server.Claims["azp"] = "other" },
+		"expired":                   func(v *visit) { v.server.Claims["exp"] = v.now.Add(-time.Second).Unix() },
+		"no end":                    func(v *visit) { v.server.Claims["exp"] = nil },
+		"not valid yet":             func(v *visit) { v.server.Claims["nbf"] = v.now.Add(time.Hour).Unix() },
+		"no subject":                func(v *visit) { v.server.Claims["sub"] = "" },
+		"no signature":              func(v *visit) { v.server.Token = unsigned },
+		"no token":                  func(v *visit) { v.server.Token = func([]byte) string { return "" } },
+		"nonsense":                  func(v *visit) { v.server.Token = func([]byte) string { return "a.b.c" } },
+		"a signature cut off":       func(v *visit) { v.server.Token = func(c []byte) string { return cut(v.server.Sign(c)) } },
+		"signed with the secret": func(v *visit) {
+			v.server.Token = v.with(jose.HS256, []byte(oidctest.Secret+oidctest.Secret+oidctest.Secret))
+		},
+		"signed with somebody's key":    func(v *visit) { v.server.Token = v.with(jose.ES256, anyKey(v.t)) },
+		"an error":                      func(v *visit) { v.server.Answer = url.Values{"error": {"access_denied"}} },
+		"no code":                       func(v *visit) { v.server.Answer = url.Values{"code": {""}} },
+		"a code of somebody":            func(v *visit) { v.server.Answer = url.Values{"code": {"guessed"}} },
+		"another state":                 func(v *visit) { v.server.Answer = url.Values{"state": {"other"}} },
+		"an answer of another provider": func(v *visit) { v.server.Answer = url.Values{"iss": {"https://other.example"}} },
+		"a secret that is not ours":     func(v *visit) { v.configure(func(c *oidc.Config) { c.ClientSecret = "other" }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisit(t)
+			spoil(v)
+			if got, err := v.whole(); !errors.Is(err, oidc.ErrNotVouched) || got != (oidc.Person{}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func cut(token string) string { return token[:len(token)-4] }
+
+func (v *visit) with(algorithm jose.SignatureAlgorithm, key any) func([]byte) string {
+	return func(claims []byte) string {
+		return v.server.SignWith(jose.SigningKey{Algorithm: algorithm, Key: key}, claims)
+	}
+}
+
+func anyKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// What one browser left with is worth nothing to another, and a code nothing twice.
+func TestAVisitIsOfOneBrowser(t *testing.T) {
+	v := newVisit(t)
+	mine, query := v.leave()
+	other, _ := v.leave()
+	for name, d := range map[string]oidc.Departure{
+		"another visit": other, "none": {}, "another verifier": {State: mine.State, Nonce: mine.Nonce, Verifier: other.Verifier},
+	} {
+		if _, err := v.provider.Arrive(t.Context(), back, d, query); !errors.Is(err, oidc.ErrNotVouched) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	mine, query = v.leave()
+	if _, err := v.provider.Arrive(t.Context(), back, mine, query); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.provider.Arrive(t.Context(), back, mine, query); !errors.Is(err, oidc.ErrNotVouched) {
+		t.Errorf("the same again: %v", err)
+	}
+	if _, err := v.provider.Arrive(t.Context(), back, oidc.Departure{}, url.Values{}); !errors.Is(err, oidc.ErrNotVouched) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func TestNamesAndSecondFactorsAreBelievedAsConfigured(t *testing.T) {
+	for _, c := range []struct {
+		claims map[string]any
+		name   string
+		second []string
+		want   oidc.Person
+	}{
+		{map[string]any{"email": "zoe@shop.example", "email_verified": true}, "email", nil, oidc.Person{Name: "zoe@shop.example"}},
+		{map[string]any{"email": "zoe@shop.example", "email_verified": false}, "email", nil, oidc.Person{}},
+		{map[string]any{"email": "zoe@shop.example", "email_verified": "true"}, "email", nil, oidc.Person{}},
+		{map[string]any{"email": "zoe@shop.example"}, "email", nil, oidc.Person{}},
+		{map[string]any{"email": "zoe@shop.example", "email_verified": true}, "", nil, oidc.Person{}},
+		{map[string]any{"preferred_username": "zoe"}, "preferred_username", nil, oidc.Person{Name: "zoe"}},
+		{map[string]any{"preferred_username": 7}, "preferred_username", nil, oidc.Person{}},
+		{map[string]any{"amr": []string{"pwd", "otp"}}, "", []string{"mfa", "otp"}, oidc.Person{Twice: true}},
+		{map[string]any{"amr": "otp"}, "", []string{"otp"}, oidc.Person{Twice: true}},
+		{map[string]any{"amr": []string{"pwd", "otp"}}, "", nil, oidc.Person{}},
+		{map[string]any{"amr": []string{"pwd"}, "acr": "gold"}, "", []string{"gold"}, oidc.Person{Twice: true}},
+		{map[string]any{"amr": 1, "acr": ""}, "", []string{""}, oidc.Person{}},
+	} {
+		v := newVisit(t)
+		v.server.Claims = c.claims
+		v.configure(func(config *oidc.Config) { config.NameClaim, config.SecondFactor = c.name, c.second })
+		c.want.Issuer, c.want.Subject = v.server.URL, "person 1"
+		got, err := v.whole()
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%v: %v %s", c.claims, err, diff)
+		}
+	}
+}
+
+func TestAProviderThatIsAway(t *testing.T) {
+	v := newVisit(t)
+	d, query := v.leave()
+	v.server.Exchange = http.StatusBadGateway
+	if _, err := v.provider.Arrive(t.Context(), back, d, query); !errors.Is(err, oidc.ErrAway) {
+		t.Errorf("%v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := v.provider.Leave(ended, back); err != nil {
+		t.Errorf("what it said of itself is not remembered: %v", err)
+	}
+	v.now = v.now.Add(2 * time.Hour)
+	if _, _, err := v.provider.Leave(ended, back); !errors.Is(err, oidc.ErrAway) {
+		t.Errorf("%v", err)
+	}
+	elsewhere := httptest.NewTLSServer(http.RedirectHandler(v.server.URL+"/.well-known/openid-configuration", http.StatusFound))
+	defer elsewhere.Close()
+	client := elsewhere.Client()
+	client.CheckRedirect = v.server.Client.CheckRedirect
+	v.configure(func(c *oidc.Config) { c.Issuer, c.Client = elsewhere.URL, client })
+	if _, _, err := v.provider.Leave(t.Context(), back); !errors.Is(err, oidc.ErrAway) {
+		t.Errorf("sent elsewhere: %v", err)
+	}
+}
+
+func TestProvidersThatCannotBe(t *testing.T) {
+	for field, c := range map[string][]oidc.Config{
+		"--oidc-issuer": {
+			{ClientID: "x"},
+			{Issuer: "http://id.example", ClientID: "x"},
+			{Issuer: "id.example", ClientID: "x"},
+			{Issuer: "https://u:p@id.example", ClientID: "x"},
+			{Issuer: "https://id.example?x=1", ClientID: "x"},
+		},
+		"--oidc-client-id": {{Issuer: "https://id.example"}},
+	} {
+		for _, one := range c {
+			var wrong *passerelle.Error
+			if _, err := oidc.New(one); !errors.As(err, &wrong) || wrong.Field != field {
+				t.Errorf("%+v: %v", one, err)
+			}
+		}
+	}
+}

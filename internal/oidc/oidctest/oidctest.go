@@ -1,0 +1,189 @@
+// Package oidctest is a provider of identities for tests: a server of its own that
+// is discovered, sends browsers back at once, and signs tokens.
+//
+// It owns one person, whom it vouches for without asking, and everything that can be
+// wrong with what it says, which tests set. It does not check more than a test needs
+// to know: that the code is of this visit, and that the verifier is. It fails
+// the test when it cannot be started.
+package oidctest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// ClientID and Secret are those of the only client.
+const (
+	ClientID = "passerelle"
+	Secret   = "only for tests"
+)
+
+// Provider is the running server. Its fields may be changed before a visit.
+type Provider struct {
+	// URL is the issuer, Client one that trusts its certificate and follows no
+	// redirect.
+	URL    string
+	Client *http.Client
+	// Claims are what is said besides, and instead of, what has to be said.
+	Claims map[string]any
+	// Token makes the token from its claims when it is set, instead of a signature
+	// with the present key.
+	Token func(claims []byte) string
+	// Answer adds to the query with which browsers come back.
+	Answer url.Values
+	// Exchange is the status of answers to codes; zero is 200.
+	Exchange int
+	// Now is the time that tokens are made at.
+	Now func() time.Time
+
+	t      testing.TB
+	mu     sync.Mutex
+	key    jose.JSONWebKey
+	visits map[string]url.Values
+}
+
+// Start runs a provider until the test ends, with TLS or without.
+func Start(t testing.TB, secure bool) *Provider {
+	t.Helper()
+	p := &Provider{t: t, visits: map[string]url.Values{}, Claims: map[string]any{}, Answer: url.Values{}, Now: time.Now}
+	p.Rotate()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", p.describe)
+	mux.HandleFunc("GET /authorize", p.authorize)
+	mux.HandleFunc("POST /token", p.token)
+	mux.HandleFunc("GET /keys", p.keys)
+	server := httptest.NewUnstartedServer(mux)
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	p.URL, p.Client = server.URL, server.Client()
+	p.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return p
+}
+
+// Rotate puts another key in the place of the one that signed until now.
+func (p *Provider) Rotate() {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.key = jose.JSONWebKey{Key: key, KeyID: rand.Text(), Algorithm: string(jose.ES256), Use: "sig"}
+}
+
+// Sign signs claims with the present key.
+func (p *Provider) Sign(claims []byte) string {
+	p.mu.Lock()
+	key := p.key
+	p.mu.Unlock()
+	return p.SignWith(jose.SigningKey{Algorithm: jose.ES256, Key: key}, claims)
+}
+
+// SignWith signs claims with any key.
+func (p *Provider) SignWith(key jose.SigningKey, claims []byte) string {
+	signer, err := jose.NewSigner(key, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	signed, err := signer.Sign(claims)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test sees what is missing
+}
+
+func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
+	answer(w, map[string]any{
+		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
+		"id_token_signing_alg_values_supported": []string{"ES256"}, "response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
+	})
+}
+
+// authorize vouches at once, as for a person who is signed in there.
+func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	back, err := url.Parse(asked.Get("redirect_uri"))
+	if err != nil || asked.Get("client_id") != ClientID || asked.Get("response_type") != "code" || asked.Get("code_challenge_method") != "S256" {
+		http.Error(w, "not like that", http.StatusBadRequest)
+		return
+	}
+	code := rand.Text()
+	p.mu.Lock()
+	p.visits[code] = asked
+	p.mu.Unlock()
+	query := url.Values{"code": {code}, "state": {asked.Get("state")}}
+	maps.Copy(query, p.Answer)
+	back.RawQuery = query.Encode()
+	http.Redirect(w, r, back.String(), http.StatusFound)
+}
+
+// token gives a token for a code, once.
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+	code := r.PostFormValue("code")
+	p.mu.Lock()
+	asked, known := p.visits[code]
+	delete(p.visits, code)
+	p.mu.Unlock()
+	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	right := known && base64.RawURLEncoding.EncodeToString(sum[:]) == asked.Get("code_challenge") && asked.Get("redirect_uri") == r.PostFormValue("redirect_uri")
+	if id, secret, _ := r.BasicAuth(); !right || id != ClientID || secret != url.QueryEscape(Secret) {
+		w.WriteHeader(http.StatusBadRequest)
+		answer(w, map[string]any{"error": "invalid_grant"})
+		return
+	}
+	if p.Exchange != 0 {
+		w.WriteHeader(p.Exchange)
+		return
+	}
+	answer(w, map[string]any{"access_token": rand.Text(), "token_type": "Bearer", "id_token": p.made(asked.Get("nonce"))})
+}
+
+func (p *Provider) made(nonce string) string {
+	now := p.Now()
+	claims := map[string]any{"iss": p.URL, "sub": "person 1", "aud": ClientID, "nonce": nonce, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix()}
+	for name, value := range p.Claims {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if p.Token != nil {
+		return p.Token(text)
+	}
+	return p.Sign(text)
+}
+
+func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{p.key.Public()}})
+}

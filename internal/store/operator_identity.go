@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Identity is an operator as a provider of identities knows them.
+type Identity struct {
+	Operator OperatorID
+	// Issuer is the provider, Subject who they are there, for ever.
+	Issuer, Subject string
+	Created         time.Time
+}
+
+// OperatorByIdentity loads the operator who is a subject of an issuer, also one that
+// is disabled, or ErrNotFound.
+func (r *Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
+	return one(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
+		WHERE i.issuer = $1 AND i.subject = $2`, issuer, subject)
+}
+
+// Identities lists those of an operator, by issuer.
+func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Identity, error) {
+	return collect(ctx, r, func(row scanner) (Identity, error) {
+		var (
+			i       Identity
+			created int64
+		)
+		err := row.Scan(&i.Operator, &i.Issuer, &i.Subject, &created)
+		i.Created = instant(created)
+		return i, err
+	}, `SELECT operator_id, issuer, subject, created FROM operator_identity WHERE operator_id = $1 ORDER BY issuer`, int64(operator))
+}
+
+// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject is
+// somebody already, or the operator somebody else at the issuer.
+func (tx *Tx) LinkOperator(i Identity) error {
+	id, err := tx.newID("operator_identity")
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO operator_identity (id, operator_id, issuer, subject, created) VALUES ($1, $2, $3, $4, $5)`,
+		id, int64(i.Operator), i.Issuer, i.Subject, micros(i.Created))
+	return nil
+}
+
+// UnlinkOperator removes all identities of an operator.
+func (tx *Tx) UnlinkOperator(operator OperatorID) {
+	tx.exec(`DELETE FROM operator_identity WHERE operator_id = $1`, int64(operator))
+}
