@@ -223,8 +223,8 @@ func (h *hooks) showProvider(v *desk.Visit, a store.AuthProvider, secret string)
 	if a.Endpoint != nil {
 		data.Public = a.Endpoint.PublicCert
 	}
-	if v.Problem != "" && v.Request.PostForm.Has("overlap") {
-		data.Overlap = v.Field("overlap")
+	if typed := v.Field("overlap"); typed != "" && v.Problem != "" {
+		data.Overlap = typed
 	}
 	return pages.Send(v, "provider", fmt.Sprintf("Authentication provider %d", a.ID), data)
 }
