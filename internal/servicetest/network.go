@@ -1,6 +1,7 @@
 package servicetest
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -110,7 +111,7 @@ func (n *Network) serve() {
 			reset(near)
 			continue
 		}
-		far, err := net.Dial("tcp", n.target)
+		far, err := new(net.Dialer).DialContext(context.Background(), "tcp", n.target)
 		if err != nil {
 			reset(near)
 			continue

@@ -44,7 +44,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "passerelle")
-	_, err = exec.CommandContext(context.Background(), "go", "build", "-o", binary, "passerelle/cmd/passerelle").Output()
+	_, err = exec.CommandContext(context.Background(), "go", "build", "-tags", tags, "-o", binary, "passerelle/cmd/passerelle").Output()
 	return binary, err
 })
 

@@ -29,7 +29,7 @@ import (
 	"passerelle/internal/oidc"
 	"passerelle/internal/service"
 	"passerelle/internal/store/storetest"
-	_ "passerelle/internal/store/storetest/migrated"
+	_ "passerelle/internal/store/storetest/migrated" // databases come with the schema
 )
 
 // Instance is a running service with one sandbox domain and one application.

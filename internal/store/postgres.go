@@ -57,7 +57,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	}
 	p := &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit}
 	if !options.Alone {
-		p.sharers = newSharers(p.attempt, sharing) //nolint:contextcheck // they outlive whoever opened it
+		p.sharers = newSharers(p.attempt, sharing)
 	}
 	return p, nil
 }

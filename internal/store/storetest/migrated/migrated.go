@@ -1,5 +1,5 @@
-// Package migrated, when it is imported, has package storetest give tests databases
-// with the schema of this program.
+// Package migrated has package storetest give tests databases with the schema of
+// this program, by being imported.
 //
 // It owns nothing but this connection, because the tests of package store use
 // storetest from within. It does not decide where databases are. A migration that
@@ -8,6 +8,7 @@ package migrated
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"passerelle/internal/keys"
@@ -15,13 +16,14 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-func init() { storetest.Prepare(migrate) }
+func init() { //nolint:gochecknoinits // to import it is all that tests have to do
+	storetest.Prepare(migrate)
+}
 
 func migrate(ctx context.Context, url string) error {
 	db, err := store.Open(ctx, url, store.Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	return db.Migrate(ctx)
+	return errors.Join(db.Migrate(ctx), db.Close())
 }

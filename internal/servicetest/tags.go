@@ -1,0 +1,6 @@
+//go:build !torture
+
+package servicetest
+
+// tags are those that processes are built with: none, as for everybody.
+const tags = ""
