@@ -31,12 +31,12 @@ build: ## bin/passerelle, static
 
 .PHONY: test
 test: tools ## everything that must pass: unit, both databases, API, browser, a moment of fuzzing
-	scripts/with-postgres go test -timeout 8m ./...
+	scripts/with-postgres go test -timeout 20m ./...
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: race
 race: tools ## the race detector, where goroutines meet
-	scripts/with-postgres go test -race -timeout 15m $(RACE)
+	scripts/with-postgres go test -race -timeout 20m $(RACE)
 
 .PHONY: torture
 torture: tools ## the random and the racing tests at full length (an hour and more)

@@ -27,6 +27,8 @@ var pictured = []struct {
 	{"home", "", ".figures"},
 	{"payments", "/payments", "[data-live] table"},
 	{"payment", "/payments/1", ".trail"},
+	{"webhooks", "/webhooks", "main table"},
+	{"webhook", "/webhooks/1", "main table"},
 	{"users", "/users", "main table"},
 	{"connectors", "/connectors", "main table"},
 	{"configuration", "/configuration", "main table"},
