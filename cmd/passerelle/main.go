@@ -59,6 +59,7 @@ type program struct {
 	Client     clientCommand     `cmd:"" help:"Applications that call the interface, and their credentials."`
 	User       userCommand       `cmd:"" help:"End users of a domain."`
 	Connection connectionCommand `cmd:"" help:"Connections of users to institutions."`
+	Connector  connectorCommand  `cmd:"" help:"Institutions, and how a domain wants them."`
 	Token      tokenCommand      `cmd:"" help:"Tokens for the operator's own programs."`
 	Config     configCommand     `cmd:"" help:"Configuration keys of a domain."`
 	Webhook    webhookCommand    `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`

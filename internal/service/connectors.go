@@ -10,10 +10,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// connectors lists every connector the program has, by hand: whoever reads
-// this knows which banks it can speak to.
-func (s *Service) connectors() []connector.Connector {
-	return s.Bank.Connectors()
+// Connectors lists every connector the program has, by hand: whoever reads this
+// knows which banks it can speak to. Without the simulated bank, those that are
+// simulated can only say what they are.
+func Connectors(simulated *sandbox.Bank) []connector.Connector {
+	return simulated.Connectors()
 }
 
 // newBank is the simulated bank, whose ledger is in the database, so that it

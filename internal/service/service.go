@@ -191,7 +191,7 @@ func (s *Service) readySchema(ctx context.Context) error {
 func (s *Service) assemble() error {
 	c := s.config
 	s.Bank = s.newBank()
-	registry, err := connector.NewRegistry(s.connectors()...)
+	registry, err := connector.NewRegistry(Connectors(s.Bank)...)
 	if err != nil {
 		return fmt.Errorf("list the connectors: %w", err)
 	}

@@ -32,6 +32,7 @@ var notSealed = map[string]string{
 	"idempotency.request_hash":   "a hash",
 	"received.body":              "what came to the sandbox's receiver",
 	"sandbox_order.body":         "what a simulated bank keeps",
+	"sign_in_failure.part_of":    "a hash",
 	"sign_in_failure.subject":    "a hash",
 	"token.hash":                 "a hash",
 }

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/service"
+	"passerelle/internal/settings"
+	"passerelle/internal/wire"
+)
+
+type connectorCommand struct {
+	tenant
+	List   connectorList   `cmd:"" help:"List the connectors that the domain can use, those that are hidden too."`
+	Show   connectorShow   `cmd:"" help:"Print one connector."`
+	Update connectorUpdate `cmd:"" help:"Change how the domain wants a connector; an empty value returns to what the connector itself says."`
+	Source connectorSource `cmd:"" help:"Take a source of a connector out of use, put it back, or choose how people sign in there."`
+}
+
+// connectorView is a connector as it is printed.
+type connectorView struct {
+	UUID          string                   `json:"uuid"`
+	ID            int64                    `json:"id"`
+	Name          string                   `json:"name"`
+	Countries     []string                 `json:"countries"`
+	Reads         []string                 `json:"capabilities"`
+	Pays          bool                     `json:"payments"`
+	Hidden        bool                     `json:"hidden"`
+	AuthMechanism passerelle.AuthMechanism `json:"auth_mechanism,omitempty"`
+	SyncFrequency string                   `json:"sync_frequency,omitempty"`
+	Sources       []sourceView             `json:"sources"`
+}
+
+type sourceView struct {
+	ID             int64                      `json:"id"`
+	Name           string                     `json:"name"`
+	AuthMechanisms []passerelle.AuthMechanism `json:"auth_mechanisms"`
+	Disabled       string                     `json:"disabled,omitempty"`
+}
+
+// String is the source on one line.
+func (s sourceView) String() string {
+	line := fmt.Sprintf("%d %s", s.ID, s.Name)
+	for _, mechanism := range s.AuthMechanisms {
+		line += " " + string(mechanism)
+	}
+	if s.Disabled != "" {
+		line += " disabled since " + s.Disabled
+	}
+	return line
+}
+
+func viewConnector(b wire.Bank) connectorView {
+	view := connectorView{
+		UUID: b.UUID, ID: b.ID, Name: b.Name, Countries: b.Countries, Reads: append([]string{}, b.Capabilities...), Pays: b.Payments != nil,
+		Hidden: b.Hidden, AuthMechanism: b.Mechanism, SyncFrequency: b.SyncDays,
+	}
+	for _, s := range b.Sources {
+		source := sourceView{ID: s.ID, Name: s.Name, AuthMechanisms: append([]passerelle.AuthMechanism{}, s.Mechanisms...)}
+		if s.Disabled != nil {
+			source.Disabled = *s.Disabled
+		}
+		view.Sources = append(view.Sources, source)
+	}
+	return view
+}
+
+// connectors is the use cases of connectors on the command's database. None of
+// them is called.
+func (d desk) connectors() (*aggregation.Aggregation, error) {
+	all, err := connector.NewRegistry(service.Connectors(&sandbox.Bank{})...)
+	if err != nil {
+		return nil, fmt.Errorf("list the connectors: %w", err)
+	}
+	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Connectors: all}, nil
+}
+
+// connector finds one by its UUID or its number.
+func (d desk) connector(c *console, name string) (any, error) {
+	a, err := d.connectors()
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.Banks(c.ctx, d.domain)
+	if err != nil {
+		return nil, fmt.Errorf("list the connectors: %w", err)
+	}
+	i := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == name || strconv.FormatInt(b.ID, 10) == name })
+	if i < 0 {
+		return nil, noConnector(name)
+	}
+	return viewConnector(all[i]), nil
+}
+
+func noConnector(name string) error {
+	return absent("connector", "there is none with the UUID or the number %q in this domain", name)
+}
+
+type connectorList struct{}
+
+// Run lists connectors.
+func (*connectorList) Run(c *console, g *connectorCommand) error {
+	return g.at(c, func(d desk) (any, error) {
+		a, err := d.connectors()
+		if err != nil {
+			return nil, err
+		}
+		all, err := a.Banks(c.ctx, d.domain)
+		if err != nil {
+			return nil, fmt.Errorf("list the connectors: %w", err)
+		}
+		return views(all, viewConnector), nil
+	})
+}
+
+type connectorShow struct {
+	Connector string `arg:"" help:"UUID or number of the connector."`
+}
+
+// Run prints a connector.
+func (s *connectorShow) Run(c *console, g *connectorCommand) error {
+	return g.at(c, func(d desk) (any, error) { return d.connector(c, s.Connector) })
+}
+
+type connectorUpdate struct {
+	Connector     string  `arg:"" help:"UUID or number of the connector."`
+	Hidden        *string `enum:"yes,no," placeholder:"yes|no" help:"Whether it is kept from end users."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"How people sign in for new connections: one that it offers."`
+	SyncFrequency *string `placeholder:"DAYS" help:"Days between two synchronisations, such as 0.5."`
+}
+
+// Run changes how the domain wants a connector.
+func (u *connectorUpdate) Run(c *console, g *connectorCommand) error {
+	change := settings.ConnectorChange{Connector: u.Connector, Mechanism: u.AuthMechanism, SyncDays: u.SyncFrequency}
+	if u.Hidden != nil {
+		text := map[string]string{"yes": "1", "no": "0"}[*u.Hidden]
+		change.Hidden = &text
+	}
+	return g.change(c, u.Connector, func(d desk, a *aggregation.Aggregation) error {
+		err := a.ConfigureConnectors(c.ctx, d.domain, []settings.ConnectorChange{change}, settings.ByCommand)
+		if errors.Is(err, passerelle.NotFound) {
+			return noConnector(u.Connector)
+		}
+		return err
+	})
+}
+
+type connectorSource struct {
+	Connector     string  `arg:"" help:"UUID or number of the connector."`
+	Source        int64   `arg:"" help:"Number of the source."`
+	Disabled      *bool   `negatable:"" help:"No new connections and payments go through it."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"How people sign in: one that it offers, empty for the usual one."`
+}
+
+// Run changes how the domain wants a source.
+func (s *connectorSource) Run(c *console, g *connectorCommand) error {
+	change := settings.SourceChange{Connector: s.Connector, Source: s.Source, Mechanism: s.AuthMechanism, Disabled: s.Disabled}
+	return g.change(c, s.Connector, func(d desk, a *aggregation.Aggregation) error {
+		if _, err := d.connector(c, s.Connector); err != nil {
+			return err
+		}
+		err := a.ConfigureSource(c.ctx, d.domain, change, settings.ByCommand)
+		if errors.Is(err, passerelle.NotFound) {
+			return absent("source", "the connector has none with the number %d", s.Source)
+		}
+		return err
+	})
+}
+
+// change makes a change of a connector and shows what it is then.
+func (g *connectorCommand) change(c *console, name string, change func(desk, *aggregation.Aggregation) error) error {
+	return g.at(c, func(d desk) (any, error) {
+		a, err := d.connectors()
+		if err == nil {
+			err = change(d, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return d.connector(c, name)
+	})
+}
