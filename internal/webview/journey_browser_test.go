@@ -131,7 +131,7 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 			p.do(chromedp.Click(step("begin")+` button`), servicetest.Shown(`button.refuse`), chromedp.Click(`button.refuse`))
 			p.see(step("bank"), "refused")
 			p.do(chromedp.Click(step("bank")+` button`), servicetest.Shown(`#login`), chromedp.SetValue(`#login`, "many"), chromedp.Click(`button.approve`))
-			p.see(`#search`, "many")
+			p.see(`button[name=all]`, "many")
 			p.do(chromedp.Click(`button[name=all]`), servicetest.Shown(`#landed`))
 			console.Silent(t)
 		})
