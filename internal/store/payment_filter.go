@@ -237,6 +237,11 @@ func (f PaymentFilter) dateColumn() string {
 	return "registered"
 }
 
+// bounds reports whether the filter bounds the dates in a column.
+func (f PaymentFilter) bounds(column string) bool {
+	return column == f.dateColumn() && (!f.From.IsZero() || !f.Until.IsZero())
+}
+
 // unfiltered reports whether the filter selects the whole domain.
 func (f PaymentFilter) unfiltered() bool {
 	s := f.among(f.selection())

@@ -114,6 +114,9 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (sql str
 	case labelOrder:
 		p.column, p.id = s.label, s.id
 	}
+	if f.bounds(o.column) {
+		p.optional = false // a bound selects none without a date, and there may be a great many to look through
+	}
 	alone := len(f.Connectors) < 2 || s.from != "payment"
 	if alone {
 		s = f.among(s)
