@@ -69,10 +69,22 @@ type Config struct {
 type Provider struct {
 	Config
 
+	// asking is held by the one who asks the provider about itself.
+	asking chan struct{}
 	mu     sync.Mutex
 	cached *oidc.Provider
 	since  time.Time
+	// failed is when it was last asked in vain.
+	failed time.Time
 }
+
+// Whoever comes while another asks waits so long at most, and nobody asks again so
+// soon after it was in vain: anybody can come to the door, and must not be able to
+// fill it while the provider is silent.
+const (
+	waiting = time.Second
+	silence = 5 * time.Second
+)
 
 // New checks what was said of a provider, without asking it. Fields of errors are
 // flags.
@@ -83,7 +95,7 @@ func New(c Config) (*Provider, error) {
 	if c.ClientID == "" {
 		return nil, passerelle.InvalidField("--oidc-client-id", "must be the id of this service at the provider")
 	}
-	return &Provider{Config: c}, nil
+	return &Provider{Config: c, asking: make(chan struct{}, 1)}, nil
 }
 
 // mayBe reports whether an address of the provider may be used.
@@ -106,11 +118,53 @@ func (p *Provider) Host() string {
 
 // ask is what the provider says of itself.
 func (p *Provider) ask(ctx context.Context) (*oidc.Provider, error) {
+	if found, err := p.remembered(); found != nil || err != nil {
+		return found, err
+	}
+	patience := time.NewTimer(waiting)
+	defer patience.Stop()
+	select {
+	case p.asking <- struct{}{}:
+		defer func() { <-p.asking }()
+	case <-patience.C:
+		return nil, fmt.Errorf("%w: it has not answered yet", ErrAway)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
+	}
+	if found, err := p.remembered(); found != nil || err != nil {
+		return found, err
+	}
+	found, err := p.discover(ctx)
+	if ctx.Err() == nil {
+		p.remember(found, err)
+	}
+	return found, err
+}
+
+// remembered is what is known without asking; neither when it has to be asked.
+func (p *Provider) remembered() (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cached != nil && p.Now().Sub(p.since) < known {
+	switch now := p.Now(); {
+	case p.cached != nil && now.Sub(p.since) < known:
 		return p.cached, nil
+	case !p.failed.IsZero() && now.Sub(p.failed) < silence:
+		return nil, fmt.Errorf("%w: it did not answer a moment ago", ErrAway)
 	}
+	return nil, nil
+}
+
+func (p *Provider) remember(found *oidc.Provider, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.failed = p.Now()
+		return
+	}
+	p.cached, p.since = found, p.Now()
+}
+
+func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
 	found, err := oidc.NewProvider(p.context(ctx), p.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrAway, err)
@@ -120,7 +174,6 @@ func (p *Provider) ask(ctx context.Context) (*oidc.Provider, error) {
 			return nil, fmt.Errorf("%w: its endpoints are not https addresses", ErrAway)
 		}
 	}
-	p.cached, p.since = found, p.Now()
 	return found, nil
 }
 

@@ -251,3 +251,39 @@ func TestProvidersThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestASilentProvider keeps nobody long: whoever comes while another asks goes away
+// again, and after a failure nobody asks for a while.
+func TestASilentProvider(t *testing.T) {
+	v := newVisit(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	silent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	defer silent.Close()
+	v.configure(func(c *oidc.Config) { c.Issuer, c.Client = silent.URL, silent.Client() })
+	away := func() {
+		t.Helper()
+		if _, _, err := v.provider.Leave(t.Context(), back); !errors.Is(err, oidc.ErrAway) {
+			t.Errorf("%v", err)
+		}
+	}
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		away()
+	}()
+	<-asked
+	away() // while the first still waits, and without a request
+	answer <- struct{}{}
+	<-first
+	away() // without a request either
+	v.now = v.now.Add(6 * time.Second)
+	go func() {
+		<-asked
+		answer <- struct{}{}
+	}()
+	away()
+}

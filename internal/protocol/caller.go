@@ -185,13 +185,22 @@ func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	heard := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for i := len(heard) - 1; i >= 0 && isProxy(address, trusted); i-- {
-		said := strings.TrimSpace(heard[i])
+		said := withoutPort(strings.TrimSpace(heard[i]))
 		if said == "" {
 			break
 		}
 		address = said
 	}
 	return address
+}
+
+// withoutPort is an address alone, also where a proxy writes it as Go and others
+// write one with a port: counted with its port, nobody would be the same twice.
+func withoutPort(said string) string {
+	if both, err := netip.ParseAddrPort(said); err == nil {
+		return both.Addr().String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(said, "["), "]")
 }
 
 func last(values []string) string {
