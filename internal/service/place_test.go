@@ -2,8 +2,11 @@ package service_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,12 +47,14 @@ func TestReceiverRefusesInTheFormOfTheInterface(t *testing.T) {
 			status             int
 			code               string
 		}{
-			"NUL":            {"POST", "%00", "", nil, 400, "invalidValue"},
-			"no UTF-8":       {"POST", "%ff", "", nil, 400, "invalidValue"},
-			"long name":      {"POST", strings.Repeat("n", 65), "", nil, 400, "invalidValue"},
-			"large body":     {"POST", "n", strings.Repeat("b", delivery.MaxReceivedBody+1), nil, 413, "payloadTooLarge"},
-			"packed body":    {"POST", "n", "b", packed, 400, "badRequest"},
-			"another method": {"GET", "n", "", nil, 405, "methodNotAllowed"},
+			"NUL":              {"POST", "%00", "", nil, 400, "invalidValue"},
+			"no UTF-8":         {"POST", "%ff", "", nil, 400, "invalidValue"},
+			"long name":        {"POST", strings.Repeat("n", 65), "", nil, 400, "invalidValue"},
+			"large body":       {"POST", "n", strings.Repeat("b", delivery.MaxReceivedBody+1), nil, 413, "payloadTooLarge"},
+			"packed body":      {"POST", "n", "b", packed, 400, "badRequest"},
+			"packed otherwise": {"POST", "n", "b", map[string]string{"Content-Encoding": "br"}, 400, "badRequest"},
+			"large unpacked":   {"POST", "n", pack(t, strings.Repeat("b", delivery.MaxReceivedBody+1)), packed, 413, "payloadTooLarge"},
+			"another method":   {"GET", "n", "", nil, 405, "methodNotAllowed"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				refused(t, s.Do(to(t, s, test.method, "/sandbox/receiver/"+test.name, test.body, test.header)), test.status, test.code)
@@ -58,7 +63,25 @@ func TestReceiverRefusesInTheFormOfTheInterface(t *testing.T) {
 		if answer := s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)); answer.Status != http.StatusNoContent {
 			t.Errorf("a usual request is answered %d %s", answer.Status, answer.Body)
 		}
+		if answer := s.Do(to(t, s, "POST", "/sandbox/receiver/packed", pack(t, `{"a":1.50}`), packed)); answer.Status != http.StatusNoContent {
+			t.Errorf("a compressed request is answered %d %s", answer.Status, answer.Body)
+		}
+		if got := s.Received("packed"); len(got) != 1 || got[0].Body != `{"a":1.50}` {
+			t.Errorf("of a compressed request is kept: %+v", got)
+		}
 	})
+}
+
+// pack is a body as it is sent with compression.
+func pack(t *testing.T, body string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := io.WriteString(w, body)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 func to(t *testing.T, s *servicetest.Instance, method, path, body string, header map[string]string) *http.Request {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -47,13 +48,15 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, &passerelle.Error{Kind: passerelle.Invalid, Code: "methodNotAllowed", Message: "Methods of this path: POST."}
 	}
-	if r.Header.Get("Content-Encoding") != "" {
-		return nil, badBody("The receiver takes bodies as they are, without a Content-Encoding.")
+	sent := http.MaxBytesReader(w, r.Body, delivery.MaxReceivedBody)
+	whole, err := plain(r.Header.Get("Content-Encoding"), sent)
+	if err != nil {
+		return nil, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, delivery.MaxReceivedBody))
+	body, err := io.ReadAll(io.LimitReader(whole, delivery.MaxReceivedBody+1))
 	var long *http.MaxBytesError
 	switch {
-	case errors.As(err, &long):
+	case errors.As(err, &long), len(body) > delivery.MaxReceivedBody:
 		return nil, &passerelle.Error{
 			Kind: passerelle.TooLarge, Code: "payloadTooLarge",
 			Message: fmt.Sprintf("The receiver takes bodies of at most %d bytes.", delivery.MaxReceivedBody),
@@ -62,6 +65,21 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, badBody("The body ended before it was complete.")
 	}
 	return body, nil
+}
+
+// plain is a body as it was before it was encoded, which is what signatures are of.
+func plain(encoding string, sent io.Reader) (io.Reader, error) {
+	switch encoding {
+	case "":
+		return sent, nil
+	case "gzip":
+		whole, err := gzip.NewReader(sent)
+		if err != nil {
+			return nil, badBody("The body is not what its Content-Encoding, gzip, says.")
+		}
+		return whole, nil
+	}
+	return nil, badBody("The receiver takes bodies as they are and those with the Content-Encoding gzip.")
 }
 
 func badBody(message string) error {
