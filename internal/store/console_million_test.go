@@ -2,9 +2,7 @@ package store
 
 import (
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +14,7 @@ import (
 // PASSERELLE_TEST_ROWS in a long run, when times are compared as well.
 func rowsOfLists(t *testing.T) (rows int, timed bool) {
 	t.Helper()
-	text, long := os.LookupEnv("PASSERELLE_TEST_ROWS")
-	if !long {
-		return 4000, false
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("PASSERELLE_TEST_ROWS is %q, not a number", text)
-	}
-	return n, true
+	return inALongRun(t, "PASSERELLE_TEST_ROWS", 4000)
 }
 
 // fewRows is what the long lists are compared with.

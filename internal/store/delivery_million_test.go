@@ -1,9 +1,7 @@
 package store
 
 import (
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -18,15 +16,7 @@ const fewDeliveries = 1000
 // a long run, when times are compared as well.
 func manyDeliveries(t *testing.T) (deliveries int, timed bool) {
 	t.Helper()
-	text, long := os.LookupEnv("PASSERELLE_TEST_DELIVERIES")
-	if !long {
-		return 5 * fewDeliveries, false
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("PASSERELLE_TEST_DELIVERIES is %q, not a number", text)
-	}
-	return n, true
+	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
 }
 
 // deliverMany makes deliveries of one event: every second is delivered, a quarter

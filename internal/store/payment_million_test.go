@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,15 +16,7 @@ import (
 // in a long run, when times are compared as well.
 func crowd(t *testing.T) (payments int, timed bool) {
 	t.Helper()
-	text, long := os.LookupEnv("PASSERELLE_TEST_PAYMENTS")
-	if !long {
-		return 10_000, false
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("PASSERELLE_TEST_PAYMENTS is %q, not a number", text)
-	}
-	return n, true
+	return inALongRun(t, "PASSERELLE_TEST_PAYMENTS", 10_000)
 }
 
 // numbers is the beginning of a statement that counts from $1 to $2.

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +14,7 @@ import (
 // PASSERELLE_TEST_TRANSACTIONS in a long run, when times are compared as well.
 func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	t.Helper()
-	text, long := os.LookupEnv("PASSERELLE_TEST_TRANSACTIONS")
-	if !long {
-		return 20_000, false
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("PASSERELLE_TEST_TRANSACTIONS is %q, not a number", text)
-	}
-	return n, true
+	return inALongRun(t, "PASSERELLE_TEST_TRANSACTIONS", 20_000)
 }
 
 // fewTransactions is what the second connection has, all of the oldest days.
