@@ -50,6 +50,7 @@ type Delivery struct {
 // shared is what all who send in this process have in common.
 type shared struct {
 	turns     atomic.Int64
+	waiting   waiting
 	gate      gate
 	lingering lingering
 	tokens    tokens

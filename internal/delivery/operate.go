@@ -34,7 +34,7 @@ func Payload(d store.WebhookData) string {
 // returns when the request is on record. It is passerelle.Missing when the
 // webhook has no such delivery, and a Conflict when its body was erased, when it
 // was not accepted yet and its turn has not come, when the webhook is deleted or
-// disabled, or while somebody else sends to it.
+// disabled, or while somebody else sends to it; and refused as Await does.
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) error {
 	if err := inUse(w); err != nil {
 		return err
@@ -97,7 +97,8 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 // Test sends a payload of the webhook's event that is only a test: the data, or
 // a sample when it is nil. It is sent once, as every other payload is, and kept
 // with the others; its id is returned. It is a Conflict, and leaves nothing,
-// when the webhook is deleted or disabled, or while somebody else sends to it.
+// when the webhook is deleted or disabled, or while somebody else sends to it; and
+// refused as Await does.
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte) (id passerelle.DeliveryID, err error) {
 	if err := inUse(w); err != nil {
 		return 0, err
@@ -160,6 +161,11 @@ func inUse(w store.Webhook) error {
 // sendOne makes one request under the lease of the webhook, for what load finds
 // once it is held, and puts it on record although the caller may have left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*turn) (store.Delivery, error)) (err error) {
+	leave, err := d.Await(domain.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}, holder: fmt.Sprintf("%s/%d", d.Name, d.turns.Add(1))}
 	waiting, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()

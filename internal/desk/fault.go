@@ -84,7 +84,7 @@ func Told(err error) (string, bool) {
 		return "Too many attempts have failed. Wait a quarter of an hour, or ask whoever runs the service.", true
 	case errors.Is(err, admission.ErrRefused):
 		return "That is not right.", true
-	case errors.As(err, &wrong) && (errors.Is(err, passerelle.Invalid) || errors.Is(err, passerelle.Conflict)):
+	case errors.As(err, &wrong) && (errors.Is(err, passerelle.Invalid) || errors.Is(err, passerelle.Conflict) || errors.Is(err, passerelle.Unavailable)):
 		return wrong.Message, true
 	}
 	return "", false

@@ -27,9 +27,15 @@ type Change struct {
 // Move changes the clock of a sandbox and does all that falls due. It returns the
 // domain as it then is.
 func (l *Lab) Move(ctx context.Context, d passerelle.Domain, c Change) (passerelle.Domain, Ran, error) {
-	if err := Open(d); err != nil {
+	leave, err := l.enter(d)
+	if err != nil {
 		return d, Ran{}, err
 	}
+	defer leave()
+	return l.move(ctx, d, c)
+}
+
+func (l *Lab) move(ctx context.Context, d passerelle.Domain, c Change) (passerelle.Domain, Ran, error) {
 	moved, err := c.apply(d.Clock, l.Now())
 	if err != nil {
 		return d, Ran{}, err

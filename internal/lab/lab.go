@@ -9,7 +9,8 @@
 // It fails with NotFound in live domains and for scenarios that do not exist, with
 // Invalid for a clock that would go backwards or too far, and with Conflict when
 // somebody else moved the clock at the same moment or a scenario needs another
-// configuration than the domain has.
+// configuration than the domain has, and with Unavailable when too many wait for
+// receivers of the domain already.
 package lab
 
 import (
@@ -77,15 +78,26 @@ type Ran struct {
 // Run does what is due in a sandbox until nothing is left: payments and syncs
 // first, because they make the events that are then delivered.
 func (l *Lab) Run(ctx context.Context, d passerelle.Domain) (Ran, error) {
-	if err := Open(d); err != nil {
+	leave, err := l.enter(d)
+	if err != nil {
 		return Ran{}, err
 	}
+	defer leave()
 	if l.audit != nil {
 		if err := l.DB.Write(ctx, l.record); err != nil {
 			return Ran{}, fmt.Errorf("record a run of domain %d: %w", d.ID, err)
 		}
 	}
 	return l.rest(ctx, d)
+}
+
+// enter refuses live domains, and calls that would wait for receivers beside too
+// many that do.
+func (l *Lab) enter(d passerelle.Domain) (leave func(), err error) {
+	if err := Open(d); err != nil {
+		return nil, err
+	}
+	return l.Delivery.Await(d.ID)
 }
 
 func (l *Lab) rest(ctx context.Context, d passerelle.Domain) (Ran, error) {

@@ -37,6 +37,11 @@ type play struct {
 // as it then is. When a move is refused that should not be, or the other way
 // round, the error says which; the payment stays where it came to.
 func (l *Lab) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client) (*payment.Payment, error) {
+	leave, err := l.enter(d)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	p, err := l.prepare(ctx, d, name, by)
 	if err != nil {
 		return nil, err
@@ -56,9 +61,6 @@ func (l *Lab) Play(ctx context.Context, d passerelle.Domain, name string, by sto
 }
 
 func (l *Lab) prepare(ctx context.Context, d passerelle.Domain, name string, by store.Client) (*play, error) {
-	if err := Open(d); err != nil {
-		return nil, err
-	}
 	all := sandbox.Scenarios()
 	i := slices.IndexFunc(all, func(s sandbox.Scenario) bool { return s.Name == name })
 	if i < 0 {
@@ -180,7 +182,7 @@ func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 func (p *play) advance(ctx context.Context, length time.Duration) error {
 	for length > 0 {
 		piece := min(length, maxAdvance)
-		moved, _, err := p.quiet().Move(ctx, p.domain, Change{Advance: piece.String(), Zone: time.UTC})
+		moved, _, err := p.quiet().move(ctx, p.domain, Change{Advance: piece.String(), Zone: time.UTC})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,81 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// silent is a receiver that answers nothing before it is let go, and tells of each
+// request that it has.
+func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
+	t.Helper()
+	reach, gone := make(chan struct{}, 100), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		reach <- struct{}{}
+		<-gone
+	}))
+	let = sync.OnceFunc(func() { close(gone) })
+	t.Cleanup(func() { let(); server.Close() })
+	return server.URL, reach, let
+}
+
+// TestSilentReceiversHoldUpTheirDomainAlone has as many calls wait for receivers as
+// may: all that would wait beside them are refused, and change nothing, while
+// another domain goes on.
+func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		const most = 8
+		url, reached, let := silent(t)
+		path := func(test int) string { return fmt.Sprintf("/webhooks/%d/test", test) }
+		tests := make([]ask, most+1)
+		for i := range tests {
+			var hook struct{ ID int }
+			body := fmt.Sprintf(`{"event":"USER_SYNCED","url":"%s/%d"}`, url, i)
+			s.do(t, ask{method: "POST", path: "/webhooks", token: "config", body: body}).decode(t, &hook)
+			tests[i] = ask{method: "POST", path: path(hook.ID), token: "config"}
+		}
+		sent, elsewhere := s.sent(t, "other"), s.sent(t, "")
+		answers := make(chan int, most)
+		for _, test := range tests[:most] {
+			request := s.request(t, test)
+			go func() {
+				answer, err := s.client.Do(request)
+				if err != nil {
+					answers <- 0
+					return
+				}
+				answer.Body.Close()
+				answers <- answer.StatusCode
+			}()
+		}
+		for range most {
+			<-reached
+		}
+		refused := []ask{
+			tests[most],
+			{method: "POST", path: "/webhooks/" + elsewhere + "/resend", token: "config"},
+			{method: "POST", path: "/sandbox/run", token: "config"},
+			{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"1m"}`},
+		}
+		before := s.record()
+		for _, one := range refused {
+			if r := s.do(t, one).says(t, 429, "rateLimited", "8 calls wait for receivers"); r.header.Get("Retry-After") != "5" {
+				t.Errorf("Retry-After of %s is %q", one.path, r.header.Get("Retry-After"))
+			}
+		}
+		s.untouched(t, before)
+		s.do(t, ask{tenant: "other", method: "POST", path: "/webhooks/" + sent + "/resend", token: "config"}).says(t, 200, "", "")
+		let()
+		for range most {
+			if status := <-answers; status != 200 {
+				t.Errorf("a call that waited was answered with %d", status)
+			}
+		}
+		for _, one := range refused {
+			s.do(t, one).says(t, 200, "", "")
+		}
+	})
+}
