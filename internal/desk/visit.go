@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/admission"
+	"passerelle/internal/httpd"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
@@ -46,7 +47,7 @@ func (v *Visit) takeForm(room int64) error {
 	if web.Forged(v.Request) {
 		return ErrForeign
 	}
-	v.Request.Body = http.MaxBytesReader(v.Writer, v.Request.Body, room)
+	v.Request.Body = httpd.Bounded(v.Writer, v.Request.Body, room)
 	err := v.Request.ParseForm()
 	if err == nil {
 		err = v.Request.ParseMultipartForm(room) // all of it in memory

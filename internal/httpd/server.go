@@ -1,8 +1,9 @@
 // Package httpd runs an HTTP server: listener, timeouts, request ids, access
 // log, recovery from panics, draining, health and metrics.
 //
-// It owns what is the same for every request, whoever answers it; it does not
-// own routes, authentication or bodies of any interface. A panic of a handler
+// It owns what is the same for every request, whoever answers it, such as what
+// becomes of a client that sends more than is taken; it does not own routes,
+// authentication or bodies of any interface. A panic of a handler
 // is logged and answered with the failure page it was given; a drain that
 // takes too long cuts what is left. Logs and metrics name the route that
 // matched and never the path, query, headers, body or address of a client.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/httpd"
 )
 
 // maxBody is how many bytes a body may have unless the route says otherwise. A
@@ -28,7 +29,7 @@ func (x *exchange) read(w http.ResponseWriter) error {
 	if !hasBody(x.request.Method) {
 		return nil
 	}
-	x.raw, err = io.ReadAll(http.MaxBytesReader(w, x.request.Body, cmp.Or(x.endpoint.route.MaxBody, maxBody)))
+	x.raw, err = io.ReadAll(httpd.Bounded(w, x.request.Body, cmp.Or(x.endpoint.route.MaxBody, maxBody)))
 	return readingError(err)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/httpd"
 )
 
 // receiverPath is where the built-in receiver is; the rest of an address is the
@@ -48,7 +49,7 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, &passerelle.Error{Kind: passerelle.Invalid, Code: "methodNotAllowed", Message: "Methods of this path: POST."}
 	}
-	sent := http.MaxBytesReader(w, r.Body, delivery.MaxReceivedBody)
+	sent := httpd.Bounded(w, r.Body, delivery.MaxReceivedBody)
 	whole, err := plain(r.Header.Get("Content-Encoding"), sent)
 	if err != nil {
 		return nil, err

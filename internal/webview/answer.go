@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/web"
 	"passerelle/payment"
@@ -53,7 +53,7 @@ func (w *Webview) submit(v *visit) error {
 
 // form reads the body of a request, and nothing from its address.
 func (v *visit) form() (url.Values, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(v.writer, v.request.Body, maxForm))
+	raw, err := io.ReadAll(httpd.Bounded(v.writer, v.request.Body, maxForm))
 	if err != nil {
 		return nil, errForm
 	}
