@@ -526,3 +526,29 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 		}
 	})
 }
+
+// Who is unlinked while the provider vouches for them gets no session, and none
+// that was open before stays so.
+func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		d.operator("zoe", admission.Viewer)
+		_, err := d.Link(t.Context(), "zoe", "i", "s")
+		must(t, err)
+		vouched := func() (admission.Pass, error) {
+			return d.Vouched(t.Context(), admission.Voucher{Issuer: "i", Subject: "s", Twice: true})
+		}
+		before, err := vouched()
+		must(t, err)
+		d.meanwhile = func() { _, err := d.Unlink(t.Context(), "zoe"); must(t, err) }
+		_, err = vouched()
+		wantError(t, err, admission.ErrRefused)
+		if d.meanwhile != nil {
+			t.Error("nobody was unlinked meanwhile")
+		}
+		open, err := d.DB.Sessions(t.Context(), before.Operator, d.now, 10)
+		must(t, err)
+		if len(open) != 0 {
+			t.Errorf("open are %+v", open)
+		}
+	})
+}

@@ -31,7 +31,8 @@ type Voucher struct {
 // Vouched makes a session for whom a provider vouches: the operator linked to the
 // identity or, the first time, the one of that name who is linked to none of the
 // provider, and is from then on. Roles are ours. The session waits for the second
-// factor like any other, unless the provider's is believed.
+// factor like any other, unless the provider's is believed. Who was unlinked
+// meanwhile is ErrRefused.
 func (a *Admission) Vouched(ctx context.Context, v Voucher) (Pass, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {
@@ -44,13 +45,15 @@ func (a *Admission) Vouched(ctx context.Context, v Voucher) (Pass, error) {
 	if o.Disabled != nil {
 		return Pass{}, a.refuse(ctx, refusal)
 	}
+	identity := store.Identity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}
 	entry := a.about(o.ID, actLink)
 	entry.Operator, entry.Request = o.ID, v.Request
 	pass, err := a.admit(ctx, o, v.Twice, v.Request, func(tx *store.Tx) error {
 		if !link {
+			tx.HoldIdentity(identity)
 			return nil
 		}
-		return errors.Join(tx.LinkOperator(store.Identity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}), tx.Audit(entry))
+		return errors.Join(tx.LinkOperator(identity), tx.Audit(entry))
 	})
 	if errors.Is(err, store.ErrDuplicate) { // somebody else was linked meanwhile
 		return Pass{}, errors.Join(ErrStranger, a.refuse(ctx, refusal))
@@ -98,7 +101,7 @@ const maxIdentity = 1000
 // Unlink has no provider vouch for an operator any more, and ends their sessions.
 func (a *Admission) Unlink(ctx context.Context, name string) (store.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o store.Operator) error {
-		tx.UnlinkOperator(o.ID)
+		tx.UnlinkOperator(o.ID) // first: it waits for whoever signs in, whose session is then there to be ended
 		tx.RevokeSessions(o.ID, 0, a.Now())
 		return nil
 	})

@@ -45,6 +45,13 @@ func (tx *Tx) LinkOperator(i Identity) error {
 	return nil
 }
 
+// HoldIdentity keeps an operator linked to an identity until the end of the unit.
+// Write fails with ErrConflict when they are not any more.
+func (tx *Tx) HoldIdentity(i Identity) {
+	tx.execOne(ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
+		int64(i.Operator), i.Issuer, i.Subject)
+}
+
 // UnlinkOperator removes all identities of an operator.
 func (tx *Tx) UnlinkOperator(operator OperatorID) {
 	tx.exec(`DELETE FROM operator_identity WHERE operator_id = $1`, int64(operator))
