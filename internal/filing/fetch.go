@@ -43,10 +43,10 @@ var (
 // awaited is why a file does not come before its connection is read again: the
 // connection cannot be read now, or the institution does not show the file. It is
 // nobody's failure to give one.
-type awaited struct{ visit store.Connection }
+type awaited struct{ seen store.FileOrigin }
 
 func (a *awaited) Error() string {
-	return fmt.Sprintf("connection %d has to be read well before", a.visit.ID)
+	return fmt.Sprintf("connection %d has to be read well before", a.seen.Connection)
 }
 
 // FetchFiles fetches a batch of what is to be fetched of a connector in a domain,
@@ -90,7 +90,7 @@ func (f *Filing) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedF
 		case stopped:
 			tx.ReleaseFile(d.ID, l)
 		case waits:
-			tx.AwaitVisit(d.ID, l, before.visit)
+			tx.AwaitVisit(d.ID, l, before.seen)
 		default:
 			tx.PostponeFile(d.ID, l, pauseAfter(l.Failures+1, fault))
 		}
@@ -192,11 +192,11 @@ func (f *Filing) courier(ctx context.Context, d passerelle.Domain, id passerelle
 	}
 	if c.State != "" || from.Gone {
 		// Another try with a password that was refused could lock the person out.
-		return nil, v, of, &awaited{c}
+		return nil, v, of, &awaited{from}
 	}
 	if v, err = f.visit(ctx, d, c); err != nil {
 		f.Log.Error("no visit can be made for a file", "connection", c.ID, "error", err)
-		return nil, v, of, &awaited{c}
+		return nil, v, of, &awaited{from}
 	}
 	return reader, v, connector.FileName(from.Name), nil
 }

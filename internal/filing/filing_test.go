@@ -456,21 +456,31 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAVisitThatEndsMeanwhile: who found a connection in a bad state does not make a
-// file wait that a visit has resumed since.
+// TestAVisitThatEndsMeanwhile: who found a file gone, or its connection in a bad
+// state, does not make it wait when a visit has ended since.
 func TestAVisitThatEndsMeanwhile(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		s := c.of[c.slow]
-		before, err := c.DB.Connection(t.Context(), c.domain.ID, s.User, s.Connection)
-		must(t, err)
+		lost := s
+		lost.Deleted = &noon
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &lost) })
 		var leased []store.LeasedFile
 		c.write(func(tx *store.Tx) error {
 			tx.ClaimFiles(c.domain.ID, c.slow.uuid, time.Hour, bills, &leased)
 			return nil
 		})
+		seen := map[passerelle.FileID]store.FileOrigin{}
+		for _, l := range leased {
+			from, err := c.DB.FileOrigin(t.Context(), c.domain.ID, l.ID)
+			must(t, err)
+			if seen[l.ID] = from; !from.Gone {
+				t.Errorf("file %d is there", l.ID)
+			}
+		}
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
 		c.visited(c.slow, "")
 		for _, l := range leased {
-			c.write(func(tx *store.Tx) error { tx.AwaitVisit(c.domain.ID, l, before); return nil })
+			c.write(func(tx *store.Tx) error { tx.AwaitVisit(c.domain.ID, l, seen[l.ID]); return nil })
 		}
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.slow, want)

@@ -161,14 +161,14 @@ func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.D
 const waiting = 1 << 62
 
 // AwaitVisit ends a lease without the bytes and without a failure: they are fetched
-// once the connection is read well. When it was read since it was loaded, the file
-// is due as it was.
-func (tx *Tx) AwaitVisit(domain passerelle.DomainID, l LeasedFile, c Connection) {
+// once the connection is read well. When it was read since somebody saw where the
+// file comes from, the file is due as it was.
+func (tx *Tx) AwaitVisit(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND domain_id = $2 AND sync = $3`
-	same := []any{int64(c.ID), int64(domain), c.Sync}
+	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
 	tx.exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no visit ends before this unit is written
 	tx.exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
-		WHERE domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(c.ID), int64(l.ID), l.Until)...)
+		WHERE domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
 // ResumeFiles has the files fetched that wait for a connection to be read.
@@ -181,6 +181,8 @@ func (tx *Tx) ResumeFiles(c Connection) {
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
+	// Sync is that of the connection at the same moment.
+	Sync int64
 	// Gone is true when the institution showed it no more when it was last read,
 	// which it may do again.
 	Gone bool
@@ -189,16 +191,16 @@ type FileOrigin struct {
 
 func scanOrigin(row scanner) (FileOrigin, error) {
 	var o FileOrigin
-	err := row.Scan(&o.User, &o.Connection, &o.Gone, &o.Name.Subscription, &o.Name.Document, &o.Name.Account, &o.Name.Transaction, &o.Name.Attachment)
+	err := row.Scan(&o.User, &o.Connection, &o.Sync, &o.Gone, &o.Name.Subscription, &o.Name.Document, &o.Name.Account, &o.Name.Transaction, &o.Name.Attachment)
 	return o, err
 }
 
 // FileOrigin tells where a file comes from, or ErrNotFound when it is withheld.
 func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
-	return one(ctx, r, scanOrigin, `SELECT c.user_id, c.id, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
+	return one(ctx, r, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
 			WHERE d.domain_id = $1 AND d.file_id = $2 AND s.disabled IS NULL AND c.deleted IS NULL
-		UNION ALL SELECT c.user_id, c.id, t.deleted IS NOT NULL OR a.deleted IS NOT NULL, '', '', a.key, t.key, x.key FROM attachment x
+		UNION ALL SELECT c.user_id, c.id, c.sync, t.deleted IS NOT NULL OR a.deleted IS NOT NULL, '', '', a.key, t.key, x.key FROM attachment x
 			JOIN bank_transaction t ON t.id = x.transaction_id JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch JOIN connection c ON c.id = a.connection_id
 			WHERE x.domain_id = $1 AND x.file_id = $2 AND a.disabled IS NULL AND c.deleted IS NULL`,
 		int64(domain), int64(id))
