@@ -5,7 +5,9 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,8 +209,8 @@ func zone(value string) string {
 
 func prefixes(value string) string {
 	for _, word := range words(value) {
-		if len(word) > 32 || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-			return "words of letters, digits and hyphens, separated by commas"
+		if len(word) > 32 || strings.HasPrefix(word, "-") || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return "words of at most 32 letters, digits and hyphens that begin with a letter or a digit, separated by commas"
 		}
 	}
 	return ""
@@ -242,12 +244,32 @@ func addresses(value string) string {
 	return ""
 }
 
+// origins are what browsers send: whatever they write otherwise would never be
+// that of a page.
 func origins(value string) string {
-	for _, word := range words(value) {
-		u, err := url.Parse(word)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Scheme+"://"+u.Host != word {
-			return "origins such as https://shop.example, separated by commas"
-		}
+	if slices.ContainsFunc(words(value), func(one string) bool { return !isOrigin(one) }) {
+		return "origins as browsers send them, such as https://shop.example or http://localhost:3000, separated by commas: " +
+			"each in full, without a *, and without port 443 after https and 80 after http"
 	}
 	return ""
 }
+
+var usualPorts = map[string]string{"https": "443", "http": "80"}
+
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || usualPorts[u.Scheme] == "" || u.User != nil || !strings.EqualFold(u.Scheme+"://"+u.Host, text) {
+		return false
+	}
+	host, port := u.Hostname(), u.Port()
+	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || port != strconv.FormatUint(n, 10) || port == usualPorts[u.Scheme]) {
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err != nil && (strings.HasPrefix(u.Host, "[") || !hostForm.MatchString(host)) {
+		return false
+	}
+	return !strings.HasSuffix(u.Host, ":")
+}
+
+// hostForm is a name as browsers write it, whatever alphabet it is shown in.
+var hostForm = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)

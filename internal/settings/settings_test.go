@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 		settings.ExpireDays:        {[]string{"0", "30", "36500"}, []string{"", "-1", "36501", "1.5"}},
 		settings.FlushInterval:     {[]string{"1", "86400"}, []string{"0", "86401", "1m"}},
 		settings.DeliveryTimeout:   {[]string{"1", "300"}, []string{"0", "301"}},
-		settings.SignatureAliases:  {[]string{"", "BI", "BI,My-Prefix", "BI, X"}, []string{"B:I", "é", "BI\r\nX", strings.Repeat("x", 33), strings.Repeat("x,", 2049)}},
+		settings.SignatureAliases:  {[]string{"", "BI", "BI,My-Prefix", "BI, X", "7"}, []string{"-", "BI,-X", "B:I", "é", "BI\r\nX", strings.Repeat("x", 33), strings.Repeat("x,", 2049)}},
 		settings.Systematic:        {[]string{"", "0", "1"}, []string{"2", "true"}},
 		settings.CallbackGrace:     {[]string{"0", "5", "1440"}, []string{"", "-1", "1441", "05"}},
 		settings.Authorities:       {[]string{"", authority(t, true), authority(t, true) + "\n" + authority(t, true)}, []string{"x", authority(t, false), authority(t, true) + "x", strings.Replace(authority(t, true), "CERTIFICATE", "PRIVATE KEY", 2), strings.Replace(authority(t, true), "M", "A", 1)}},
@@ -86,7 +86,17 @@ func TestCheck(t *testing.T) {
 				strings.Repeat("a", 250) + "@b.example", strings.Repeat("a@b.example,", 11),
 			},
 		},
-		"api.allowed_origins": {[]string{"", "https://shop.example", "https://a.example,http://localhost:3000"}, []string{"*", "shop.example", "https://a.example/", "https://u@a.example", "ftp://a.example"}},
+		"api.allowed_origins": {
+			[]string{
+				"", "https://shop.example", "https://a.example,http://localhost:3000", "https://Shop.example", "https://xn--bcher-kva.example",
+				"https://a.example:80", "http://a.example:443", "http://127.0.0.1:8080", "http://[::1]:8080",
+			},
+			[]string{
+				"*", "shop.example", "https://a.example/", "https://u@a.example", "ftp://a.example", "https://a.example:443", "http://a.example:80",
+				"https://*", "https://*.a.example", "https://a.example:", "https://a.example:0443", "https://a.example:99999", "https://bücher.example",
+				"https://a..example", "https://a.example?x", "https://[a.example]", "https://", "null", "https://a.example,https://b.example:443",
+			},
+		},
 	}
 	for _, key := range settings.Keys() {
 		test, tested := tests[key.Name]
