@@ -8,7 +8,8 @@
 //
 // It fails with ErrAway when the provider cannot be asked, and with ErrNotVouched,
 // with a reason for the log, for everything that the provider, the browser or a
-// token says that is not as it must be. Nothing of a token is in an error.
+// token says that is not as it must be. Nothing that the provider answered is in an
+// error, but for who issued a token to whom.
 package oidc
 
 import (
@@ -72,10 +73,17 @@ type Provider struct {
 	// asking is held by the one who asks the provider about itself.
 	asking chan struct{}
 	mu     sync.Mutex
-	cached *oidc.Provider
+	cached *description
 	since  time.Time
 	// failed is when it was last asked in vain.
 	failed time.Time
+}
+
+// description is what a provider says of itself, with the keys that are at the
+// address it names.
+type description struct {
+	*oidc.Provider
+	keys *keys
 }
 
 // Whoever comes while another asks waits so long at most, and nobody asks again so
@@ -104,6 +112,12 @@ func (c *Config) mayBe(address string) bool {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return false
 	}
+	return c.safe(u)
+}
+
+// safe reports whether nobody on the way can listen or answer instead, which is not
+// asked for in development.
+func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
 
@@ -117,7 +131,7 @@ func (p *Provider) Host() string {
 }
 
 // ask is what the provider says of itself.
-func (p *Provider) ask(ctx context.Context) (*oidc.Provider, error) {
+func (p *Provider) ask(ctx context.Context) (*description, error) {
 	if found, err := p.remembered(); found != nil || err != nil {
 		return found, err
 	}
@@ -142,7 +156,7 @@ func (p *Provider) ask(ctx context.Context) (*oidc.Provider, error) {
 }
 
 // remembered is what is known without asking; neither when it has to be asked.
-func (p *Provider) remembered() (*oidc.Provider, error) {
+func (p *Provider) remembered() (*description, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch now := p.Now(); {
@@ -154,7 +168,7 @@ func (p *Provider) remembered() (*oidc.Provider, error) {
 	return nil, nil
 }
 
-func (p *Provider) remember(found *oidc.Provider, err error) {
+func (p *Provider) remember(found *description, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -164,17 +178,47 @@ func (p *Provider) remember(found *oidc.Provider, err error) {
 	p.cached, p.since = found, p.Now()
 }
 
-func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
-	found, err := oidc.NewProvider(p.context(ctx), p.Issuer)
+func (p *Provider) discover(ctx context.Context) (*description, error) {
+	client := frank(p.Client)
+	found, err := oidc.NewProvider(oidc.ClientContext(ctx, client), p.Issuer)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+		return nil, fmt.Errorf("%w: %w", ErrAway, undescribed(err))
 	}
-	for _, address := range []string{found.Endpoint().AuthURL, found.Endpoint().TokenURL} {
-		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" && !p.Loopback {
-			return nil, fmt.Errorf("%w: its endpoints are not https addresses", ErrAway)
+	var said struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := found.Claims(&said); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, errUnreadable)
+	}
+	for name, address := range map[string]string{
+		"authorization_endpoint": found.Endpoint().AuthURL, "token_endpoint": found.Endpoint().TokenURL, "jwks_uri": said.Keys,
+	} {
+		if u, err := url.Parse(address); err != nil || u.Host == "" || !p.safe(u) {
+			return nil, fmt.Errorf("%w: its %s is no https address", ErrAway, name)
 		}
 	}
-	return found, nil
+	return &description{found, newKeys(client, said.Keys, p.Now)}, nil
+}
+
+var (
+	errUnreadable = errors.New("what it says of itself cannot be read")
+	errMisnamed   = errors.New("it calls itself by another address than --oidc-issuer")
+)
+
+// undescribed is why a provider did not say of itself what it has to, without
+// anything of what it said.
+func undescribed(err error) error {
+	var (
+		unanswered *url.Error
+		misnamed   *oidc.IssuerMismatchError
+	)
+	switch {
+	case errors.As(err, &unanswered):
+		return unanswered.Err
+	case errors.As(err, &misnamed):
+		return errMisnamed
+	}
+	return errUnreadable
 }
 
 // context has the provider called by the client.
@@ -182,7 +226,7 @@ func (p *Provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.Client)
 }
 
-func (p *Provider) config(found *oidc.Provider, back string) *oauth2.Config {
+func (p *Provider) config(found *description, back string) *oauth2.Config {
 	scopes := []string{oidc.ScopeOpenID}
 	switch p.NameClaim {
 	case "":
@@ -199,7 +243,7 @@ func (p *Provider) config(found *oidc.Provider, back string) *oauth2.Config {
 // style is how the provider wants to be told who we are: in the header, as all have
 // to know, unless it says that it knows only the other way. It is not tried
 // out, which would cost the code.
-func (p *Provider) style(found *oidc.Provider) oauth2.AuthStyle {
+func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
@@ -250,8 +294,11 @@ func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query u
 		return Person{}, exchangeFailure(err)
 	}
 	raw, _ := got.Extra("id_token").(string)
-	verifier := found.VerifierContext(p.context(ctx), &oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.Now})
-	token, err := verifier.Verify(p.context(ctx), raw)
+	signed := &signature{keys: found.keys}
+	token, err := oidc.NewVerifier(p.Issuer, signed, &oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.Now}).Verify(ctx, raw)
+	if signed.err != nil {
+		return Person{}, signed.err
+	}
 	if err != nil {
 		return Person{}, fmt.Errorf("%w: its token: %w", ErrNotVouched, err)
 	}

@@ -287,3 +287,103 @@ func TestASilentProvider(t *testing.T) {
 	}()
 	away()
 }
+
+// TestKeysAreRemembered has several people vouched for: the keys are asked for once,
+// when there is a new one, and after an hour.
+func TestKeysAreRemembered(t *testing.T) {
+	v := newVisit(t)
+	vouched := func(asked int) {
+		t.Helper()
+		for range 3 {
+			if _, err := v.whole(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := v.server.Calls("/keys"); n != asked {
+			t.Errorf("the keys were asked for %d times, want %d", n, asked)
+		}
+	}
+	vouched(1)
+	v.server.Rotate()
+	vouched(2)
+	v.now = v.now.Add(59 * time.Minute)
+	vouched(2)
+	v.now = v.now.Add(time.Minute)
+	vouched(3)
+}
+
+// TestForeignKeys brings tokens that none of the provider's keys has signed: they do
+// not have the keys asked for each time.
+func TestForeignKeys(t *testing.T) {
+	v := newVisit(t)
+	if _, err := v.whole(); err != nil {
+		t.Fatal(err)
+	}
+	v.server.Token = v.with(jose.ES256, jose.JSONWebKey{Key: anyKey(t), KeyID: "foreign"})
+	for _, want := range []int{2, 3} {
+		for range 3 {
+			if _, err := v.whole(); !errors.Is(err, oidc.ErrNotVouched) {
+				t.Errorf("%v", err)
+			}
+		}
+		if n := v.server.Calls("/keys"); n != want {
+			t.Errorf("the keys were asked for %d times, want %d", n, want)
+		}
+		v.now = v.now.Add(6 * time.Second)
+	}
+	v.server.Token = nil
+	if _, err := v.whole(); err != nil {
+		t.Errorf("with a key that is known: %v", err)
+	}
+}
+
+// TestAProviderIsCalledSafely refuses descriptions with addresses that somebody on
+// the way could answer for.
+func TestAProviderIsCalledSafely(t *testing.T) {
+	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
+		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {
+			v := newVisit(t)
+			v.server.Description = map[string]any{name: address}
+			if _, _, err := v.provider.Leave(t.Context(), back); !errors.Is(err, oidc.ErrAway) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s %q: %v", name, address, err)
+			}
+		}
+	}
+	v := newVisit(t)
+	v.server = oidctest.Start(t, false)
+	v.server.Now = func() time.Time { return v.now }
+	v.configure(func(c *oidc.Config) { c.Loopback = true })
+	if _, err := v.whole(); err != nil {
+		t.Errorf("in development: %v", err)
+	}
+}
+
+// TestWhatAProviderAnswersIsInNoError: it could be anything.
+func TestWhatAProviderAnswersIsInNoError(t *testing.T) {
+	const secret = "what nobody may read"
+	describe := "/.well-known/openid-configuration"
+	for name, spoil := range map[string]func(v *visit){
+		"no description":        func(v *visit) { v.server.Faults[describe] = secret },
+		"another description":   func(v *visit) { v.server.Description = map[string]any{"token_endpoint": []string{secret}} },
+		"another name":          func(v *visit) { v.server.Description = map[string]any{"issuer": secret} },
+		"another place":         func(v *visit) { v.server.Description = map[string]any{"jwks_uri": "http://" + secret} },
+		"no keys":               func(v *visit) { v.server.Faults["/keys"] = secret },
+		"keys that are no keys": func(v *visit) { v.server.Description = map[string]any{"jwks_uri": v.server.URL + "/nonsense"} },
+		"no token":              func(v *visit) { v.server.Faults["/token"] = secret },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisit(t)
+			v.server.Nonsense = secret
+			spoil(v)
+			_, d, err := v.provider.Leave(t.Context(), back)
+			if err == nil {
+				var query url.Values
+				d, query = v.leave()
+				_, err = v.provider.Arrive(t.Context(), back, d, query)
+			}
+			if !errors.Is(err, oidc.ErrAway) && name != "keys that are no keys" || err == nil || strings.Contains(err.Error(), secret) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

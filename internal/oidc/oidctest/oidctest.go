@@ -39,6 +39,13 @@ type Provider struct {
 	Client *http.Client
 	// Claims are what is said besides, and instead of, what has to be said.
 	Claims map[string]any
+	// Description is what is said of the provider besides, and instead of, the truth.
+	Description map[string]any
+	// Nonsense is what is at /nonsense, with status 200.
+	Nonsense string
+	// Faults has the places, such as "/keys", that are answered with status 500 and a
+	// body.
+	Faults map[string]string
 	// Token makes the token from its claims when it is set, instead of a signature
 	// with the present key.
 	Token func(claims []byte) string
@@ -53,19 +60,21 @@ type Provider struct {
 	mu     sync.Mutex
 	key    jose.JSONWebKey
 	visits map[string]url.Values
+	calls  map[string]int
 }
 
 // Start runs a provider until the test ends, with TLS or without.
 func Start(t testing.TB, secure bool) *Provider {
 	t.Helper()
-	p := &Provider{t: t, visits: map[string]url.Values{}, Claims: map[string]any{}, Answer: url.Values{}, Now: time.Now}
+	p := &Provider{t: t, visits: map[string]url.Values{}, calls: map[string]int{}, Claims: map[string]any{}, Faults: map[string]string{}, Answer: url.Values{}, Now: time.Now}
 	p.Rotate()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.describe)
 	mux.HandleFunc("GET /authorize", p.authorize)
 	mux.HandleFunc("POST /token", p.token)
 	mux.HandleFunc("GET /keys", p.keys)
-	server := httptest.NewUnstartedServer(mux)
+	mux.HandleFunc("GET /nonsense", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.Nonsense) })
+	server := httptest.NewUnstartedServer(p.counted(mux))
 	if secure {
 		server.StartTLS()
 	} else {
@@ -75,6 +84,28 @@ func Start(t testing.TB, secure bool) *Provider {
 	p.URL, p.Client = server.URL, server.Client()
 	p.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return p
+}
+
+// counted notes what is called, and has what is to fail fail.
+func (p *Provider) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.calls[r.URL.Path]++
+		body, fails := p.Faults[r.URL.Path]
+		p.mu.Unlock()
+		if fails {
+			http.Error(w, body, http.StatusInternalServerError)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Calls is how often a place was called.
+func (p *Provider) Calls(path string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls[path]
 }
 
 // Rotate puts another key in the place of the one that signed until now.
@@ -119,10 +150,12 @@ func answer(w http.ResponseWriter, value any) {
 }
 
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
-	answer(w, map[string]any{
+	said := map[string]any{
 		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
 		"id_token_signing_alg_values_supported": []string{"ES256"}, "response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
-	})
+	}
+	maps.Copy(said, p.Description)
+	answer(w, said)
 }
 
 // authorize vouches at once, as for a person who is signed in there.

@@ -1,0 +1,103 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// errSoon keeps a request from being made.
+var errSoon = errors.New("it was asked in vain a moment ago")
+
+// keys are those a provider signs with. They are asked for when somebody brings a
+// token that none of those known has signed, and not again for a moment when that
+// was in vain.
+type keys struct {
+	remote *oidc.RemoteKeySet
+	now    func() time.Time
+
+	mu     sync.Mutex
+	failed time.Time
+}
+
+func newKeys(client *http.Client, address string, now func() time.Time) *keys {
+	k := &keys{now: now}
+	paced := *client
+	paced.Transport = transport(func(r *http.Request) (*http.Response, error) {
+		if k.silent() {
+			return nil, errSoon
+		}
+		return client.Transport.RoundTrip(r)
+	})
+	k.remote = oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), &paced), address)
+	return k
+}
+
+func (k *keys) silent() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.failed.IsZero() && k.now().Sub(k.failed) < silence
+}
+
+// inVain notes that the keys were asked for, and the token is signed by none.
+func (k *keys) inVain() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now().Sub(k.failed) >= silence {
+		k.failed = k.now()
+	}
+}
+
+// signature is that of one token. The library tells why one does not count in words
+// that may hold what the provider answered, so that they are not passed on.
+type signature struct {
+	*keys
+	// err is ErrAway or ErrNotVouched when it does not count.
+	err error
+}
+
+// VerifySignature returns what was signed.
+func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	content, err := s.remote.VerifySignature(ctx, token)
+	if err == nil {
+		return content, nil
+	}
+	if ctx.Err() == nil {
+		s.inVain()
+	}
+	s.err = notVouched("no key of its has signed the token")
+	if unanswered := new(url.Error); errors.As(err, &unanswered) && !errors.Is(err, errSoon) {
+		s.err = fmt.Errorf("%w: its keys: %w", ErrAway, unanswered.Err)
+	}
+	return nil, s.err
+}
+
+// transport is a function that makes a request.
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls it.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// frank is the client, for which an answer other than 200 is an error: the library
+// would put its body, which can be anything, into one.
+func frank(client *http.Client) *http.Client {
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	twin := *client
+	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		if err != nil || answer.StatusCode == http.StatusOK {
+			return answer, err
+		}
+		return nil, errors.Join(fmt.Errorf("it answered with %d", answer.StatusCode), answer.Body.Close())
+	})
+	return &twin
+}
