@@ -40,7 +40,8 @@ func (s *Service) places() places {
 }
 
 // door turns away what would be too much at once, all but those who ask how the
-// process is.
+// process is. What it says no page of another origin can read: which of them may is
+// in the database, and who is turned away is to cost nothing there.
 func (s *Service) door() *httpd.Door {
 	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
 	return &httpd.Door{Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Full: func(w http.ResponseWriter, r *http.Request) { s.api.Refuse(w, r, full) }}
