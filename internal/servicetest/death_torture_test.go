@@ -43,6 +43,7 @@ func dieAtEachMark(t *testing.T, database string) {
 	m := &marks{t: t, seen: filepath.Join(t.TempDir(), "seen")}
 	m.process = servicetest.StartProcessWith(t, database, m.environment("")...)
 	m.underLoad(random, func(l *ledger) {
+		m.ledger = l
 		m.explore()
 		each, most := amount("PASSERELLE_TEST_DEATHS", 1), amount("PASSERELLE_TEST_DEATH_MARKS", 3)
 		all := m.chosen()
@@ -50,7 +51,7 @@ func dieAtEachMark(t *testing.T, database string) {
 		deaths, started := map[string]int{}, time.Now()
 		for _, mark := range all[:min(most, len(all))] {
 			for range each {
-				if m.die(mark, 1+random.IntN(3)) {
+				if m.die(mark, passing(mark, random)) {
 					deaths[mark]++
 				}
 			}
@@ -75,6 +76,7 @@ type marks struct {
 	t       *testing.T
 	seen    string
 	process *servicetest.Process
+	ledger  *ledger
 }
 
 func (m *marks) environment(die string) []string {
@@ -134,16 +136,32 @@ func (m *marks) explore() {
 // and reports whether it did in time.
 func (m *marks) die(mark string, pass int) bool {
 	p := m.process
+	m.ledger.d.disturb()
 	p.Kill()
 	p.Environment = m.environment(fmt.Sprint(mark, "#", pass))
 	if err := p.TryStart(); err != nil {
 		return true // while it started
 	}
-	died := p.DiesWithin(amountOf("PASSERELLE_TEST_DEATH_TIME", 10*time.Second))
+	if strings.Contains(mark, byPeople) {
+		m.ledger.people.working.Go(m.ledger.people.one) // others wait for the leases of the dead
+	}
+	died := p.DiesWithin(amountOf("PASSERELLE_TEST_DEATH_TIME", 30*time.Second))
 	if !died {
 		m.t.Logf("in time it did not pass %s so often: %d", mark, pass)
 	}
 	return died
+}
+
+// byPeople is in the marks that people pass who connect and read.
+const byPeople = " in aggregation."
+
+// passing is how often a process passes a mark before it dies there: what clients
+// do once in seconds, at its first time.
+func passing(mark string, random *rand.Rand) int {
+	if strings.Contains(mark, byPeople) {
+		return 1
+	}
+	return 1 + random.IntN(3)
 }
 
 // live ends the dying.
@@ -166,6 +184,7 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).postpone":          "a bank of this load has news whenever it is asked, or nobody asks",
 	"delivery.(*Delivery).freeHeldBack":          "users of this load stay temporary, or do not",
 	"delivery.(*turn).decide":                    "an operator's act",
+	"delivery.(*turn).once":                      "an operator's act",
 	"delivery.(*Delivery).Test":                  "an operator's act",
 	"delivery.(*Delivery).Recover":               "an operator's act",
 	"delivery.(*Delivery).keepProvider":          "done before the load",
@@ -183,6 +202,7 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).remove":          "nobody in this load leaves",
 	"aggregation.(*Aggregation).EditTransaction": "nobody in this load edits",
 	"aggregation.(*visit).keep":                  "visits of this load are shorter than a lease",
+	"aggregation.(*visit).release":               "visits of this load find what to read",
 	"aggregation.(*round).tellOnce":              "people of this load have one connection each",
 }
 

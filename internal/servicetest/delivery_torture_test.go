@@ -119,12 +119,14 @@ func (f *fate) letLive() {
 }
 
 func (f *fate) killProgram() {
+	f.ledger.d.disturb()
 	f.process.Kill()
 	f.process.Start()
 }
 
 // killDatabase kills the program as well, one time in three.
 func (f *fate) killDatabase() {
+	f.ledger.d.disturb()
 	f.cluster.Kill()
 	both := f.random.IntN(3) == 0
 	if both {
@@ -161,6 +163,8 @@ func (f *fate) changeMoods() {
 type ledger struct {
 	t *testing.T
 	d *driver
+	// people are those of a load in which somebody reads.
+	people people
 	// endpoints and events by webhook.
 	endpoints map[int64]*endpoint
 	events    map[int64]string
@@ -170,7 +174,7 @@ type ledger struct {
 // newLedger registers endpoints, so many, for the changes of payments.
 func newLedger(t *testing.T, d *driver, r *receiver, endpoints int) *ledger {
 	t.Helper()
-	l := &ledger{t: t, d: d, endpoints: map[int64]*endpoint{}, events: map[int64]string{}}
+	l := &ledger{t: t, d: d, people: people{driver: d}, endpoints: map[int64]*endpoint{}, events: map[int64]string{}}
 	for n := range endpoints {
 		l.add(stateUpdated, r.endpoint(fmt.Sprint("/payments/", n)))
 	}

@@ -18,28 +18,41 @@ type reader struct {
 // visits are how often a person comes back.
 const visits = 3
 
-// readAll has people connect and read, so many at once and one after the other,
-// until stop is closed.
-func (d *driver) readAll(atOnce int, stop <-chan struct{}) (readers []*reader) {
-	var (
-		mu      sync.Mutex
-		working sync.WaitGroup
-	)
+// people are those who connect and read their accounts.
+type people struct {
+	*driver
+	working sync.WaitGroup
+	mu      sync.Mutex
+	readers []*reader
+}
+
+// come has people connect and read, so many at once and one after the other, until
+// stop is closed.
+func (p *people) come(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
-		working.Go(func() {
+		p.working.Go(func() {
 			for ended := false; !ended; ended = isClosed(stop) {
-				r := d.connect()
-				for range visits {
-					d.visit(r)
-				}
-				mu.Lock()
-				readers = append(readers, r)
-				mu.Unlock()
+				p.one()
 			}
 		})
 	}
-	working.Wait()
-	return readers
+}
+
+// one connects and reads a few times.
+func (p *people) one() {
+	r := p.connect()
+	for range visits {
+		p.visit(r)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readers = append(p.readers, r)
+}
+
+// gone is everybody, once nobody is reading any more.
+func (p *people) gone() []*reader {
+	p.working.Wait()
+	return p.readers
 }
 
 // connect repeats what was not answered under the same key, so that there is one
@@ -103,7 +116,7 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 // test; one that comes too early, or too much, is repeated like one that was not
 // answered.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+	for begun := time.Now(); d.undisturbed(begun) < patience; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
 		switch {
 		case status/100 == 2:
@@ -115,4 +128,13 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	}
 	d.t.Errorf("%s: no answer in time", what)
 	return []byte("{}")
+}
+
+// disturb says that something was broken just now: whoever waits has to wait as
+// long once more.
+func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
+
+// undisturbed is for how long nothing was broken, at most since an instant.
+func (d *driver) undisturbed(since time.Time) time.Duration {
+	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

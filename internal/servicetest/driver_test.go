@@ -50,6 +50,8 @@ type driver struct {
 	token   string
 	config  string
 	turn    atomic.Int64
+	// disturbed is when something was broken last, in nanoseconds since 1970.
+	disturbed atomic.Int64
 
 	mu       sync.Mutex
 	payments map[int64]bool

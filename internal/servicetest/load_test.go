@@ -86,13 +86,12 @@ func (o load) run(do func(*ledger)) {
 	}()
 	syncing := make(chan map[int64]bool, 1)
 	go func() { syncing <- d.sync(over) }()
-	reading := make(chan []*reader, 1)
-	go func() { reading <- d.readAll(tortureReaders, over) }()
+	l.people.come(tortureReaders, over)
 	do(l)
 	close(over)
 	l.behave(accepts)
 	<-paying
-	told, readers := <-syncing, <-reading
+	told, readers := <-syncing, l.people.gone()
 
 	l.settle()
 	l.check()
