@@ -20,7 +20,8 @@
 // fsync, each under a savepoint, but those that only add rows without: when one of
 // them fails all begin anew, with. On PostgreSQL a unit is one
 // pipelined round trip and a COMMIT, which units that only add rows share with
-// those that wait beside them, until anything goes wrong: then each is alone. One
+// those that wait beside them, until anything goes wrong or a lock is waited for:
+// then each is alone. One
 // that is alone is repeated when the server asks for it or the connection is lost; a connection lost during COMMIT is settled by asking
 // the server what became of the transaction. Units may therefore be executed
 // more than once before they are answered: a row function must not do more than

@@ -4,11 +4,20 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // sharing is how many transactions that units share are under way at once: while
 // one waits for the disk, the next comes together.
 const sharing = 2
+
+// A transaction that is shared waits for a lock, and lasts up to COMMIT, so long at
+// most: whoever is in it is kept from leaving, and whoever comes after from coming
+// in. A unit that needs longer waits alone, for as long as its caller does.
+const (
+	sharedLimit = 5 * time.Second
+	limitLocks  = `SET LOCAL lock_timeout = '1s'`
+)
 
 // errApart tells a unit that it is to have a transaction of its own: the one it was
 // in did not come about, and nothing of it was written.
@@ -16,7 +25,7 @@ var errApart = errors.New("the transaction was shared in vain")
 
 // sharers execute units that only add rows, those that wait together in one
 // transaction. Its context is its own, so that no caller can interrupt the units of
-// others. There are no savepoints: when anything goes wrong, every unit goes its own
+// others, and ends soon, so that none waits for them much longer than it wanted. There are no savepoints: when anything goes wrong, every unit goes its own
 // way and is told about itself.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
@@ -35,7 +44,7 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 }
 
 // submit waits until somebody has taken the unit, or the context ends; then for the
-// outcome, whatever the context does.
+// outcome, whatever the context does, which is sharedLimit and a COMMIT at most.
 func (s *sharers) submit(ctx context.Context, tx *Tx) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -63,9 +72,9 @@ func (s *sharers) run() {
 }
 
 func (s *sharers) answer(group []*unit) {
-	ctx, cancel := context.WithTimeout(context.Background(), unitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), sharedLimit)
 	defer cancel()
-	var statements []statement
+	statements := []statement{{sql: limitLocks}}
 	units := make([]*Tx, len(group))
 	for i, u := range group {
 		statements, units[i] = append(statements, u.tx.statements...), u.tx

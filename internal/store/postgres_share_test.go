@@ -1,10 +1,16 @@
 package store
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"passerelle"
 	"passerelle/internal/store/storetest"
 )
 
@@ -53,4 +59,108 @@ func wantTransactions(t *testing.T, db *DB, transactions, total int64) {
 	if n, err := db.total(t.Context(), 7, "probe"); err != nil || n != total {
 		t.Errorf("a total of %d (%v), want %d", n, err, total)
 	}
+}
+
+// hold adds a row to the probe in a transaction that stays open until the end of the
+// test, or until it is told to end.
+func hold(t *testing.T, url string, id int64) (end func()) {
+	t.Helper()
+	holder, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Close(context.Background()) })
+	if _, err := holder.Exec(t.Context(), `BEGIN`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), `INSERT INTO probe (id, name) VALUES ($1, 'held')`, id); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := holder.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// awaitWaiting returns when so many wait in the database for a transaction to end.
+func awaitWaiting(t *testing.T, db *DB, many int64) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		n, err := one(t.Context(), &db.Reader, scanInt, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n >= many {
+			return
+		}
+	}
+}
+
+// TestUnitsThatWaitHoldUpNobody has as many units as can share wait for a row that
+// somebody adds and does not commit: others are written meanwhile; who waits is heeded
+// when its context ends, and written when the row is free.
+func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
+	url := storetest.Postgres(t)
+	db := open(t, url)
+	free := hold(t, url, 1)
+	patient := make(chan error)
+	go func() { patient <- db.Write(t.Context(), insert(1, "patient")) }()
+	hurried := make(chan error)
+	leaving, leave := context.WithCancel(t.Context())
+	for range sharing {
+		go func() { hurried <- db.Write(leaving, insert(1, "hurried")) }()
+	}
+	awaitWaiting(t, db, sharing)
+	begun := time.Now()
+	for id := range int64(10) {
+		if err := db.Write(t.Context(), insert(id+2, fmt.Sprint("other ", id))); err != nil {
+			t.Error(err)
+		}
+	}
+	leave()
+	for range sharing {
+		wantError(t, <-hurried, context.Canceled)
+	}
+	if took := time.Since(begun); took > 2*sharedLimit {
+		t.Errorf("they were held up for %v", took)
+	}
+	select {
+	case err := <-patient:
+		t.Errorf("the row is another's, and was written: %v", err)
+	default:
+	}
+	free()
+	if err := <-patient; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnitsOfSharedTransactions: those that only add rows share one, but for those
+// that are to be undone when a limit is reached.
+func TestUnitsOfSharedTransactions(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		for name, c := range map[string]struct {
+			unit func(tx *Tx) error
+			want bool
+		}{
+			"a token":    {func(tx *Tx) error { return tx.CreateToken(&Token{}) }, true},
+			"an act":     {func(tx *Tx) error { return tx.Audit(Audit{At: now}) }, true},
+			"a category": {func(tx *Tx) error { return tx.CreateCategory(s.domain, &passerelle.Category{}, 1, ErrConflict) }, false},
+			"a change":   {func(tx *Tx) error { tx.DisableOperator(1, &now); return nil }, false},
+		} {
+			var got bool
+			stop := errors.New("stop")
+			err := s.db.Write(t.Context(), func(tx *Tx) error {
+				if err := c.unit(tx); err != nil {
+					return err
+				}
+				got = tx.adds()
+				return stop
+			})
+			if !errors.Is(err, stop) || got != c.want {
+				t.Errorf("%s shares a transaction: %t, %v", name, got, err)
+			}
+		}
+	})
 }

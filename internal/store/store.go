@@ -27,7 +27,8 @@ type Options struct {
 	// Limit is how long a query or a unit may take, the wait for a connection
 	// included, before it is given up with context.DeadlineExceeded or as
 	// passerelle.Unavailable; zero is as long as it likes, which is right for
-	// commands that read whole tables.
+	// commands that read whole tables. COMMIT, and what a unit shares with others, is
+	// waited for beyond it, for seconds.
 	Limit time.Duration
 }
 

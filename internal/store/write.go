@@ -41,7 +41,8 @@ type statement struct {
 //
 // On SQLite a context that ends while the unit waits withdraws it; once the
 // writer has taken it, Write waits for the outcome. On PostgreSQL a context that
-// ends before COMMIT was sent undoes the unit. A panic in fn or in a function
+// ends before COMMIT was sent undoes the unit; one that shares a transaction finds
+// that out when that one is over, which takes a few seconds at most. A panic in fn or in a function
 // that reads rows undoes the unit and goes on in the caller.
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	tx := &Tx{ctx: ctx, db: db, keys: db.keys}
@@ -135,13 +136,16 @@ func (s *statement) check(touched int64) error {
 func (tx *Tx) run() []statement { return append(slices.Clip(tx.statements), tallies(tx)...) }
 
 // adds reports whether the unit only adds rows, and changes totals: it waits for
-// nobody, and nobody for it but at the totals.
+// nobody who does not add the same, and nobody for it but at the totals. One with a
+// row that is added on a condition, or else it is undone, does not count: that is
+// how limits are kept, and those with it would be undone as often.
 func (tx *Tx) adds() bool {
 	return !slices.ContainsFunc(tx.statements, func(s statement) bool { return s.scan != nil || !s.adds() })
 }
 
 func (s *statement) adds() bool {
-	return strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
+	certain := s.mismatch == nil || strings.Contains(s.sql, "VALUES (")
+	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 
 // failed names the statement in an error, which may be nil.
