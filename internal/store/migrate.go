@@ -49,13 +49,21 @@ const (
 var errPending = errors.New("the schema is not up to date; run the command migrate")
 
 // Migrate brings the schema up to date, all of it or nothing. It is idempotent;
-// of several migrators one works and the others wait. It fails when a migration
-// was edited after it had been applied. A schema newer than this program is
+// of several migrators one works and the others wait. On PostgreSQL it gives way to
+// transactions that use the tables, and fails when some do not end for minutes. It
+// fails when a migration was edited after it had been applied. A schema newer than this program is
 // left alone: replicas of two versions run side by side.
 func (db *DB) Migrate(ctx context.Context) error {
-	err := db.engine.migrate(ctx, func(s session) error { return db.bringUp(ctx, s) })
+	var applied []string
+	err := db.engine.migrate(ctx, func(s session) (err error) {
+		applied, err = db.bringUp(ctx, s)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("migrate the schema: %w", classify(err))
+	}
+	for _, name := range applied {
+		db.log.InfoContext(ctx, "migration applied", "migration", name)
 	}
 	return nil
 }
@@ -75,24 +83,26 @@ func (db *DB) SchemaCurrent(ctx context.Context) error {
 	return err
 }
 
-func (db *DB) bringUp(ctx context.Context, s session) error {
+// bringUp applies what is missing, and names it.
+func (db *DB) bringUp(ctx context.Context, s session) (names []string, _ error) {
 	if err := s.script(ctx, createHistory); err != nil {
-		return fmt.Errorf("create the history: %w", err)
+		return nil, fmt.Errorf("create the history: %w", err)
 	}
 	applied := history{}
 	if err := s.query(ctx, applied.add, readHistory); err != nil {
-		return fmt.Errorf("read the history: %w", err)
+		return nil, fmt.Errorf("read the history: %w", err)
 	}
 	pending, err := applied.pending(db.migrations)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, m := range pending {
 		if err := db.apply(ctx, s, m); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
+		names = append(names, m.name)
 	}
-	return nil
+	return names, nil
 }
 
 func (db *DB) apply(ctx context.Context, s session, m migration) error {
@@ -104,7 +114,6 @@ func (db *DB) apply(ctx context.Context, s session, m migration) error {
 	if err := s.script(ctx, script); err != nil {
 		return err
 	}
-	db.log.InfoContext(ctx, "migration applied", "migration", m.name)
 	return s.exec(ctx, words.text(recordHistory), m.version, m.name, m.checksum)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ type postgresEngine struct {
 	dialect     *dialect
 	sharers     *sharers      // nil when every unit is to be alone
 	settleLimit time.Duration // settleLimit, except in tests
+	giving      way           // givingWay, except in tests
+	log         *slog.Logger
 }
 
 // errPostgresAddress stands for what the driver says, which may repeat a
@@ -55,7 +58,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 		pool.Close()
 		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	p := &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit}
+	p := &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit, giving: givingWay, log: options.Log}
 	if !options.Alone {
 		p.sharers = newSharers(p.attempt, sharing)
 	}
@@ -102,21 +105,6 @@ func (p *postgresEngine) read(ctx context.Context, sql string, args []any, row f
 		}
 	}
 	return rows.Err()
-}
-
-// migrate waits for other migrators of the same schema.
-func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
-	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('passerelle migrations of ' || current_schema(), 0))`
-	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		session := postgresSession{tx}
-		if err := session.script(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
-			return fmt.Errorf("take as long as it needs: %w", err)
-		}
-		if err := session.exec(ctx, lock); err != nil {
-			return fmt.Errorf("wait for other migrators: %w", err)
-		}
-		return fn(session)
-	})
 }
 
 type postgresSession struct{ tx pgx.Tx }
