@@ -159,7 +159,8 @@ func (o *office) posting(events int) side {
 	}
 }
 
-// poster is the limit program of deliveries.
+// poster is the limit program of deliveries: it sends the very requests that the
+// service sends, and knows beforehand which, in which order, and where to.
 type poster struct {
 	*office
 	client *http.Client
@@ -235,7 +236,12 @@ func (b *poster) post(ctx context.Context, l *letter) error {
 	if err != nil {
 		return err
 	}
-	webhook.Sign("0123456789abcdef0123456789abcdef", "/", l.at, body).Set(r.Header)
+	signature := webhook.Sign("0123456789abcdef0123456789abcdef", "/", l.at, body)
+	r.Header = http.Header{
+		"Accept": {"*/*"}, "Content-Type": {"application/json; charset=utf-8"}, "User-Agent": {"Passerelle/1"},
+		"SVC-Event": {string(webhook.PaymentStateUpdated)}, "SVC-Webhook-Id": {number(l.webhook)}, "SVC-Delivery-Attempt": {"1"},
+		"SVC-Signature": {signature.Value}, "SVC-Signature-Date": {signature.Date}, "BI-Signature": {signature.Value}, "BI-Signature-Date": {signature.Date},
+	}
 	answer, err := b.client.Do(r)
 	if err != nil {
 		return err
@@ -256,7 +262,7 @@ func (b *poster) record(ctx context.Context, sent <-chan letter, stop context.Ca
 	if len(batch) == 0 {
 		return false
 	}
-	insert, mark := []byte(`INSERT INTO delivery_attempt (domain_id, webhook_id, delivery_id, at, duration, status) VALUES `), []byte(`UPDATE delivery SET attempts = attempts + 1, delivered = $1 WHERE domain_id = 1 AND id IN (`)
+	insert, mark := []byte(`INSERT INTO delivery_attempt (domain_id, webhook_id, delivery_id, at, duration, status) VALUES `), []byte(`UPDATE delivery SET attempts = attempts + 1, delivered = `+b.parameter(1)+` WHERE domain_id = 1 AND id IN (`)
 	values, ids := []any{}, []any{time.Now().UnixMicro()}
 	for i, l := range batch {
 		separator := ","
@@ -264,13 +270,23 @@ func (b *poster) record(ctx context.Context, sent <-chan letter, stop context.Ca
 			separator = ""
 		}
 		n := len(values)
-		insert = fmt.Appendf(insert, "%s(1, $%d, $%d, $%d, $%d, 200)", separator, n+1, n+2, n+3, n+4)
+		insert = fmt.Appendf(insert, "%s(1, %s, %s, %s, %s, 200)", separator, b.parameter(n+1), b.parameter(n+2), b.parameter(n+3), b.parameter(n+4))
 		values = append(values, l.webhook, l.id, l.at.UnixMicro(), l.took.Microseconds())
-		mark = fmt.Appendf(mark, "%s$%d", separator, i+2)
+		mark = append(append(mark, separator...), b.parameter(i+2)...)
 		ids = append(ids, l.id)
 	}
 	if err := b.writer.write(ctx, []statement{{string(insert), values}, {string(mark) + ")", ids}}); err != nil {
 		stop(err)
 	}
 	return true
+}
+
+// parameter is the place of the nth argument, of which the statements here have each
+// once and in order. A number would be a name to SQLite, and the driver goes through
+// all names for each argument.
+func (b *poster) parameter(n int) string {
+	if b.kind == sqlite {
+		return "?"
+	}
+	return "$" + number(int64(n))
 }

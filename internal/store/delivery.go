@@ -8,7 +8,7 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"passerelle"
@@ -184,36 +184,52 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 		int64(w.Domain), int64(w.ID), b.Holder)
 }
 
-// recordAttempts stores requests and counts them with their deliveries. Those
-// that come one after the other have ids that do, by which a delivery finds the
-// instant at which it was accepted.
+// recordAttempts stores requests and counts them with their deliveries, of which each
+// has one at most. Those that come one after the other have ids that do, by which a
+// delivery finds the instant at which it was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	id, err := tx.newIDs("delivery_attempt", len(batch))
+	first, err := tx.newIDs("delivery_attempt", len(batch))
 	if err != nil {
 		return err
 	}
+	id := first
 	for chunk := range byPowersOfTwo(batch) {
-		ids := make([]passerelle.DeliveryID, len(chunk))
-		var rows []any
-		for i, a := range chunk {
-			ids[i] = a.Delivery
-			rows = append(rows, id+int64(i), int64(w.Domain), int64(w.ID), int64(a.Delivery), micros(a.At), a.Duration.Microseconds(),
-				optionalID(int64(a.Status)), optionalText(a.Failure), optionalText(a.Answer), optionalText(a.Detail),
-				optionalText(a.Signed.Opening), optionalText(a.Signed.Signature), optionalText(a.Signed.Next))
-		}
-		tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, status, failure, answer, detail, signed, signature, next_signature)
-			VALUES `+rowList(len(chunk), len(rows)/len(chunk)), rows...)
-		list, args := idList(w.Domain, ids)
-		tx.exec(fmt.Sprintf(`UPDATE delivery SET attempts = attempts + 1, delivered = (SELECT MAX(a.at + a.duration) FROM delivery_attempt a
-				WHERE a.delivery_id = delivery.id AND a.failure IS NULL AND a.id BETWEEN $%d AND $%d)
-			WHERE domain_id = $1 AND id IN (%s) AND delivered IS NULL`, len(args)+1, len(args)+2, list),
-			append(args, id, id+int64(len(chunk))-1)...)
+		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
+	tx.exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN a.failure IS NULL THEN a.at + a.duration END FROM delivery_attempt a
+		WHERE a.id BETWEEN $1 AND $2 AND delivery.id = a.delivery_id AND delivery.domain_id = $3 AND delivery.delivered IS NULL`,
+		first, id-1, int64(w.Domain))
 	return nil
+}
+
+// insertAttempts leaves out the columns that are about failures where there is none.
+func (tx *Tx) insertAttempts(w Webhook, first int64, chunk []DeliveryAttempt) {
+	columns, values := `id, delivery_id, at, duration, status, signed, signature`, DeliveryAttempt.always
+	if slices.ContainsFunc(chunk, DeliveryAttempt.remarkable) {
+		columns, values = columns+`, failure, answer, detail, next_signature`, DeliveryAttempt.all
+	}
+	rows := []any{int64(w.Domain), int64(w.ID)}
+	for i, a := range chunk {
+		rows = values(a, append(rows, first+int64(i)))
+	}
+	tx.exec(`INSERT INTO delivery_attempt (domain_id, webhook_id, `+columns+`) VALUES `+rowList(len(chunk), 2, (len(rows)-2)/len(chunk)), rows...)
+}
+
+func (a DeliveryAttempt) remarkable() bool {
+	return a.Failure != "" || a.Answer != "" || a.Detail != "" || a.Signed.Next != ""
+}
+
+func (a DeliveryAttempt) always(row []any) []any {
+	return append(row, int64(a.Delivery), micros(a.At), a.Duration.Microseconds(), optionalID(int64(a.Status)),
+		optionalText(a.Signed.Opening), optionalText(a.Signed.Signature))
+}
+
+func (a DeliveryAttempt) all(row []any) []any {
+	return append(a.always(row), optionalText(a.Failure), optionalText(a.Answer), optionalText(a.Detail), optionalText(a.Signed.Next))
 }
 
 // byPowersOfTwo cuts a list into pieces of such lengths, the longest first, so
@@ -230,21 +246,30 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	}
 }
 
-// rowList writes placeholders for rows of values.
-func rowList(rows, columns int) string {
-	var list strings.Builder
-	for n := range rows * columns {
-		switch {
-		case n == 0:
-			list.WriteString("(")
-		case n%columns == 0:
-			list.WriteString("), (")
-		default:
-			list.WriteString(", ")
+// rowList writes placeholders for rows of values. The first ones are the same in
+// every row, and numbered before the others.
+func rowList(rows, same, columns int) string {
+	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
+	next := same + 1
+	for row := range rows {
+		opening := ", ("
+		if row == 0 {
+			opening = "("
 		}
-		fmt.Fprintf(&list, "$%d", n+1)
+		list = append(list, opening...)
+		for column := range same + columns {
+			number := column + 1
+			if column >= same {
+				number, next = next, next+1
+			}
+			if column > 0 {
+				list = append(list, ", "...)
+			}
+			list = strconv.AppendInt(append(list, '$'), int64(number), 10)
+		}
+		list = append(list, ')')
 	}
-	return list.String() + ")"
+	return string(list)
 }
 
 // drop gives up deliveries that are not over.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -16,14 +18,16 @@ type dialect struct {
 	about  string
 	checks []string
 	tokens *strings.Replacer
-	texts  sync.Map // of string to string, as statements are written and as they run
+	// parameters rewrites those of a statement; nil leaves them as they are.
+	parameters func(sql string) string
+	texts      sync.Map // of string to string, as statements are written and as they run
 }
 
 // SQLite's clock has milliseconds. PostgreSQL's statement_timestamp is stable
 // within a statement, which clock_timestamp is not: an index can serve
 // "lease < {now}".
 func sqliteDialect() *dialect {
-	return &dialect{name: "sqlite", equalsApart: true, about: `SELECT sqlite_version()`, checks: []string{
+	return &dialect{name: "sqlite", equalsApart: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
 		`SELECT integrity_check FROM pragma_integrity_check LIMIT 20`,
 		`SELECT "table" || ' refers to ' || parent || ' that is not there' FROM pragma_foreign_key_check LIMIT 20`,
 	}, tokens: strings.NewReplacer(
@@ -47,15 +51,44 @@ func postgresDialect() *dialect {
 
 // text is a statement in the words of the database.
 func (d *dialect) text(sql string) string {
-	if !strings.Contains(sql, "{") {
+	if d.parameters == nil && !strings.Contains(sql, "{") {
 		return sql
 	}
 	if text, ok := d.texts.Load(sql); ok {
 		return text.(string) //nolint:errcheck // the map holds nothing else
 	}
 	text := d.tokens.Replace(sql)
+	if d.parameters != nil {
+		text = d.parameters(text)
+	}
 	d.texts.Store(sql, text)
 	return text
+}
+
+var parameter = regexp.MustCompile(`(LIMIT )?\$(\d+)`)
+
+// unnamed is a statement for SQLite whose parameters have no names where their place
+// says which they are: to SQLite $1 is a name, and the driver has all names gone
+// through for each argument. A limit is hidden in a sum: SQLite looks at a bare one
+// while it plans, and then plans anew whenever another is bound, even to the same value.
+func unnamed(sql string) string {
+	highest := 0
+	return parameter.ReplaceAllStringFunc(sql, func(found string) string {
+		limit, digits, _ := strings.Cut(found, "$")
+		number, err := strconv.Atoi(digits)
+		if err != nil {
+			panic(err) // a mistake in the statement
+		}
+		if limit != "" {
+			limit += "0 + "
+		}
+		if number == highest+1 {
+			highest = number
+			return limit + "?"
+		}
+		highest = max(highest, number)
+		return limit + "?" + digits
+	})
 }
 
 // script is a migration in the words of the database, without the blocks that

@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/store/storetest"
+	"passerelle/webhook"
 )
 
 // explained is an engine that also asks for the plan of each statement.
@@ -59,7 +60,8 @@ func (e *explained) write(ctx context.Context, tx *Tx) error {
 // has no statistics, so that an almost empty database tells the truth.
 func TestPlans(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
-	p := s.create(draft(1), now)
+	p, w := s.create(draft(1), now), s.receiver(webhook.PaymentStateUpdated)
+	s.happen(1, 1, now)
 	engine := &explained{engine: s.db.engine}
 	s.db.engine = engine
 	ctx, limit := t.Context(), 5
@@ -256,6 +258,7 @@ func TestPlans(t *testing.T) {
 			_, err := s.db.SettingChanges(ctx, SettingChanges{Domain: s.domain, From: now}, Window{Limit: limit, From: from})
 			return err
 		}, "setting_change_by_time (domain_id=? AND at>? AND at<?)"},
+		"requests recorded": {func() error { s.deliver(w, 1, ""); return nil }, "SEARCH a USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\nSEARCH delivery USING INTEGER PRIMARY KEY (rowid=?)"},
 		"old events": {func() error {
 			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Rounds: 1})
 		}, "delivery_over (domain_id=? AND created<?)"},
