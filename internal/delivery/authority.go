@@ -44,7 +44,7 @@ type authority struct {
 }
 
 // authority looks up what the requests to a webhook show.
-func (t *turn) authority(ctx context.Context, w store.Webhook) (*authority, error) {
+func (t *turn) authority(ctx context.Context, w store.Webhook, values settings.Values) (*authority, error) {
 	a := &authority{Delivery: t.Delivery, domain: t.domain, webhook: w, users: map[passerelle.UserID]credential{}}
 	if w.Auth == 0 {
 		return a, nil
@@ -52,10 +52,6 @@ func (t *turn) authority(ctx context.Context, w store.Webhook) (*authority, erro
 	provider, err := t.DB.AuthProvider(ctx, t.domain.ID, w.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("load the provider of webhook %d: %w", w.ID, err)
-	}
-	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
-	if err != nil {
-		return nil, err
 	}
 	a.provider, a.limit = &provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
 	a.authorities = values.Text(settings.Authorities)

@@ -58,7 +58,7 @@ func emitMany(tx *store.Tx, domain passerelle.DomainID, version int64, first, co
 	for id := first; id < first+count; id++ {
 		err := tx.Emit(store.Event{
 			Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(id), Version: version,
-			Body: fmt.Appendf(nil, `{"id":%d,"filling":"%0500d"}`, id, 0), Created: time.Now(),
+			Body: fmt.Appendf(nil, `{"id":%d,"version":%d,"filling":"%0500d"}`, id, version, 0), Created: time.Now(),
 		})
 		if err != nil {
 			return err

@@ -24,7 +24,10 @@ type body struct {
 // delivery as its first member, and other bodies are as they are.
 func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
 	if d.Parted == 0 {
-		whole, err := io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
+		whole, err := d.Body, error(nil)
+		if len(whole) == 0 {
+			whole, err = io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
+		}
 		if err != nil {
 			return body{}, err
 		}
@@ -52,7 +55,9 @@ func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
 // first member.
 func withID(body []byte, id passerelle.DeliveryID) []byte {
 	rest := bytes.TrimLeft(body[1:], " \t\r\n")
-	out := strconv.AppendInt([]byte(`{"id_webhook_data":`), int64(id), 10)
+	const opening = `{"id_webhook_data":`
+	out := append(make([]byte, 0, len(opening)+len("-9223372036854775808,")+len(rest)), opening...)
+	out = strconv.AppendInt(out, int64(id), 10)
 	if !bytes.HasPrefix(rest, []byte("}")) {
 		out = append(out, ',')
 	}

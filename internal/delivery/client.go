@@ -18,6 +18,7 @@ package delivery
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -64,8 +65,7 @@ type Outbound struct {
 // connections: make one and share it.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
-		Timeout:   cmp.Or(o.Timeout, MaxTimeout),
-		Transport: bounded{o.transport()},
+		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
@@ -87,21 +87,39 @@ func (o Outbound) transport() *http.Transport {
 	}
 }
 
-// bounded limits how much of each answer can be read.
-type bounded struct{ *http.Transport }
+// bounded limits how long an exchange takes, and how much of its answer can be read.
+// The limit of an http.Client would cost every request a goroutine, also one whose
+// context ends sooner.
+type bounded struct {
+	*http.Transport
+	most time.Duration
+}
 
 // RoundTrip sends the request and shortens the body of the answer.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	cancel := func() {}
+	if ends, known := r.Context().Deadline(); !known || time.Until(ends) > b.most {
+		ctx, stop := context.WithTimeout(r.Context(), b.most)
+		r, cancel = r.WithContext(ctx), stop
+	}
 	answer, err := b.Transport.RoundTrip(r)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	answer.Body = shortened{io.LimitReader(answer.Body, MaxAnswer), answer.Body}
+	answer.Body = &shortened{io.LimitedReader{R: answer.Body, N: MaxAnswer}, answer.Body, cancel}
 	return answer, nil
 }
 
 // shortened ends after MaxAnswer bytes; closing it then drops the connection.
 type shortened struct {
-	io.Reader
-	io.Closer
+	io.LimitedReader
+	whole  io.Closer
+	cancel context.CancelFunc
+}
+
+// Close closes the whole body.
+func (s *shortened) Close() error {
+	defer s.cancel()
+	return s.whole.Close()
 }

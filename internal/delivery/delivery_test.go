@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -340,6 +341,35 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 		r.clock.advance(time.Minute)
 		r.run(4, 0)
 		in.want(t, "1.1", "1.2", "1.3", "1.4")
+	})
+}
+
+// TestABacklogComesOnceAndInOrder: pages are read while accounts are being stored, and
+// what is on both is sent once; successors on the same page wait for the account.
+func TestABacklogComesOnceAndInOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		const payments, versions = 400, 3
+		in := newInbox(t)
+		r.webhook(in.url, "")
+		r.write(func(tx *store.Tx) (err error) {
+			for version := range int64(versions) {
+				err = errors.Join(err, emitMany(tx, r.domain.ID, version, 0, payments))
+			}
+			return err
+		})
+		r.run(payments*versions, 0)
+		next := map[string]string{"": "0", "0": "1", "1": "2"}
+		last := map[string]string{}
+		for _, arrival := range in.got {
+			id, version, _ := strings.Cut(arrival, ".")
+			if next[last[id]] != version {
+				t.Fatalf("version %q of payment %s after %q", version, id, last[id])
+			}
+			last[id] = version
+		}
+		if len(in.got) != payments*versions {
+			t.Errorf("%d requests", len(in.got))
+		}
 	})
 }
 

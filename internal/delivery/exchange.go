@@ -95,11 +95,10 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 	if shown.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+shown.bearer)
 	}
-	if signed, err = sign(r, b, shown, to.aliases, now); err != nil {
+	if signed, err = to.sign(r, b, shown, now); err != nil {
 		return nil, signed, err
 	}
 	r.ContentLength, r.GetBody = b.size, func() (io.ReadCloser, error) { return io.NopCloser(b.open()), nil }
-	spell(r.Header, append([]string{webhook.Prefix}, to.aliases...))
 	if to.compress {
 		r.Header.Set("Content-Encoding", "gzip")
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
@@ -111,58 +110,73 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 // describe says what a request is and what it is about. A body without a place
 // for the id of the delivery has it in a header.
 func (to target) describe(header http.Header, d store.Delivery) {
-	described := map[string]string{
-		"Accept":              "*/*",
-		"Content-Type":        contentType,
-		"User-Agent":          userAgent,
-		webhook.EventHeader:   d.Event,
-		webhook.IDHeader:      strconv.FormatInt(int64(to.webhook.ID), 10),
-		webhook.AttemptHeader: strconv.FormatInt(d.Attempts+1, 10),
-	}
+	header["Accept"], header["User-Agent"] = []string{"*/*"}, []string{userAgent}
+	header["Content-Type"] = []string{contentType}
+	header[webhook.EventHeader] = []string{d.Event}
+	header[webhook.IDHeader] = []string{strconv.FormatInt(int64(to.webhook.ID), 10)}
+	header[webhook.AttemptHeader] = []string{strconv.FormatInt(d.Attempts+1, 10)}
 	if d.MediaType != store.JSON {
-		described["Content-Type"] = d.MediaType
-		described[webhook.DeliveryHeader] = strconv.FormatInt(int64(d.ID), 10)
-		described[webhook.OmittedHeader] = strconv.Itoa(d.Omitted)
-	}
-	for name, value := range described {
-		header.Set(name, value)
+		header["Content-Type"] = []string{d.MediaType}
+		header[webhook.DeliveryHeader] = []string{strconv.FormatInt(int64(d.ID), 10)}
+		header[webhook.OmittedHeader] = []string{strconv.Itoa(d.Omitted)}
 	}
 }
 
 // sign signs the body before compression with the secrets that there are, in one
 // pass for both.
-func sign(r *http.Request, b body, shown credential, aliases []string, now time.Time) (signed store.Signed, _ error) {
+func (to target) sign(r *http.Request, b body, shown credential, now time.Time) (signed store.Signed, err error) {
 	if shown.secret == "" {
 		return signed, nil
 	}
 	path := r.URL.EscapedPath()
-	present, next := webhook.NewSigner(shown.secret, path, now), webhook.NewSigner(shown.next, path, now)
-	if _, err := io.Copy(io.MultiWriter(present, next), b.open()); err != nil {
-		return signed, err
+	present := webhook.NewSigner(shown.secret, path, now)
+	if shown.next == "" {
+		_, err = io.Copy(present, b.open())
+	} else {
+		next := webhook.NewSigner(shown.next, path, now)
+		_, err = io.Copy(io.MultiWriter(present, next), b.open())
+		signed.Next = next.Signature().Value
 	}
 	by := present.Signature()
-	by.Set(r.Header, aliases...)
+	to.names.set(r.Header, by, signed.Next)
 	signed.Opening, signed.Signature = webhook.Opening(path, by.Date), by.Value
-	if shown.next != "" {
-		following := next.Signature()
-		following.SetNext(r.Header, aliases...)
-		signed.Next = following.Value
-	}
-	return signed, nil
+	return signed, err
 }
 
-// spell writes the names of headers that begin with a prefix as the prefix is
-// written, and not as net/http writes names: there are receivers that take a name
-// for another when its case differs.
-func spell(header http.Header, prefixes []string) {
-	for _, prefix := range prefixes {
-		for name, values := range header {
-			rest, ours := strings.CutPrefix(name, http.CanonicalHeaderKey(prefix)+"-")
-			if spelt := prefix + "-" + rest; ours && spelt != name {
-				delete(header, name)
-				header[spelt] = values
-			}
+// spelling are the names of the headers of a signature, one for each prefix.
+type spelling struct{ dates, values, nexts []string }
+
+// spell writes names as their prefixes are written, and not as net/http writes names:
+// there are receivers that take a name for another when its case differs. A prefix that
+// differs from an earlier one in case alone gives no further header.
+func spell(aliases []string) (names spelling) {
+	known := map[string]bool{}
+	for _, prefix := range append([]string{webhook.Prefix}, aliases...) {
+		if known[strings.ToLower(prefix)] {
+			continue
 		}
+		known[strings.ToLower(prefix)] = true
+		names.dates = append(names.dates, prefix+"-Signature-Date")
+		names.values = append(names.values, prefix+"-Signature")
+		names.nexts = append(names.nexts, prefix+"-Signature-Next")
+	}
+	return names
+}
+
+// set puts the headers of a signature, and of one by the next secret unless that is
+// empty, into a request.
+func (s spelling) set(header http.Header, by webhook.Signature, next string) {
+	put(header, s.dates, by.Date)
+	put(header, s.values, by.Value)
+	if next != "" {
+		put(header, s.nexts, next)
+	}
+}
+
+func put(header http.Header, names []string, value string) {
+	values := []string{value}
+	for _, name := range names {
+		header[name] = values
 	}
 }
 
@@ -179,6 +193,9 @@ func send(client *http.Client, r *http.Request) (status int, kept string, _ erro
 		return 0, "", err
 	}
 	defer answer.Body.Close()
+	if answer.ContentLength == 0 {
+		return answer.StatusCode, "", nil
+	}
 	begins, err := io.ReadAll(io.LimitReader(answer.Body, maxKept))
 	if err == nil {
 		_, err = io.Copy(io.Discard, answer.Body)

@@ -29,23 +29,27 @@ const (
 // parcel is a delivery on its way, to where its page found that it goes.
 type parcel struct {
 	store.Delivery
-	to target
+	to *target
 	// place counts what the flusher tries in a run; it is zero for news.
 	place int
 }
 
-// exchange is a parcel and what came of sending it.
+// exchange is what came of sending a parcel. It does not hold the body, of which
+// many would wait for their record.
 type exchange struct {
-	parcel
-	attempt store.DeliveryAttempt
+	delivery passerelle.DeliveryID
+	event    int64
+	user     passerelle.UserID
+	place    int
+	attempt  store.DeliveryAttempt
 }
 
-// flow is what happens in a turn: while requests are under way, pages are read
-// and accounts are stored, one after the other, so that a page never has what is
-// just being recorded, and a reader does not keep SQLite from reusing its log.
-// Only the goroutine of the turn touches the fields; the others bring
-// it what they have found. A delivery is not sent before the success of its
-// predecessor is on record, since only then a page has it.
+// flow is what happens in a turn: while requests are under way, pages are read and
+// accounts are stored, one page and one account at a time. A page may have what came
+// on record while it was being read, which is not sent again. Only the goroutine of
+// the turn touches the fields; the others bring it what they have found. A delivery is
+// not sent before the success of its predecessor is on record, since only then a page
+// has it.
 type flow struct {
 	*turn
 	pace pace
@@ -65,8 +69,10 @@ type flow struct {
 	// on record.
 	places, furthest int
 	// taken is in the queue, under way, or answered and not on record; failed
-	// was tried and not accepted. No page leads to them again.
+	// was tried and not accepted. No page leads to them again. What came on record
+	// while a page is being read is over, and taken until the page is there.
 	taken, failed map[passerelle.DeliveryID]bool
+	over          []passerelle.DeliveryID
 
 	underWay           int
 	answered           []exchange
@@ -180,7 +186,7 @@ func (f *flow) open(ctx context.Context) bool {
 // read has the next page read when few deliveries are left to send. News and
 // what failed take turns, so that neither waits for the end of the other.
 func (f *flow) read(ctx context.Context) {
-	if f.reading || f.recording || !f.open(ctx) || len(f.queue) > pageSize/2 {
+	if f.reading || !f.open(ctx) || len(f.queue) > pageSize/2 {
 		return
 	}
 	from, other := &f.newest, &f.overdue
@@ -205,26 +211,29 @@ func (f *flow) arrange(p page) {
 		f.fail(p.err)
 		return
 	}
-	f.to = p.to
+	to := p.to // and not the page, which holds bodies
+	f.to = to
 	for _, d := range p.found {
 		if !f.taken[d.ID] && !f.failed[d.ID] {
-			f.enqueue(d, p)
+			f.enqueue(d, &to, p.news)
 		}
 	}
+	f.forget()
 	f.last.move(p.found)
+	p.found = nil
 	if p.news && p.first {
 		f.before = p
 	}
 }
 
-func (f *flow) enqueue(d store.Delivery, p page) {
+func (f *flow) enqueue(d store.Delivery, to *target, news bool) {
 	f.taken[d.ID] = true
 	if d.Erased {
 		f.void = append(f.void, d.ID)
 		return
 	}
-	next := parcel{Delivery: d, to: p.to}
-	if !p.news {
+	next := parcel{Delivery: d, to: to}
+	if !news {
 		f.places++
 		next.place = f.places
 	}
@@ -236,10 +245,14 @@ func (f *flow) enqueue(d store.Delivery, p page) {
 func (f *flow) send(ctx context.Context) {
 	for f.open(ctx) && len(f.queue) > 0 && f.underWay < f.pace.room() && f.timely() {
 		next := f.queue[0]
-		f.queue = f.queue[1:]
+		f.queue[0], f.queue = parcel{}, f.queue[1:]
 		f.underWay++
-		go func() { f.answers <- exchange{next, f.exchange(context.WithoutCancel(ctx), next.to, next.Delivery)} }()
+		go func() { f.answers <- f.carry(context.WithoutCancel(ctx), next) }()
 	}
+}
+
+func (t *turn) carry(ctx context.Context, p parcel) exchange {
+	return exchange{p.ID, p.EventID, p.User, p.place, t.exchange(ctx, *p.to, p.Delivery)}
 }
 
 func (f *flow) timely() bool {
@@ -264,13 +277,13 @@ func (f *flow) ripe(ctx context.Context) bool {
 
 // record has stored what has been answered, once the batch before is.
 func (f *flow) record(ctx context.Context) {
-	if f.recording || f.reading || f.lost || !f.ripe(ctx) {
+	if f.recording || f.lost || !f.ripe(ctx) {
 		return
 	}
 	a := account{to: f.to, exchanges: f.answered, void: f.void, ended: f.pace.ended()}
 	for _, x := range a.exchanges {
 		if x.place > f.furthest {
-			f.furthest, a.flushed = x.place, x.ID
+			f.furthest, a.flushed = x.place, x.delivery
 		}
 	}
 	f.answered, f.void, f.recording = nil, nil, true
@@ -290,13 +303,14 @@ func (f *flow) settle(a account) {
 	f.unrecorded -= len(a.exchanges)
 	f.since = f.Now()
 	for _, x := range a.exchanges {
-		delete(f.taken, x.ID)
+		f.over = append(f.over, x.delivery)
 		if x.attempt.Failure != "" {
-			f.failed[x.ID] = true
+			f.failed[x.delivery] = true
 		}
 	}
-	for _, id := range a.void {
-		delete(f.taken, id)
+	f.over = append(f.over, a.void...)
+	if !f.reading {
+		f.forget()
 	}
 	if a.counts.Delivered+len(a.void) > 0 {
 		f.stopped = false
@@ -309,6 +323,15 @@ func (f *flow) settle(a account) {
 	if a.unwanted {
 		f.queue = nil
 	}
+}
+
+// forget ends what keeps pages from leading to what is on record, since the next page
+// does not have it.
+func (f *flow) forget() {
+	for _, id := range f.over {
+		delete(f.taken, id)
+	}
+	f.over = f.over[:0]
 }
 
 func (f *flow) fail(err error) {

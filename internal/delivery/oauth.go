@@ -243,7 +243,7 @@ func (e endpoint) certified() (*http.Client, error) {
 	}
 	transport.TLSClientConfig.Certificates = []tls.Certificate{*pair}
 	client := *e.client
-	client.Transport = bounded{transport}
+	client.Transport = bounded{transport, guarded.most}
 	return &client, nil
 }
 

@@ -33,10 +33,11 @@ func (t *turn) enter(ctx context.Context, a account) account {
 		Holder: t.holder, Lease: a.to.lease(), Void: a.void, Stopped: a.ended,
 		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Now: now,
 	}
+	b.Attempts = make([]store.DeliveryAttempt, 0, len(a.exchanges))
 	for _, x := range a.exchanges {
 		b.Attempts = append(b.Attempts, x.attempt)
-		if x.User != 0 && x.attempt.Failure == "" {
-			b.Told = append(b.Told, x.EventID)
+		if x.user != 0 && x.attempt.Failure == "" {
+			b.Told = append(b.Told, x.event)
 		}
 	}
 	w, err := a.to.webhook, error(nil)

@@ -70,7 +70,7 @@ func (t *turn) headers(ctx context.Context, w store.Webhook, d store.Delivery) (
 	if err != nil {
 		return nil, fmt.Errorf("read the last request for delivery %d: %w", d.ID, err)
 	}
-	to := target{webhook: w, aliases: values.List(settings.SignatureAliases), compress: values.On(settings.Compression)}
+	to := target{webhook: w, names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression)}
 	header := http.Header{}
 	d.Attempts = max(d.Attempts-1, 0) // before the last one
 	to.describe(header, d)
@@ -80,7 +80,6 @@ func (t *turn) headers(ctx context.Context, w store.Webhook, d store.Delivery) (
 	if to.compress {
 		header.Set("Content-Encoding", "gzip")
 	}
-	spell(header, append([]string{webhook.Prefix}, to.aliases...))
 	var lines []Header
 	for name, values := range header {
 		lines = append(lines, Header{name, strings.Join(values, ", ")})
@@ -96,8 +95,5 @@ func (to target) repeat(header http.Header, signed store.Signed) {
 	}
 	date := strings.TrimSuffix(signed.Opening, ".")
 	date = date[max(len(date)-len(webhook.DateFormat), 0):]
-	webhook.Signature{Date: date, Value: signed.Signature}.Set(header, to.aliases...)
-	if signed.Next != "" {
-		webhook.Signature{Date: date, Value: signed.Next}.SetNext(header, to.aliases...)
-	}
+	to.names.set(header, webhook.Signature{Date: date, Value: signed.Signature}, signed.Next)
 }

@@ -64,6 +64,6 @@ func trusting(base *http.Client, authorities string) (*http.Client, error) {
 	transport := guarded.Clone()
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	client := *base
-	client.Transport = bounded{transport}
+	client.Transport = bounded{transport, guarded.most}
 	return &client, nil
 }

@@ -221,7 +221,7 @@ type target struct {
 	clock             passerelle.Clock
 	authority         *authority
 	client            *http.Client
-	aliases           []string
+	names             spelling
 	compress          bool
 	timeout, interval time.Duration
 }
@@ -261,7 +261,7 @@ func (t *turn) load(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	auth, err := t.authority(ctx, w)
+	auth, err := t.authority(ctx, w, values)
 	if err != nil {
 		return target{}, err
 	}
@@ -275,7 +275,7 @@ func (t *turn) load(ctx context.Context) (target, error) {
 	}
 	return target{
 		webhook: w, clock: clock, authority: auth, client: client,
-		aliases: values.List(settings.SignatureAliases), compress: values.On(settings.Compression),
+		names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression),
 		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
 	}, nil
 }
