@@ -26,7 +26,7 @@ type keys struct {
 	failed time.Time
 }
 
-func newKeys(client *http.Client, address string, now func() time.Time) *keys {
+func newKeys(ctx context.Context, client *http.Client, address string, now func() time.Time) *keys {
 	k := &keys{now: now}
 	paced := *client
 	paced.Transport = transport(func(r *http.Request) (*http.Response, error) {
@@ -35,7 +35,7 @@ func newKeys(client *http.Client, address string, now func() time.Time) *keys {
 		}
 		return client.Transport.RoundTrip(r)
 	})
-	k.remote = oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), &paced), address)
+	k.remote = oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &paced), address)
 	return k
 }
 
@@ -87,13 +87,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 // frank is the client, for which an answer other than 200 is an error: the library
 // would put its body, which can be anything, into one.
 func frank(client *http.Client) *http.Client {
-	next := client.Transport
-	if next == nil {
-		next = http.DefaultTransport
-	}
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {
-		answer, err := next.RoundTrip(r)
+		answer, err := client.Transport.RoundTrip(r)
 		if err != nil || answer.StatusCode == http.StatusOK {
 			return answer, err
 		}

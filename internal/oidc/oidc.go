@@ -60,7 +60,7 @@ type Config struct {
 	// Loopback lets the provider be on this machine and without TLS, for
 	// development.
 	Loopback bool
-	// Client calls the provider. It must follow no redirect.
+	// Client calls the provider. It has a Transport, and must follow no redirect.
 	Client *http.Client
 	Now    func() time.Time
 }
@@ -197,7 +197,7 @@ func (p *Provider) discover(ctx context.Context) (*description, error) {
 			return nil, fmt.Errorf("%w: its %s is no https address", ErrAway, name)
 		}
 	}
-	return &description{found, newKeys(client, said.Keys, p.Now)}, nil
+	return &description{found, newKeys(ctx, client, said.Keys, p.Now)}, nil
 }
 
 var (
