@@ -2,9 +2,11 @@ package store
 
 import (
 	"testing"
+	"time"
 
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
+	"passerelle/webhook"
 )
 
 // The bounds are a quarter above what a payment of one line allocates on SQLite,
@@ -35,5 +37,29 @@ func TestAllocationsOfAPayment(t *testing.T) {
 	})
 	if created > mostToCreate || read > mostToRead {
 		t.Errorf("%.0f and %.0f allocations, at most %d and %d", created, read, mostToCreate, mostToRead)
+	}
+}
+
+// mostToRecord is a quarter above what the account of a request allocates, one of 64.
+const mostToRecord = 13
+
+// TestAllocationsOfAnAccount: what it takes to put requests on record stays what it is.
+func TestAllocationsOfAnAccount(t *testing.T) {
+	s := newSite(t, storetest.SQLite(t))
+	w := s.receiver(webhook.PaymentStateUpdated)
+	const requests = 64
+	s.happen(1, requests, now)
+	list, err := s.db.NewDeliveries(t.Context(), w, 0, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := Batch{Holder: "test", Lease: time.Hour, Now: now, NextFlush: now}
+	for _, d := range list {
+		b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: d.ID, At: now, Status: 200, Signed: Signed{Opening: "POST./.", Signature: "x"}})
+	}
+	s.write(func(tx *Tx) error { tx.LeaseWebhook(w, b.Holder, b.Lease); return nil })
+	recorded := testing.AllocsPerRun(50, func() { s.write(func(tx *Tx) error { return tx.RecordBatch(w, b) }) }) / requests
+	if len(list) != requests || recorded > mostToRecord {
+		t.Errorf("%.1f allocations for each of %d requests, at most %d", recorded, len(list), mostToRecord)
 	}
 }
