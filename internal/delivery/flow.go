@@ -214,9 +214,7 @@ func (f *flow) arrange(p page) {
 	to := p.to // and not the page, which holds bodies
 	f.to = to
 	for _, d := range p.found {
-		if !f.taken[d.ID] && !f.failed[d.ID] {
-			f.enqueue(d, &to, p.news)
-		}
+		f.enqueue(d, &to, p.news)
 	}
 	f.forget()
 	f.last.move(p.found)
@@ -227,6 +225,9 @@ func (f *flow) arrange(p page) {
 }
 
 func (f *flow) enqueue(d store.Delivery, to *target, news bool) {
+	if f.taken[d.ID] || f.failed[d.ID] {
+		return
+	}
 	f.taken[d.ID] = true
 	if d.Erased {
 		f.void = append(f.void, d.ID)
@@ -312,16 +313,30 @@ func (f *flow) settle(a account) {
 	if !f.reading {
 		f.forget()
 	}
-	if a.counts.Delivered+len(a.void) > 0 {
-		f.stopped = false
-		f.overdue.again = f.due
-	}
-	if a.ended {
-		f.stopped = true
-	}
-	f.newest.again = !f.stopped
+	f.resume(a)
 	if a.unwanted {
 		f.queue = nil
+	}
+}
+
+// resume begins with news when something was accepted after a stop, and queues what
+// follows.
+func (f *flow) resume(a account) {
+	was := f.stopped
+	f.stopped = a.ended || was && a.counts.Delivered+len(a.void) == 0
+	f.newest.again = !f.stopped && (was || f.newest.again)
+	p := a.following
+	if p.err != nil {
+		f.fail(p.err)
+		return
+	}
+	to := p.to // and not the page, which holds bodies
+	f.to = to
+	for _, d := range p.found {
+		news := !f.stopped && to.webhook.AtOnce(d)
+		if news || f.due {
+			f.enqueue(d, &to, news)
+		}
 	}
 }
 

@@ -19,6 +19,8 @@ type account struct {
 	flushed passerelle.DeliveryID
 
 	counts Counts
+	// following is at the head of its subject now.
+	following page
 	// unwanted tells that the webhook was deleted or disabled meanwhile.
 	unwanted bool
 	err      error
@@ -55,7 +57,32 @@ func (t *turn) enter(ctx context.Context, a account) account {
 		return a
 	}
 	a.counts = tally(b.Attempts)
+	a.following = t.following(ctx, a)
 	return a
+}
+
+// following is a page of what the accepted and the void of a batch came before,
+// and empty when nothing more is to be sent.
+func (t *turn) following(ctx context.Context, a account) (p page) {
+	over := a.void
+	for _, x := range a.exchanges {
+		if x.attempt.Failure == "" {
+			over = append(over, x.delivery)
+		}
+	}
+	p.to = a.to
+	if len(over) == 0 || a.ended {
+		return p
+	}
+	t.calmly(func() {
+		if p.to, p.err = t.load(ctx); p.err == nil {
+			p.found, p.err = t.DB.Following(ctx, p.to.webhook, over)
+		}
+	})
+	if p.err != nil {
+		p.err = fmt.Errorf("list what follows %d deliveries: %w", len(over), p.err)
+	}
+	return p
 }
 
 func tally(attempts []store.DeliveryAttempt) (counts Counts) {

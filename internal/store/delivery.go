@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -46,18 +47,21 @@ func scanDelivery(row scanner) (Delivery, error) {
 	return d, err
 }
 
-// A delivery is at the head of its subject when no earlier one of the same
-// webhook and subject is undelivered; only heads may be sent, and only while
-// the webhook is neither deleted nor disabled. What is held back keeps its
+// Only what is neither held back nor of a webhook that is deleted or disabled may
+// be sent, and only when it is at the head of its subject: no earlier delivery of
+// the same webhook and subject is undelivered. What is held back keeps its
 // successors behind it.
-const undeliveredHeads = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
+const (
+	undelivered = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
 		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
-	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0 AND d.id > $3
+	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0`
+	undeliveredHeads = undelivered + ` AND d.id > $3
 	AND (SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
+)
 
 // tried tells a delivery that was tried, 1, from one that was not, 0. It is the
 // expression of an index, which serves only where the number is part of the text.
@@ -95,6 +99,29 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	}
 	slices.SortFunc(all, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	return all[:min(limit, len(all))], nil
+}
+
+// Following lists what is at the head of each subject now that deliveries are over:
+// to look through all that waits for what became a head would take longer the more
+// waits.
+func (r *Reader) Following(ctx context.Context, w Webhook, over []passerelle.DeliveryID) (heads []Delivery, err error) {
+	for some := range byPowersOfTwo(over) {
+		c := conditions{args: []any{int64(w.Domain), int64(w.ID)}}
+		list := make([]string, len(some))
+		for i, id := range some {
+			list[i] = c.bind(int64(id))
+		}
+		found, err := collect(ctx, r, scanDelivery, undelivered+` AND d.id IN (SELECT (
+				SELECT n.id FROM delivery n WHERE n.webhook_id = x.webhook_id AND n.delivered IS NULL AND n.dropped IS NULL
+				AND n.subject = x.subject AND n.subject_id = x.subject_id ORDER BY n.version, n.id LIMIT 1)
+			FROM delivery x WHERE x.webhook_id = $2 AND x.id IN (`+strings.Join(list, ", ")+`))`, c.args...)
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, found...)
+	}
+	slices.SortFunc(heads, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
+	return heads, nil
 }
 
 // DeliveryAttempt is the account of one request to a receiver, begun at an instant

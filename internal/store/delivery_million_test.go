@@ -2,10 +2,12 @@ package store
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
 
@@ -130,4 +132,43 @@ func (s site) compareLists(t *testing.T, list deliveryList, few, many Webhook) f
 	}
 	slices.Sort(ratios)
 	return ratios[4]
+}
+
+// TestBacklogsAreReadInTheirOrder reads a page of much that waits, three deliveries
+// of each payment for each of eight webhooks: by the index that has it in order,
+// whether the statistics know of it or are from a time when little waited.
+func TestBacklogsAreReadInTheirOrder(t *testing.T) {
+	s := newSite(t, storetest.Postgres(t))
+	var w Webhook
+	for range 8 {
+		w = s.crowded(0, 0)
+	}
+	s.write(func(tx *Tx) error {
+		tx.exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
+		tx.exec(numbers+`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created)
+			SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT) - i % 8, 1, 'payment', i / 24, i % 24 / 8, i FROM n`, 1, 10*fewDeliveries, int64(s.domain), int64(w.ID))
+		tx.exec(`UPDATE delivery SET delivered = created`)
+		return nil
+	})
+	for _, statement := range []string{`ANALYZE`, `UPDATE delivery SET delivered = NULL`} {
+		if err := s.sql(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, statistics := range []string{"old", "new"} {
+		plain := s.db.engine
+		engine := &explained{engine: plain}
+		s.db.engine = engine
+		page, err := s.db.NewDeliveries(t.Context(), w, 0, pageOfList)
+		s.db.engine = plain
+		if err != nil || len(page) != pageOfList {
+			t.Fatalf("%d deliveries, %v", len(page), err)
+		}
+		if plan := strings.Join(engine.plans, "\n"); strings.Contains(plan, "Sort") || !strings.Contains(plan, "delivery_waiting") {
+			t.Errorf("with %s statistics:\n%s", statistics, plan)
+		}
+		if err := s.sql(`ANALYZE`); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -42,13 +42,10 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 		config.MaxConns = postgresConns
 	}
 	bound(config.ConnConfig, options.Limit)
-	// Statements here touch few rows: compiling one takes longer than it saves,
-	// and the costs of those with a LIMIT are guessed far too high.
-	if config.ConnConfig.RuntimeParams["jit"] == "" {
-		config.ConnConfig.RuntimeParams["jit"] = "off"
-	}
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "passerelle"
+	for name, value := range parameters {
+		if config.ConnConfig.RuntimeParams[name] == "" {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -63,6 +60,18 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 		p.sharers = newSharers(p.attempt, sharing)
 	}
 	return p, nil
+}
+
+// parameters are what is asked of a server unless the address asks for something
+// else. Statements here touch few rows, by an index that has them in order:
+// compiling one takes longer than it saves, as the costs of those with a LIMIT are
+// guessed far too high; and a bitmap gives up the order, so that all that waits is
+// read and sorted for each page of it whenever the statistics are from a time when
+// little waited.
+var parameters = map[string]string{
+	"application_name":  "passerelle",
+	"jit":               "off",
+	"enable_bitmapscan": "off",
 }
 
 // connectLimit is how long a server may take to accept a connection.

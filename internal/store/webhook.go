@@ -54,6 +54,9 @@ func (w Webhook) news() int64 {
 	return int64(w.NewsAfter)
 }
 
+// AtOnce reports whether a delivery is sent at once, and not left to the flusher.
+func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.news() }
+
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
 	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed`
 
