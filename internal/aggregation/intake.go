@@ -169,6 +169,18 @@ func (in *intake) store(fn func(tx *store.Tx) error, events ...store.Event) erro
 	return nil
 }
 
+// storeNews is telling of one event for errors that pass through a connector.
+func (in *intake) storeNews(event func() (store.Event, error), fn func(tx *store.Tx) error) error {
+	err := in.telling(in.ctx, func() ([]store.Event, error) {
+		e, err := event()
+		return []store.Event{e}, err
+	}, fn)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	return nil
+}
+
 // Wanted says whether an account is shared, and from which day on it is to be
 // read: all there is at first, then what may still change.
 func (in *intake) Wanted(key string) (from passerelle.Date, wanted bool) {
@@ -304,14 +316,10 @@ func (in *intake) AccountRead(key string, from passerelle.Date) error {
 	now := in.instant()
 	a.LastUpdate = &now
 	a.cover(from, passerelle.DateOf(in.started, time.UTC))
-	event, err := in.accountSynced(in.ctx, a)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
-	return in.store(func(tx *store.Tx) error {
+	return in.storeNews(func() (store.Event, error) { return in.accountSynced(in.ctx, a) }, func(tx *store.Tx) error {
 		tx.TouchAccount(in.domain.ID, a.ID, now, a.CoveredFrom)
 		return nil
-	}, event)
+	})
 }
 
 // cover moves the first day of which everything is known. A read without a

@@ -55,6 +55,9 @@ func (v *visit) openAccount(ctx context.Context, l *letter, a store.StoredAccoun
 
 func (v *visit) accountSynced(ctx context.Context, a *account) (store.Event, error) {
 	e, l := store.Event{Name: webhook.AccountSynced}, v.letter(ctx)
+	if unheard, err := v.unheard(ctx, &e); unheard || err != nil {
+		return e, err
+	}
 	if err := v.openAccount(ctx, l, a.StoredAccount); err != nil {
 		return e, err
 	}
@@ -157,6 +160,9 @@ func (in *intake) shared() []*account {
 
 func (v *visit) categorized(ctx context.Context, accounts []*account) (store.Event, error) {
 	e, l, n := store.Event{Name: webhook.AccountCategorized}, v.letter(ctx), 0
+	if unheard, err := v.unheard(ctx, &e); unheard || err != nil {
+		return e, err
+	}
 	l.add(`{"transactions":[`)
 	for _, a := range accounts {
 		l.hold(v.c, a.Holding())
@@ -208,6 +214,9 @@ func (in *intake) told() (t told) {
 
 func (v *visit) connectionSynced(ctx context.Context) (store.Event, error) {
 	e, l := store.Event{Name: webhook.ConnectionSynced}, v.statable(ctx)
+	if unheard, err := v.unheard(ctx, &e); unheard || err != nil {
+		return e, err
+	}
 	v.openUser(l, "connection")
 	if err := v.writeConnection(ctx, l, v.told); err != nil {
 		return e, err

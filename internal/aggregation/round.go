@@ -72,7 +72,12 @@ func (r *round) tell(ctx context.Context, user passerelle.UserID) error {
 		if err != nil {
 			return err
 		}
-		if err = r.tellOnce(ctx, u, visits); !errors.Is(err, store.ErrConflict) {
+		err = r.tellOnce(ctx, u, visits)
+		if errors.Is(err, store.ErrHeard) {
+			visits[0].listened = true
+			continue
+		}
+		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -156,6 +161,9 @@ func (r *round) userSynced(ctx context.Context, u passerelle.User, visits []*vis
 	first := visits[0]
 	first.user = u
 	e, l := store.Event{Name: webhook.UserSynced}, first.statable(ctx)
+	if unheard, err := first.unheard(ctx, &e); unheard || err != nil {
+		return e, err
+	}
 	first.openUser(l, "connections")
 	l.add("[")
 	for i, v := range visits {

@@ -180,14 +180,19 @@ func (in *intake) SubscriptionRead(key string) error {
 	s.read = true
 	now := in.instant()
 	s.LastUpdate = &now
-	e, l := store.Event{Name: webhook.SubscriptionSynced}, in.letter(in.ctx)
-	if err := errors.Join(in.writeSubscription(in.ctx, l, s.StoredSubscription), l.into(&e)); err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
-	return in.store(func(tx *store.Tx) error {
+	return in.storeNews(func() (store.Event, error) { return in.subscriptionSynced(in.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
 		tx.TouchSubscription(in.domain.ID, s.ID, now)
 		return nil
-	}, e)
+	})
+}
+
+func (v *visit) subscriptionSynced(ctx context.Context, s store.StoredSubscription) (store.Event, error) {
+	e, l := store.Event{Name: webhook.SubscriptionSynced}, v.letter(ctx)
+	if unheard, err := v.unheard(ctx, &e); unheard || err != nil {
+		return e, err
+	}
+	err := errors.Join(v.writeSubscription(ctx, l, s), l.into(&e))
+	return e, err
 }
 
 // writeSubscription writes a subscription with the documents that changed.

@@ -39,6 +39,10 @@ type visit struct {
 	sync int64
 	// back is how the person returns who is sent to a page of the institution's.
 	back store.ConnectionReturn
+	// heard are the events that webhooks want, nil before that was asked; listened
+	// says that one came since, and that every body is written.
+	heard    map[webhook.Event]bool
+	listened bool
 	// told is what it has to tell of, once it has ended.
 	told told
 	// ended is true when how it ended is on record.
@@ -148,14 +152,9 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 	now := v.instant()
 	first := v.c.Established == nil && o.State == ""
 	v.close(now, o)
-	final, err := v.finalEvents(ctx, in, first)
-	if err != nil {
-		return err
-	}
-	saved := v.c
-	err = v.write(ctx, func(tx *store.Tx) error {
-		c := saved
-		tx.SaveConnection(c, saved.Version)
+	err := v.telling(ctx, func() ([]store.Event, error) { return v.finalEvents(ctx, in, first) }, func(tx *store.Tx) error {
+		c := v.c
+		tx.SaveConnection(c, c.Version)
 		tx.SaveSource(v.domain.ID, v.source)
 		v.expect(tx)
 		if o.Memory != nil {
@@ -172,7 +171,7 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 			User: v.user.ID, Connection: c.ID, Source: v.source.ID, Started: v.started, At: now, NextTry: c.NextTry,
 			State: o.State, Message: o.Message, Accounts: int64(len(in.accounts)), Attended: v.attended,
 		})
-	}, final...)
+	})
 	v.ended = err == nil
 	return err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -31,6 +32,11 @@ type Event struct {
 	// Holds is what of the body its person may withdraw: with that the body is
 	// done away with, and nobody gets it any more.
 	Holds []Holding
+	// Unheard says that no webhook wanted it, by [Reader.Heard], so that its body
+	// was not written: it is emitted as one whose body was erased, and ErrHeard
+	// undoes the unit when somebody wants it by now. Only those of permanent users
+	// can be.
+	Unheard bool
 	// Body is what receivers get, or Parts, closed, when that is large.
 	Body    []byte
 	Parts   *Body
@@ -49,6 +55,9 @@ const JSON = "application/json"
 // that does not begin as an object has no place for id_webhook_data and is an
 // error.
 func (tx *Tx) Emit(e Event) error {
+	if e.Unheard {
+		return tx.emitUnheard(e)
+	}
 	mediaType := cmp.Or(e.MediaType, JSON)
 	if mediaType == JSON && e.first() != '{' {
 		return fmt.Errorf("emit %s of %s %d: the body is not a JSON object", e.Name, e.Subject, e.SubjectID)
@@ -57,10 +66,7 @@ func (tx *Tx) Emit(e Event) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
-		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds))
+	tx.insertEvent(id, e, mediaType, parted)
 	if e.Held {
 		return nil
 	}
@@ -69,6 +75,43 @@ func (tx *Tx) Emit(e Event) error {
 		tx.eraseUnsent(e.Domain, `id = $2`, id)
 	}
 	return nil
+}
+
+func (tx *Tx) insertEvent(id int64, e Event, mediaType string, parted int64) {
+	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
+		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds))
+}
+
+// emitUnheard stores an event that has no body, unless a webhook wants it.
+func (tx *Tx) emitUnheard(e Event) error {
+	if e.Held || e.User == 0 || len(e.Body) > 0 || e.Parts != nil {
+		return fmt.Errorf("emit %s of %s %d: only the event of a permanent user can be unheard, and has no body then", e.Name, e.Subject, e.SubjectID)
+	}
+	id, err := tx.newID("event")
+	if err != nil {
+		return err
+	}
+	e.Body = []byte("{}")
+	tx.insertEvent(id, e, JSON, 0)
+	tx.execOne(ErrHeard, `UPDATE event SET erased = created WHERE domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
+		WHERE domain_id = $1 AND event = $3 AND (user_id IS NULL OR user_id = $4) AND deleted IS NULL AND disabled IS NULL)`,
+		int64(e.Domain), id, string(e.Name), int64(e.User))
+	return nil
+}
+
+// Heard are the events of a user that some webhook wants at this moment.
+func (r *Reader) Heard(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[webhook.Event]bool, error) {
+	heard := map[webhook.Event]bool{}
+	err := r.each(ctx, `SELECT event FROM webhook WHERE domain_id = $1 AND (user_id IS NULL OR user_id = $2) AND deleted IS NULL AND disabled IS NULL GROUP BY event`,
+		[]any{int64(domain), int64(user)}, func(row scanner) (bool, error) {
+			var name webhook.Event
+			err := row.Scan(&name)
+			heard[name] = true
+			return true, err
+		})
+	return heard, err
 }
 
 // deliver makes the deliveries of an event.
