@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -184,11 +185,28 @@ func (w *groups) together(group []*waiting) error {
 	return err
 }
 
+// withoutNumbers has the parameters as SQLite takes them best, when they come in their
+// order, once each; the service does as much.
+func withoutNumbers(text string) string {
+	inOrder, n := true, 0
+	plain := parameter.ReplaceAllStringFunc(text, func(name string) string {
+		n++
+		inOrder = inOrder && name == fmt.Sprint("$", n)
+		return "?"
+	})
+	if !inOrder {
+		return text
+	}
+	return plain
+}
+
+var parameter = regexp.MustCompile(`\$\d+`)
+
 func (w *groups) exec(ctx context.Context, s statement) error {
 	prepared := w.prepared[s.text]
 	if prepared == nil {
 		var err error
-		if prepared, err = w.conn.PrepareContext(ctx, s.text); err != nil {
+		if prepared, err = w.conn.PrepareContext(ctx, withoutNumbers(s.text)); err != nil {
 			return err
 		}
 		w.prepared[s.text] = prepared

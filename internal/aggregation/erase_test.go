@@ -114,7 +114,7 @@ func (h *home) book(a store.StoredAccount, prefix string, n int) {
 			for i := first; i < last; i++ {
 				d := booked(fmt.Sprint(prefix, i), i*7000/n)
 				one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.Date, Scraped: noon, LastUpdate: noon}
-				if err := tx.CreateTransaction(h.domain.ID, a, &one, a.NextReading()); err != nil {
+				if err := tx.CreateTransactions(h.domain.ID, a, a.NextReading(), store.NewTransaction{Transaction: &one}); err != nil {
 					return err
 				}
 			}

@@ -50,9 +50,7 @@ type intake struct {
 // account is an account of the visit.
 type account struct {
 	store.StoredAccount
-	// transactions are those from a day on: what is older is never missed.
 	transactions shelf[passerelle.TransactionDetails]
-	from         passerelle.Date
 	// moved says that a transaction came, changed or went.
 	moved  bool
 	assets shelf[store.NewAsset]
@@ -105,7 +103,7 @@ func (in *intake) account(known *store.StoredAccount, details passerelle.Account
 		return fmt.Errorf("%w: accounts have distinct keys of 1 to %d bytes", errNonsense, maxKeyLength)
 	}
 	details.Type = details.Type.Details().Type
-	digest, err := store.AccountDigest(details)
+	encoded, err := store.EncodeDetails(details)
 	if err = errors.Join(err, checkCurrencies(details.Currency)); err != nil {
 		return fmt.Errorf("%w: %w", errNonsense, err)
 	}
@@ -113,7 +111,7 @@ func (in *intake) account(known *store.StoredAccount, details passerelle.Account
 	if known == nil {
 		a.StoredAccount, err = in.found(details)
 	} else {
-		a.StoredAccount, err = in.refreshed(*known, details, digest)
+		a.StoredAccount, err = in.refreshed(*known, details, encoded.Digest)
 	}
 	a.transactions, a.assets = in.transactionsOf(a), in.assetsOf(a)
 	in.accounts[details.Key], in.order = a, append(in.order, details.Key)
@@ -267,19 +265,12 @@ func checkCurrencies(codes ...passerelle.Currency) error {
 // transactionsOf are the transactions of an account.
 func (in *intake) transactionsOf(a *account) shelf[passerelle.TransactionDetails] {
 	return shelf[passerelle.TransactionDetails]{
-		seen:   map[uint64]struct{}{},
-		key:    func(d passerelle.TransactionDetails) string { return d.Key },
-		digest: store.TransactionDigest,
-		known: func(keys []string) (map[string]store.Known, error) {
-			return in.DB.TransactionsByKey(in.ctx, a.StoredAccount, keys)
-		},
-		listed: func(after string) ([]store.Known, error) {
-			return in.DB.KeysFrom(in.ctx, a.StoredAccount, a.from, after, pageSize)
-		},
-		create: func(tx *store.Tx, d passerelle.TransactionDetails, at time.Time) error {
-			return tx.CreateTransaction(in.domain.ID, a.StoredAccount, &passerelle.Transaction{
-				TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: passerelle.Categorize(d.Wording, d.Type),
-			}, a.NextReading())
+		seen:    map[uint64]struct{}{},
+		key:     func(d passerelle.TransactionDetails) string { return d.Key },
+		details: func(d passerelle.TransactionDetails) any { return d },
+		stored:  store.TransactionShelf(a.StoredAccount),
+		create: func(tx *store.Tx, all []found[passerelle.TransactionDetails], at time.Time) error {
+			return tx.CreateTransactions(in.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
 		},
 		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {
 			return tx.UpdateTransaction(in.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
@@ -294,6 +285,18 @@ func (in *intake) transactionsOf(a *account) shelf[passerelle.TransactionDetails
 	}
 }
 
+// newTransactions are transactions as they are stored when they were found.
+func newTransactions(all []found[passerelle.TransactionDetails], at time.Time) []store.NewTransaction {
+	stored := make([]store.NewTransaction, len(all))
+	for i, one := range all {
+		d := one.given
+		stored[i] = store.NewTransaction{Details: one.details, Transaction: &passerelle.Transaction{
+			TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: passerelle.Categorize(d.Wording, d.Type),
+		}}
+	}
+	return stored
+}
+
 // AccountRead ends an account: what is stored from that day on and was not
 // handed over is gone at the institution. It tells of what changed.
 func (in *intake) AccountRead(key string, from passerelle.Date) error {
@@ -301,11 +304,10 @@ func (in *intake) AccountRead(key string, from passerelle.Date) error {
 	if _, wanted := in.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: the end of an account that was not asked for", errNonsense)
 	}
-	a.from = from
 	for _, end := range []func() error{
-		func() error { return a.transactions.sweep(in) },
+		func() error { return a.transactions.sweep(in, from) },
 		func() error { return in.cluster(a) },
-		func() error { return a.assets.sweep(in) },
+		func() error { return a.assets.sweep(in, passerelle.Date{}) },
 		func() error { return in.value(a) },
 	} {
 		if err := end(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"passerelle"
 	"passerelle/internal/store"
 )
 
@@ -20,23 +21,30 @@ const (
 // that have keys. Of what a visit hands over it notices what is new, what
 // changed and what is gone, page by page, and writes nothing else.
 type shelf[D any] struct {
-	// key is the institution's name of a row, digest tells a change of it.
-	key    func(d D) string
-	digest func(d D) (int64, error)
-	// known finds the rows that have one of the keys; listed are those that
-	// should have been handed over, in the order of keys and after one of them.
-	known  func(keys []string) (map[string]store.Known, error)
-	listed func(after string) ([]store.Known, error)
-	// A row that is handed over is created, or updated, which brings it back
-	// when it was gone; one that is not is lost. Count moves the numbers of those
+	// key is the institution's name of a row, details what is stored of it, and
+	// stored where.
+	key     func(d D) string
+	details func(d D) any
+	stored  store.Shelf
+	// Rows that are handed over are created, or updated, which brings them back
+	// when they were gone; one that is not is lost. Count moves the numbers of those
 	// that are there and of those that are gone.
-	create func(tx *store.Tx, d D, at time.Time) error
+	create func(tx *store.Tx, found []found[D], at time.Time) error
 	update func(tx *store.Tx, id int64, d D, at time.Time) error
 	lose   func(tx *store.Tx, id int64, at time.Time)
 	count  func(tx *store.Tx, there, gone int64)
 	// seen are hashes of the keys handed over: eight bytes each, whatever the
 	// history.
 	seen map[uint64]struct{}
+	// bare says that nothing was stored before the visit, once looked is true:
+	// then nothing that is handed over is known, and nothing missed.
+	bare, looked bool
+}
+
+// found is a row that is not stored yet, with its details as they will be.
+type found[D any] struct {
+	given   D
+	details store.Details
 }
 
 var seed = maphash.MakeSeed()
@@ -45,6 +53,18 @@ func hashed(key string) uint64 { return maphash.String(seed, key) }
 
 // sound reports whether a text can be a key.
 func sound(key string) bool { return key != "" && len(key) <= maxKeyLength && legible(key) == key }
+
+// each has rows created one by one.
+func each[D any](create func(tx *store.Tx, d D, at time.Time) error) func(*store.Tx, []found[D], time.Time) error {
+	return func(tx *store.Tx, all []found[D], at time.Time) error {
+		for _, one := range all {
+			if err := create(tx, one.given, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
 
 // take brings a page into the store.
 func (s *shelf[D]) take(in *intake, page []D) error {
@@ -61,15 +81,35 @@ func (s *shelf[D]) takeSome(in *intake, page []D) error {
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
-	known, err := s.known(keys)
+	known, err := s.known(in, keys)
 	if err != nil {
-		return fmt.Errorf("%w: find rows by their keys: %w", errStore, err)
+		return err
 	}
 	news, err := s.compare(fresh, known)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNonsense, err)
 	}
 	return s.write(in, news)
+}
+
+// known are the rows of the keys that were stored before.
+func (s *shelf[D]) known(in *intake, keys []string) (known map[string]store.Known, err error) {
+	if err = s.look(in); err == nil && !s.bare {
+		known, err = in.DB.KnownByKey(in.ctx, s.stored, keys)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: find rows by their keys: %w", errStore, err)
+	}
+	return known, nil
+}
+
+// look finds out, once, whether anything was stored before.
+func (s *shelf[D]) look(in *intake) (err error) {
+	if !s.looked {
+		s.bare, err = in.DB.Bare(in.ctx, s.stored)
+		s.looked = err == nil
+	}
+	return err
 }
 
 // fresh are those of a page that did not come before in this visit:
@@ -90,7 +130,7 @@ func (s *shelf[D]) fresh(page []D) (fresh []D, keys []string, err error) {
 
 // news are what is to be written of a page.
 type news[D any] struct {
-	created []D
+	created []found[D]
 	updated []changed[D]
 	// back counts those that were gone.
 	back int64
@@ -103,18 +143,18 @@ type changed[D any] struct {
 
 func (s *shelf[D]) compare(fresh []D, known map[string]store.Known) (n news[D], err error) {
 	for _, d := range fresh {
-		digest, err := s.digest(d)
+		details, err := store.EncodeDetails(s.details(d))
 		if err != nil {
 			return n, err
 		}
 		before, isKnown := known[s.key(d)]
 		switch {
 		case !isKnown:
-			n.created = append(n.created, d)
+			n.created = append(n.created, found[D]{d, details})
 		case before.Deleted:
 			n.back++
 			n.updated = append(n.updated, changed[D]{before.ID, d})
-		case digest != before.Digest:
+		case details.Digest != before.Digest:
 			n.updated = append(n.updated, changed[D]{before.ID, d})
 		}
 	}
@@ -127,10 +167,8 @@ func (s *shelf[D]) write(in *intake, n news[D]) error {
 	}
 	now := in.instant()
 	return in.store(func(tx *store.Tx) error {
-		for _, d := range n.created {
-			if err := s.create(tx, d, now); err != nil {
-				return err
-			}
+		if err := s.create(tx, n.created, now); err != nil {
+			return err
 		}
 		for _, c := range n.updated {
 			if err := s.update(tx, c.id, c.details, now); err != nil {
@@ -142,32 +180,37 @@ func (s *shelf[D]) write(in *intake, n news[D]) error {
 	})
 }
 
-// sweep marks what was not handed over as gone.
-func (s *shelf[D]) sweep(in *intake) error {
-	for after := ""; ; {
-		page, err := s.listed(after)
-		if err != nil {
-			return fmt.Errorf("%w: list rows by their keys: %w", errStore, err)
-		}
-		gone := slices.DeleteFunc(slices.Clone(page), func(k store.Known) bool {
-			_, seen := s.seen[hashed(k.Key)]
-			return seen
-		})
-		if err := s.remove(in, gone); err != nil || len(page) < pageSize {
-			return err
-		}
-		after = page[len(page)-1].Key
+// sweep marks what was not handed over as gone, from a day on when there is one:
+// what is older is never missed.
+func (s *shelf[D]) sweep(in *intake, from passerelle.Date) error {
+	if err := s.look(in); err != nil {
+		return fmt.Errorf("%w: look for rows: %w", errStore, err)
 	}
-}
-
-func (s *shelf[D]) remove(in *intake, gone []store.Known) error {
-	if len(gone) == 0 {
+	if s.bare {
 		return nil
 	}
+	var gone []int64
+	err := in.DB.EachKey(in.ctx, s.stored, from, func(id int64, key string) {
+		if _, seen := s.seen[hashed(key)]; !seen {
+			gone = append(gone, id)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%w: list rows by their keys: %w", errStore, err)
+	}
+	for some := range slices.Chunk(gone, pageSize) {
+		if err := s.remove(in, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shelf[D]) remove(in *intake, gone []int64) error {
 	now := in.instant()
 	return in.store(func(tx *store.Tx) error {
-		for _, k := range gone {
-			s.lose(tx, k.ID, now)
+		for _, id := range gone {
+			s.lose(tx, id, now)
 		}
 		s.count(tx, -int64(len(gone)), int64(len(gone)))
 		return nil

@@ -66,7 +66,7 @@ func (in *intake) subscription(known *store.StoredSubscription, details passerel
 	if _, twice := in.subscriptions[details.Key]; twice || !sound(details.Key) {
 		return fmt.Errorf("%w: subscriptions have distinct keys of 1 to %d bytes", errNonsense, maxKeyLength)
 	}
-	digest, err := store.SubscriptionDigest(details)
+	encoded, err := store.EncodeDetails(details)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNonsense, err)
 	}
@@ -74,7 +74,7 @@ func (in *intake) subscription(known *store.StoredSubscription, details passerel
 	if known == nil {
 		s.StoredSubscription, err = in.foundSubscription(details)
 	} else {
-		s.StoredSubscription, err = in.refreshedSubscription(*known, details, digest)
+		s.StoredSubscription, err = in.refreshedSubscription(*known, details, encoded.Digest)
 	}
 	s.documents = in.documentsOf(s)
 	in.subscriptions[details.Key], in.subscribed = s, append(in.subscribed, details.Key)
@@ -145,18 +145,13 @@ func checkBill(d passerelle.DocumentDetails) error {
 // documentsOf are the documents of a subscription.
 func (in *intake) documentsOf(s *subscription) shelf[passerelle.DocumentDetails] {
 	return shelf[passerelle.DocumentDetails]{
-		seen:   map[uint64]struct{}{},
-		key:    func(d passerelle.DocumentDetails) string { return d.Key },
-		digest: store.DocumentDigest,
-		known: func(keys []string) (map[string]store.Known, error) {
-			return in.DB.DocumentsByKey(in.ctx, s.StoredSubscription, keys)
-		},
-		listed: func(after string) ([]store.Known, error) {
-			return in.DB.DocumentKeys(in.ctx, s.StoredSubscription, after, pageSize)
-		},
-		create: func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
+		seen:    map[uint64]struct{}{},
+		key:     func(d passerelle.DocumentDetails) string { return d.Key },
+		details: func(d passerelle.DocumentDetails) any { return d },
+		stored:  store.DocumentShelf(s.StoredSubscription),
+		create: each(func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
 			return tx.CreateDocument(in.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
-		},
+		}),
 		update: func(tx *store.Tx, id int64, d passerelle.DocumentDetails, at time.Time) error {
 			return tx.UpdateDocument(in.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
 		},
@@ -174,7 +169,7 @@ func (in *intake) SubscriptionRead(key string) error {
 	if !in.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: the end of a subscription that was not asked for", errNonsense)
 	}
-	if err := s.documents.sweep(in); err != nil {
+	if err := s.documents.sweep(in, passerelle.Date{}); err != nil {
 		return err
 	}
 	s.read = true

@@ -59,18 +59,13 @@ func held(page passerelle.Wealth) (all []store.NewAsset, err error) {
 // assetsOf is what an account holds.
 func (in *intake) assetsOf(a *account) shelf[store.NewAsset] {
 	return shelf[store.NewAsset]{
-		seen:   map[uint64]struct{}{},
-		key:    store.NewAsset.StoredKey,
-		digest: store.AssetDigest,
-		known: func(keys []string) (map[string]store.Known, error) {
-			return in.DB.AssetsByKey(in.ctx, a.StoredAccount, keys)
-		},
-		listed: func(after string) ([]store.Known, error) {
-			return in.DB.AssetKeys(in.ctx, a.StoredAccount, after, pageSize)
-		},
-		create: func(tx *store.Tx, n store.NewAsset, at time.Time) error {
+		seen:    map[uint64]struct{}{},
+		key:     store.NewAsset.StoredKey,
+		details: func(n store.NewAsset) any { return n.Details },
+		stored:  store.AssetShelf(a.StoredAccount),
+		create: each(func(tx *store.Tx, n store.NewAsset, at time.Time) error {
 			return tx.CreateAsset(in.domain.ID, a.StoredAccount, n, at, a.NextReading())
-		},
+		}),
 		update: func(tx *store.Tx, id int64, n store.NewAsset, at time.Time) error {
 			return tx.UpdateAsset(in.domain.ID, a.StoredAccount, passerelle.AssetID(id), n, at, a.NextReading())
 		},

@@ -107,7 +107,7 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	at := opening.Add(time.Duration(i) * time.Hour)
 	t := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: opening, LastUpdate: at, Categories: []string{"food.groceries"}}
 	account := h.accounts[one.account]
-	if err := tx.CreateTransaction(domain, account, &t, 1); err != nil {
+	if err := tx.CreateTransactions(domain, account, 1, store.NewTransaction{Transaction: &t}); err != nil {
 		return err
 	}
 	tx.CountTransactions(domain, account, 1, 0)

@@ -46,52 +46,32 @@ func (a NewAsset) parent() *string {
 	return optionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
 }
 
-// AssetDigest is the digest by which a change is seen.
-func AssetDigest(a NewAsset) (int64, error) {
-	_, digest, err := encodeDetails(a.Details)
-	return digest, err
-}
-
-// AssetsByKey finds those of an account that have one of the stored keys.
-func (r *Reader) AssetsByKey(ctx context.Context, a StoredAccount, keys []string) (map[string]Known, error) {
-	var c conditions
-	c.and("account_id = %s AND epoch = %s", int64(a.ID), a.Epoch)
-	return r.knownByKey(ctx, "asset", c, keys)
-}
-
-// AssetKeys lists the assets of an account that are there, in the order of their
-// stored keys and after one of them.
-func (r *Reader) AssetKeys(ctx context.Context, a StoredAccount, after string, limit int) ([]Known, error) {
-	return collect(ctx, r, scanKnown, `SELECT id, key, digest, FALSE FROM asset WHERE account_id = $1 AND epoch = $2 AND key > $3 AND deleted IS NULL ORDER BY key LIMIT $4`,
-		int64(a.ID), a.Epoch, after, limit)
-}
-
 // CreateAsset stores an asset. Reading is the number of the one that found it.
 func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
 	id, err := tx.newID("asset")
 	if err != nil {
 		return err
 	}
-	details, digest, err := encodeDetails(n.Details)
+	details, err := EncodeDetails(n.Details)
 	if err != nil {
 		return err
 	}
 	tx.execOne(ErrConflict, `INSERT INTO asset (id, domain_id, user_id, account_id, epoch, kind, key, parent_key, date, details, digest, created, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)`,
-		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, string(n.Kind), n.StoredKey(), n.parent(), optionalDate(n.Date), details, digest, micros(at), reading)
+		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, string(n.Kind), n.StoredKey(), n.parent(), optionalDate(n.Date), details.text, details.Digest, micros(at), reading)
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
 // UpdateAsset stores what an institution now says of an asset, and keeps what it
 // said of an earlier day. A deleted one is back.
 func (tx *Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
-	details, digest, err := encodeDetails(n.Details)
+	details, err := EncodeDetails(n.Details)
 	if err != nil {
 		return err
 	}
 	tx.execOne(ErrConflict, `UPDATE asset SET previous = CASE WHEN date < $1 THEN details ELSE previous END, date = $1, parent_key = $2, details = $3, digest = $4, last_update = $5,
 			deleted = NULL, changed = $6 WHERE domain_id = $7 AND account_id = $8 AND epoch = $9 AND id = $10`,
-		optionalDate(n.Date), n.parent(), details, digest, micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
+		optionalDate(n.Date), n.parent(), details.text, details.Digest, micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return tx.value(domain, a, id, n)
 }
 

@@ -26,7 +26,7 @@ func (h *savings) values(account int, list ...string) []passerelle.Transaction {
 			d.Coming = strings.HasSuffix(text, "coming")
 			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
 			if err == nil {
-				err = tx.CreateTransaction(h.domain, h.accounts[account], &one, 1)
+				err = tx.CreateTransactions(h.domain, h.accounts[account], 1, NewTransaction{Transaction: &one})
 			}
 			if err != nil {
 				return err

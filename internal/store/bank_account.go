@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -118,29 +116,6 @@ func (r *Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, con
 		int64(domain), int64(connection))
 }
 
-// maxDetails is the most that an institution can say of one thing: what it says
-// at length is no account, transaction or document.
-const maxDetails = 64 << 10
-
-// Details encodes what an institution says, and gives its digest.
-func encodeDetails(details any) (text string, digest int64, err error) {
-	encoded, err := json.Marshal(details)
-	if err != nil {
-		return "", 0, fmt.Errorf("encode details: %w", err)
-	}
-	if len(encoded) > maxDetails {
-		return "", 0, fmt.Errorf("details of %d bytes are more than %d", len(encoded), maxDetails)
-	}
-	sum := sha256.Sum256(encoded)
-	return string(encoded), int64(binary.BigEndian.Uint64(sum[:8])), nil //nolint:gosec // any 64 bits do
-}
-
-// AccountDigest is the digest by which a change of details is seen.
-func AccountDigest(d passerelle.AccountDetails) (int64, error) {
-	_, digest, err := encodeDetails(d)
-	return digest, err
-}
-
 // NewAccountID is the id of an account to be stored: the event of the unit that
 // stores it tells it.
 func (db *DB) NewAccountID(ctx context.Context) (id passerelle.AccountID, err error) {
@@ -154,28 +129,28 @@ func (db *DB) NewAccountID(ctx context.Context) (id passerelle.AccountID, err er
 
 // CreateAccount stores an account that was found, disabled, under its new id.
 func (tx *Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
-	details, digest, err := encodeDetails(a.AccountDetails)
+	details, err := EncodeDetails(a.AccountDetails)
 	if err != nil {
 		return err
 	}
-	a.Digest = digest
+	a.Digest = details.Digest
 	tx.execOne(ErrConflict, `INSERT INTO bank_account (id, domain_id, user_id, connection_id, source_id, parent_id, key, type, details, digest, disabled, last_update, error, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		int64(a.ID), int64(domain), int64(a.User), int64(a.Connection), optionalID(a.Source), optionalID(a.ParentID), a.Key, string(a.Type), details, digest,
+		int64(a.ID), int64(domain), int64(a.User), int64(a.Connection), optionalID(a.Source), optionalID(a.ParentID), a.Key, string(a.Type), details.text, details.Digest,
 		optionalMicros(a.Disabled), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed)
 	return nil
 }
 
 // UpdateAccount stores what an institution now says of an account.
 func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error {
-	details, digest, err := encodeDetails(a.AccountDetails)
+	details, err := EncodeDetails(a.AccountDetails)
 	if err != nil {
 		return err
 	}
-	a.Digest = digest
+	a.Digest = details.Digest
 	tx.execOne(ErrNotFound, `UPDATE bank_account SET source_id = $1, parent_id = $2, type = $3, details = $4, digest = $5, deleted = $6, last_update = $7, error = $8, changed = $9
 		WHERE domain_id = $10 AND id = $11`,
-		optionalID(a.Source), optionalID(a.ParentID), string(a.Type), details, digest, optionalMicros(a.Deleted), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed,
+		optionalID(a.Source), optionalID(a.ParentID), string(a.Type), details.text, details.Digest, optionalMicros(a.Deleted), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed,
 		int64(domain), int64(a.ID))
 	return nil
 }

@@ -44,26 +44,6 @@ func scanDocument(row scanner) (StoredDocument, error) {
 	return d, own.over(&d.Document)
 }
 
-// DocumentsByKey finds those of a subscription that have one of the keys.
-func (r *Reader) DocumentsByKey(ctx context.Context, s StoredSubscription, keys []string) (map[string]Known, error) {
-	var c conditions
-	c.and("subscription_id = %s AND epoch = %s", int64(s.ID), s.Epoch)
-	return r.knownByKey(ctx, "document", c, keys)
-}
-
-// DocumentKeys lists the documents of a subscription that are there, in the
-// order of their keys and after one of them.
-func (r *Reader) DocumentKeys(ctx context.Context, s StoredSubscription, after string, limit int) ([]Known, error) {
-	return collect(ctx, r, scanKnown, `SELECT id, key, digest, FALSE FROM document
-		WHERE subscription_id = $1 AND epoch = $2 AND key > $3 AND deleted IS NULL ORDER BY key LIMIT $4`, int64(s.ID), s.Epoch, after, limit)
-}
-
-// DocumentDigest is the digest by which a change of details is seen.
-func DocumentDigest(d passerelle.DocumentDetails) (int64, error) {
-	_, digest, err := encodeDetails(d)
-	return digest, err
-}
-
 // documentTotal is a total as it is stored.
 func documentTotal(d passerelle.DocumentDetails) (total, scale any, err error) {
 	if d.Total == nil {
@@ -95,7 +75,7 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 		return err
 	}
 	d.ID, d.Subscription, d.User = passerelle.DocumentID(id), s.ID, s.User
-	details, digest, err := encodeDetails(d.DocumentDetails)
+	details, err := EncodeDetails(d.DocumentDetails)
 	if err != nil {
 		return err
 	}
@@ -110,7 +90,7 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 	}
 	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details, digest,
+		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details.text, details.Digest,
 		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading, int64(s.Connection))
 	return nil
 }
@@ -119,7 +99,7 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 // set stays, and a document of which it tells no day stays at the one it has.
 // A deleted one is back. Its file is fetched again.
 func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
-	details, digest, err := encodeDetails(d)
+	details, err := EncodeDetails(d)
 	if err != nil {
 		return err
 	}
@@ -137,7 +117,7 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 			total = CASE WHEN custom_total IS NULL THEN $3 ELSE total END, total_scale = CASE WHEN custom_total IS NULL THEN $4 ELSE total_scale END,
 			details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
 		WHERE domain_id = $9 AND subscription_id = $10 AND epoch = $11 AND id = $12`,
-		documentType(d), optionalDate(d.Date), total, scale, details, digest, micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
+		documentType(d), optionalDate(d.Date), total, scale, details.text, details.Digest, micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 	return nil
 }
 

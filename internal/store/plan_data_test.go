@@ -49,7 +49,7 @@ func (h *savings) addFiles(t *testing.T) {
 		shopping := passerelle.Transaction{ApplicationDate: day(1), Scraped: now, LastUpdate: now, TransactionDetails: passerelle.TransactionDetails{
 			Key: "t", Date: day(1), RDate: day(1), Attachments: []passerelle.AttachmentDetails{{Key: "x", Name: "receipt"}},
 		}}
-		return errors.Join(tx.CreateSubscription(h.domain, &s), tx.CreateDocument(h.domain, s, &bill, 1), tx.CreateTransaction(h.domain, h.accounts[0], &shopping, 1))
+		return errors.Join(tx.CreateSubscription(h.domain, &s), tx.CreateDocument(h.domain, s, &bill, 1), tx.CreateTransactions(h.domain, h.accounts[0], 1, NewTransaction{Transaction: &shopping}))
 	})
 }
 
@@ -206,17 +206,25 @@ func (h *savings) accountQueries() map[string]query {
 func (h *savings) syncQueries() map[string]query {
 	ctx, db, a := context.Background(), h.db, h.accounts[0]
 	s := StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
+	known := func(s Shelf) func() error {
+		return reading(func() (map[string]Known, error) { return db.KnownByKey(ctx, s, []string{"a", "b"}) })
+	}
+	bare := func(s Shelf) func() error { return reading(func() (bool, error) { return db.Bare(ctx, s) }) }
+	keys := func(s Shelf, from passerelle.Date) func() error {
+		return func() error { return db.EachKey(ctx, s, from, func(int64, string) {}) }
+	}
 	return map[string]query{
-		"transactions by key":    {run: reading(func() (map[string]Known, error) { return db.TransactionsByKey(ctx, a, []string{"a", "b"}) }), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
-		"transactions, in order": {run: reading(func() ([]Known, error) { return db.KeysFrom(ctx, a, day(0), "a", 5) }), index: "bank_transaction_1 (account_id=? AND epoch=? AND key>?)"},
-		"what changed":           {run: reading(func() ([]passerelle.Transaction, error) { return db.ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
+		"transactions by key":     {run: known(TransactionShelf(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
+		"transactions from a day": {run: keys(TransactionShelf(a), day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
+		"transactions at all":     {run: bare(TransactionShelf(a)), index: "(account_id=? AND epoch=?)"},
+		"what changed":            {run: reading(func() ([]passerelle.Transaction, error) { return db.ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
 		"attachments found": {run: reading(func() ([]passerelle.Attachment, error) {
 			return db.FoundAttachments(ctx, a, passerelle.Attachment{}, 5)
 		}), index: "attachment_changed (account_id=? AND epoch=? AND changed=?"},
-		"assets by key":          {run: reading(func() (map[string]Known, error) { return db.AssetsByKey(ctx, a, []string{"a", "b"}) }), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
-		"assets, in order":       {run: reading(func() ([]Known, error) { return db.AssetKeys(ctx, a, "a", 5) }), index: "asset_1 (account_id=? AND epoch=? AND key>?)"},
-		"documents by key":       {run: reading(func() (map[string]Known, error) { return db.DocumentsByKey(ctx, s, []string{"a", "b"}) }), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
-		"documents, in order":    {run: reading(func() ([]Known, error) { return db.DocumentKeys(ctx, s, "a", 5) }), index: "document_1 (subscription_id=? AND epoch=? AND key>?)"},
+		"assets by key":          {run: known(AssetShelf(a)), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
+		"asset keys":             {run: keys(AssetShelf(a), passerelle.Date{}), index: "(account_id=? AND epoch=?)"},
+		"documents by key":       {run: known(DocumentShelf(s)), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
+		"document keys":          {run: keys(DocumentShelf(s), passerelle.Date{}), index: "(subscription_id=? AND epoch=?)"},
 		"documents that changed": {run: reading(func() ([]StoredDocument, error) { return db.ChangedDocuments(ctx, s, 1, 5) }), index: "document_changed (subscription_id=? AND epoch=? AND changed=? AND id>?)"},
 		"subscriptions":          {run: reading(func() ([]StoredSubscription, error) { return db.SubscriptionsOf(ctx, h.domain, h.connection.ID) }), index: "subscription_of_connection (connection_id=?)"},
 		"losing":                 {run: h.writing(func(tx *Tx) { tx.LoseTransaction(h.domain, a, 1, now, 1) }), index: "PRIMARY KEY (rowid=?)"},

@@ -132,12 +132,6 @@ func (r *Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID
 		int64(domain), int64(connection))
 }
 
-// SubscriptionDigest is the digest by which a change of details is seen.
-func SubscriptionDigest(d passerelle.SubscriptionDetails) (int64, error) {
-	_, digest, err := encodeDetails(d)
-	return digest, err
-}
-
 // NewSubscriptionID is the id of a subscription to be stored.
 func (db *DB) NewSubscriptionID(ctx context.Context) (id passerelle.SubscriptionID, err error) {
 	err = db.Write(ctx, func(tx *Tx) error {
@@ -150,26 +144,26 @@ func (db *DB) NewSubscriptionID(ctx context.Context) (id passerelle.Subscription
 
 // CreateSubscription stores a subscription that was found under its new id.
 func (tx *Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
-	details, digest, err := encodeDetails(s.SubscriptionDetails)
+	details, err := EncodeDetails(s.SubscriptionDetails)
 	if err != nil {
 		return err
 	}
-	s.Digest = digest
+	s.Digest = details.Digest
 	tx.execOne(ErrConflict, `INSERT INTO subscription (id, domain_id, user_id, connection_id, source_id, key, details, digest, disabled, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		int64(s.ID), int64(domain), int64(s.User), int64(s.Connection), optionalID(s.Source), s.Key, details, digest, optionalMicros(s.Disabled), optionalMicros(s.LastUpdate), s.Changed)
+		int64(s.ID), int64(domain), int64(s.User), int64(s.Connection), optionalID(s.Source), s.Key, details.text, details.Digest, optionalMicros(s.Disabled), optionalMicros(s.LastUpdate), s.Changed)
 	return nil
 }
 
 // UpdateSubscription stores what a provider now says of a subscription.
 func (tx *Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
-	details, digest, err := encodeDetails(s.SubscriptionDetails)
+	details, err := EncodeDetails(s.SubscriptionDetails)
 	if err != nil {
 		return err
 	}
-	s.Digest = digest
+	s.Digest = details.Digest
 	tx.execOne(ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE domain_id = $6 AND id = $7`,
-		details, digest, optionalMicros(s.Deleted), optionalMicros(s.LastUpdate), s.Changed, int64(domain), int64(s.ID))
+		details.text, details.Digest, optionalMicros(s.Deleted), optionalMicros(s.LastUpdate), s.Changed, int64(domain), int64(s.ID))
 	return nil
 }
 

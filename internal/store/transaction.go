@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,55 +38,6 @@ func scanTransaction(row scanner) (passerelle.Transaction, error) {
 	return t, err
 }
 
-// Known is what a sync needs to know of a stored row that has a key of the
-// institution's.
-type Known struct {
-	ID      int64
-	Key     string
-	Digest  int64
-	Deleted bool
-}
-
-func scanKnown(row scanner) (Known, error) {
-	var k Known
-	err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
-	return k, err
-}
-
-// knownByKey finds rows of a table that have one of the keys, in one query.
-func (r *Reader) knownByKey(ctx context.Context, table string, c conditions, keys []string) (map[string]Known, error) {
-	var names []string
-	for _, key := range padded(keys) {
-		names = append(names, c.bind(key))
-	}
-	all, err := collect(ctx, r, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
-	found := map[string]Known{}
-	for _, k := range all {
-		found[k.Key] = k
-	}
-	return found, err
-}
-
-// TransactionsByKey finds those of an account that have one of the keys.
-func (r *Reader) TransactionsByKey(ctx context.Context, a StoredAccount, keys []string) (map[string]Known, error) {
-	var c conditions
-	c.and("account_id = %s AND epoch = %s", int64(a.ID), a.Epoch)
-	return r.knownByKey(ctx, "bank_transaction", c, keys)
-}
-
-// KeysFrom lists keys of an account's transactions that are not deleted, from
-// a day on, in the order of keys and after one of them.
-func (r *Reader) KeysFrom(ctx context.Context, a StoredAccount, from passerelle.Date, after string, limit int) ([]Known, error) {
-	return collect(ctx, r, scanKnown, `SELECT id, key, digest, FALSE FROM bank_transaction WHERE account_id = $1 AND epoch = $2 AND key > $3 AND date >= $4 AND deleted IS NULL ORDER BY key LIMIT $5`,
-		int64(a.ID), a.Epoch, after, from.String(), limit)
-}
-
-// TransactionDigest is the digest by which a change of details is seen.
-func TransactionDigest(d passerelle.TransactionDetails) (int64, error) {
-	_, digest, err := encodeDetails(d)
-	return digest, err
-}
-
 var errDigits = errors.New("an amount has too many digits")
 
 func coefficient(d decimal.Decimal) (value int64, err error) {
@@ -106,35 +56,52 @@ func coefficient(d decimal.Decimal) (value int64, err error) {
 // same letters.
 func fold(text string) string { return cases.Fold().String(text) }
 
-// CreateTransaction stores a transaction that was found and gives it its id.
-// Reading is the number of the one that found it.
-func (tx *Tx) CreateTransaction(domain passerelle.DomainID, a StoredAccount, t *passerelle.Transaction, reading int64) error {
-	id, err := tx.newID("bank_transaction")
-	if err != nil {
-		return err
-	}
-	t.ID, t.Account = passerelle.TransactionID(id), a.ID
-	details, digest, err := encodeDetails(t.TransactionDetails)
-	if err != nil {
-		return err
-	}
-	value, err := coefficient(t.Value)
-	if err != nil {
-		return fmt.Errorf("store the value of a transaction: %w", err)
-	}
-	tx.execOne(ErrConflict, `INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
-			wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
-		t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), details, digest, micros(t.Scraped), micros(t.LastUpdate), reading,
-		int64(a.Connection), fold(t.TransactionDetails.Wording))
-	return tx.keepAttachments(domain, a, t.ID, t.Attachments, t.Scraped, reading)
+// NewTransaction is a transaction to be stored. Its details are encoded again
+// unless they are given.
+type NewTransaction struct {
+	*passerelle.Transaction
+	Details Details
 }
+
+// CreateTransactions stores transactions that were found in an account and gives
+// them their ids. Reading is the number of the one that found them.
+func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
+	first, err := tx.newIDs("bank_transaction", len(found))
+	if err != nil {
+		return err
+	}
+	args := make([]any, 0, transactionRow.width*len(found))
+	for i, t := range found {
+		t.ID, t.Account = passerelle.TransactionID(first+int64(i)), a.ID
+		if t.Details.text == "" {
+			if t.Details, err = EncodeDetails(t.TransactionDetails); err != nil {
+				return err
+			}
+		}
+		value, err := coefficient(t.Value)
+		if err != nil {
+			return fmt.Errorf("store the value of a transaction: %w", err)
+		}
+		args = append(args, int64(t.ID), int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
+			t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), t.Details.text, t.Details.Digest, micros(t.Scraped), micros(t.LastUpdate), reading,
+			int64(a.Connection), fold(t.TransactionDetails.Wording))
+	}
+	tx.insert(transactionRow, args)
+	for _, t := range found {
+		if err := tx.keepAttachments(domain, a, t.ID, t.Attachments, t.Scraped, reading); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var transactionRow = newRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
+	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded)`)
 
 // UpdateTransaction stores what an institution now says of a transaction; what
 // the person set stays. A deleted one is back.
 func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
-	details, digest, err := encodeDetails(d)
+	details, err := EncodeDetails(d)
 	if err != nil {
 		return err
 	}
@@ -145,7 +112,7 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 	tx.execOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
 			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11
 		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
-		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details, digest, micros(at), reading, fold(d.Wording),
+		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, micros(at), reading, fold(d.Wording),
 		int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }

@@ -68,7 +68,7 @@ func (h *savings) add(account int, days ...int) []passerelle.Transaction {
 				Value: decimal.MustNew(int64(n)-5, n%3),
 			}
 			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
-			if err := tx.CreateTransaction(h.domain, h.accounts[account], &one, 1); err != nil {
+			if err := tx.CreateTransactions(h.domain, h.accounts[account], 1, NewTransaction{Transaction: &one}); err != nil {
 				return err
 			}
 			added = append(added, one)
@@ -252,13 +252,14 @@ func TestChangesOfTransactions(t *testing.T) {
 			got[0].Deleted != nil || !slices.Equal(got[0].Categories, []string{"food"}) {
 			t.Errorf("after the change: %+v (%v)", got, err)
 		}
-		digest, err := TransactionDigest(changed)
-		known, err2 := h.db.TransactionsByKey(t.Context(), a, []string{changed.Key, "no such key"})
-		if want := (Known{ID: int64(made[0].ID), Key: changed.Key, Digest: digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
+		encoded, err := EncodeDetails(changed)
+		known, err2 := h.db.KnownByKey(t.Context(), TransactionShelf(a), []string{changed.Key, "no such key"})
+		if want := (Known{ID: int64(made[0].ID), Key: changed.Key, Digest: encoded.Digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
 			t.Errorf("known %v, want %v (%v)", known, want, err2)
 		}
-		from, err := h.db.KeysFrom(t.Context(), a, day(1), "", 10)
-		if err != nil || len(from) != 1 || from[0].ID != int64(made[1].ID) {
+		var from []int64
+		err = h.db.EachKey(t.Context(), TransactionShelf(a), day(1), func(id int64, _ string) { from = append(from, id) })
+		if err != nil || !slices.Equal(from, []int64{int64(made[1].ID)}) {
 			t.Errorf("from a day on: %v (%v)", from, err)
 		}
 	})
@@ -365,7 +366,7 @@ func TestLabelsInAnyCase(t *testing.T) {
 			}, ApplicationDate: day(i), Scraped: now, LastUpdate: now}
 			s.write(func(tx *Tx) error {
 				tx.CountTransactions(s.domain, h.accounts[0], 1, 0)
-				return tx.CreateTransaction(s.domain, h.accounts[0], &one, 1)
+				return tx.CreateTransactions(s.domain, h.accounts[0], 1, NewTransaction{Transaction: &one})
 			})
 			if custom := "ÉTÉ à la mer"; label == "MARCHE" {
 				s.write(func(tx *Tx) error {

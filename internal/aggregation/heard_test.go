@@ -1,0 +1,136 @@
+package aggregation_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/connector"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+	"passerelle/webhook"
+)
+
+// deafen deletes all webhooks.
+func (h *home) deafen() {
+	h.t.Helper()
+	must(h.t, h.DB.Write(h.t.Context(), func(tx *store.Tx) error { tx.DeleteWebhooks(h.domain.ID, h.now); return nil }))
+	h.hooks = nil
+}
+
+// listen registers a webhook for each event.
+func (h *home) listen() {
+	h.t.Helper()
+	for _, entry := range webhook.Events() {
+		w := store.Webhook{Domain: h.domain.ID, Event: entry.Event, URL: "https://receiver.example", Created: h.now}
+		must(h.t, h.DB.Write(h.t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&w) }))
+		h.hooks = append(h.hooks, w)
+	}
+}
+
+// bodies are those of the events that reading caused, by name.
+func (h *home) bodies() map[string]string {
+	h.t.Helper()
+	all := map[string]string{}
+	for _, e := range storetest.Inspect(h.t, h.url).Events() {
+		if e.Subject == "connection" || e.Name == "USER_SYNCED" {
+			all[e.Name] = e.Body
+		}
+	}
+	return all
+}
+
+// TestUnheardEvents: what nobody wants is on record in its place, without a body.
+func TestUnheardEvents(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		h.deafen()
+		before := storetest.Inspect(t, h.url).Rows()["delivery"]
+		h.shared(s)
+		h.shared(s)
+		_, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)
+		must(t, err)
+		want := map[string]string{}
+		for _, name := range []string{
+			"ACCOUNTS_FETCHED", "ACCOUNT_FOUND", "ACCOUNT_ENABLED", "ACCOUNT_SYNCED", "SUBSCRIPTION_FOUND", "SUBSCRIPTION_SYNCED",
+			"ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE", "USER_SYNCED",
+		} {
+			want[name] = "{}"
+		}
+		if diff := cmp.Diff(want, h.bodies()); diff != "" {
+			t.Errorf("bodies (-want +got):\n%s", diff)
+		}
+		rows := storetest.Inspect(t, h.url).Rows()
+		if rows["event_part"] != 0 || rows["delivery"] != before {
+			t.Errorf("%d parts of bodies, %d deliveries", rows["event_part"], rows["delivery"]-before)
+		}
+	})
+}
+
+// TestListeningLate: who registers while a connection is read gets the whole of
+// what is told from then on, though nobody wanted it when the reading began.
+func TestListeningLate(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		h.deafen()
+		s.read = soundBooks().read
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		h.share(h.accounts(true)[0], true)
+		s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			defer h.listen()
+			return soundBooks().read(ctx, v, out)
+		}
+		if state, err := h.resume(c.ID); err != nil || state != "" {
+			t.Fatalf("read: %s (%v)", state, err)
+		}
+		if body := h.bodies()["ACCOUNT_SYNCED"]; body != "{}" {
+			t.Errorf("nobody wanted %s", body)
+		}
+		events := h.events()
+		if got, want := names(events), "ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"; got != want {
+			t.Fatalf("events %s, want %s", got, want)
+		}
+		told := events[2].body["connection"].(map[string]any)["accounts"].([]any)[0].(map[string]any)["transactions"].([]any)
+		categorized := events[0].body["transactions"].([]any)
+		if len(told) != 3 || !cmp.Equal(told, categorized) {
+			t.Errorf("told of %v, categorized %v", told, categorized)
+		}
+	})
+}
+
+// TestUserIsHeardLate: the same holds for what is told of several connections
+// together.
+func TestUserIsHeardLate(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		h.shared(s)
+		h.shared(s)
+		h.deafen()
+		eyes := storetest.Inspect(t, h.url)
+		before := synced(eyes)
+		var turn sync.Mutex
+		h.Wake = func() { // after each event
+			turn.Lock()
+			defer turn.Unlock()
+			if len(h.hooks) == 0 && synced(eyes) == before+2 {
+				h.listen()
+			}
+		}
+		_, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)
+		must(t, err)
+		events := h.events()
+		if names(events) != "USER_SYNCED" || len(events[0].body["connections"].([]any)) != 2 {
+			t.Errorf("told of %v", events)
+		}
+	})
+}
+
+// synced is how many connections were told of.
+func synced(eyes *storetest.Inspection) (n int) {
+	for _, e := range eyes.Events() {
+		if e.Name == "CONNECTION_SYNCED" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"passerelle"
+)
+
+// Shelf is where rows are kept that have keys of an institution's: what was read
+// of an account or of a subscription since it was last shared.
+type Shelf struct {
+	table, owner string
+	id, epoch    int64
+}
+
+// TransactionShelf has the transactions of an account.
+func TransactionShelf(a StoredAccount) Shelf {
+	return Shelf{"bank_transaction", "account_id", int64(a.ID), a.Epoch}
+}
+
+// AssetShelf has what an account holds, by stored keys.
+func AssetShelf(a StoredAccount) Shelf { return Shelf{"asset", "account_id", int64(a.ID), a.Epoch} }
+
+// DocumentShelf has the documents of a subscription.
+func DocumentShelf(s StoredSubscription) Shelf {
+	return Shelf{"document", "subscription_id", int64(s.ID), s.Epoch}
+}
+
+func (s Shelf) where() (c conditions) {
+	c.and(s.owner+" = %s AND epoch = %s", s.id, s.epoch)
+	return c
+}
+
+// Known is what a sync needs to know of a stored row that has a key of the
+// institution's.
+type Known struct {
+	ID      int64
+	Key     string
+	Digest  int64
+	Deleted bool
+}
+
+func scanKnown(row scanner) (Known, error) {
+	var k Known
+	err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
+	return k, err
+}
+
+// KnownByKey finds the rows of a shelf that have one of the keys, in one query.
+func (r *Reader) KnownByKey(ctx context.Context, s Shelf, keys []string) (map[string]Known, error) {
+	c := s.where()
+	var names []string
+	for _, key := range padded(keys) {
+		names = append(names, c.bind(key))
+	}
+	all, err := collect(ctx, r, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+s.table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	found := map[string]Known{}
+	for _, k := range all {
+		found[k.Key] = k
+	}
+	return found, err
+}
+
+// Bare reports that a shelf has no row, not even a deleted one.
+func (r *Reader) Bare(ctx context.Context, s Shelf) (bool, error) {
+	c := s.where()
+	first, err := collect(ctx, r, scanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.args...)
+	return len(first) == 0, err
+}
+
+// EachKey calls visit for the rows of a shelf that are not deleted, from a day on
+// when there is one, in no order. It is one query, and not one for each page: on
+// PostgreSQL, statistics that are older than the rows would have every page look
+// through all of them.
+func (r *Reader) EachKey(ctx context.Context, s Shelf, from passerelle.Date, visit func(id int64, key string)) error {
+	c := s.where()
+	c.clauses = append(c.clauses, "deleted IS NULL")
+	if !from.IsZero() {
+		c.and("date >= %s", from.String())
+	}
+	return r.each(ctx, `SELECT id, key FROM `+s.table+` WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
+		var (
+			id  int64
+			key string
+		)
+		err := row.Scan(&id, &key)
+		if err == nil {
+			visit(id, key)
+		}
+		return true, err
+	})
+}
+
+// Details are what an institution says of one thing, as they are stored, with the
+// digest by which a change of them is seen.
+type Details struct {
+	text   string
+	Digest int64
+}
+
+// maxDetails is the most that an institution can say of one thing: what it says
+// at length is no account, transaction or document.
+const maxDetails = 64 << 10
+
+// EncodeDetails encodes what an institution says.
+func EncodeDetails(details any) (Details, error) {
+	encoded, err := json.Marshal(details)
+	if err != nil {
+		return Details{}, fmt.Errorf("encode details: %w", err)
+	}
+	if len(encoded) > maxDetails {
+		return Details{}, fmt.Errorf("details of %d bytes are more than %d", len(encoded), maxDetails)
+	}
+	sum := sha256.Sum256(encoded)
+	return Details{string(encoded), int64(binary.BigEndian.Uint64(sum[:8]))}, nil //nolint:gosec // any 64 bits do
+}
