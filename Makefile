@@ -44,14 +44,15 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest
 	PASSERELLE_TEST_RACES=1000 scripts/with-postgres go test -count=1 -timeout 2h ./internal/initiation
 	PASSERELLE_TEST_PAYMENTS=1000000 PASSERELLE_TEST_TRANSACTIONS=1000000 PASSERELLE_TEST_DELIVERIES=1000000 scripts/with-postgres go test -v -count=1 -timeout 2h -run Million ./internal/store ./internal/aggregation
-	PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=200 PASSERELLE_TEST_RESTARTS=20 PASSERELLE_TEST_COPIES=10 PASSERELLE_TEST_EVENTS=5000 \
+	PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 PASSERELLE_TEST_RESTARTS=20 PASSERELLE_TEST_COPIES=10 PASSERELLE_TEST_EVENTS=5000 \
 		scripts/with-postgres go test -v -count=1 -timeout 2h -run 'NothingIsLost|RollingRestart|NoDuplicate|TakesOver|CopiesUnderLoad' ./internal/servicetest
-	PASSERELLE_TEST_DEATHS=50 PASSERELLE_TEST_DEATH_MARKS=1000 PASSERELLE_TEST_DEATH_TIME=1m PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=200 scripts/with-postgres go test -v -count=1 -tags torture -timeout 12h -run 'DeathAtEachMark|KillsUnderMixedLoad' ./internal/servicetest
+	PASSERELLE_TEST_DEATHS=20 PASSERELLE_TEST_DEATH_MARKS=1000 PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 \
+		scripts/with-postgres go test -v -count=1 -timeout 12h -run 'DeathAtEachMark|KillsUnderMixedLoad' ./internal/servicetest
 	PASSERELLE_TEST_NETWORKS=30 PASSERELLE_TEST_NETWORK_TIME=10s PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_REPLICA_KILLS=50 PASSERELLE_TEST_REPLICA_RESTARTS=50 \
 		PASSERELLE_TEST_OVERLOAD=30s PASSERELLE_TEST_OPERATIONS=10 \
-		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
+		scripts/with-postgres go test -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
 	scripts/install-tools patroni
-	PASSERELLE_TEST_FAILOVERS=20 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
+	PASSERELLE_TEST_FAILOVERS=10 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
 		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad' ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_EVENTS=5000 scripts/with-postgres go test -v -count=1 -timeout 2h -run DeadEndpoints ./internal/servicetest
 

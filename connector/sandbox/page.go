@@ -168,6 +168,10 @@ func (b *Bank) fail(ctx context.Context, w http.ResponseWriter, err error) {
 		notFound(w)
 		return
 	}
+	if errors.Is(err, passerelle.Unavailable) {
+		notice(w, http.StatusServiceUnavailable, "The bank is busy", "Your decision was not recorded. Load this page again in a moment.")
+		return
+	}
 	b.Log.ErrorContext(ctx, "a page of the sandbox bank could not be served", "error", err)
 	notice(w, http.StatusInternalServerError, "The bank is out of reach",
 		"Something went wrong on our side. Your decision may not have been recorded: load this page again to see.")

@@ -97,11 +97,8 @@ type bounded struct {
 
 // RoundTrip sends the request and shortens the body of the answer.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	cancel := func() {}
-	if ends, known := r.Context().Deadline(); !known || time.Until(ends) > b.most {
-		ctx, stop := context.WithTimeout(r.Context(), b.most)
-		r, cancel = r.WithContext(ctx), stop
-	}
+	ctx, cancel := context.WithTimeout(r.Context(), b.most)
+	r = r.WithContext(ctx)
 	answer, err := b.Transport.RoundTrip(r)
 	if err != nil {
 		cancel()

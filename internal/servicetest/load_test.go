@@ -1,5 +1,3 @@
-//go:build torture
-
 package servicetest_test
 
 import (
@@ -15,6 +13,7 @@ import (
 // TestKillsUnderMixedLoad is TestNothingIsLostToKills while people connect and read
 // their accounts as well.
 func TestKillsUnderMixedLoad(t *testing.T) {
+	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

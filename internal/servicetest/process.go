@@ -38,7 +38,13 @@ type Process struct {
 	ended   chan struct{}
 }
 
-var build = sync.OnceValues(func() (string, error) {
+// The program as it is, and with the marks at which a test can have it die.
+var (
+	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
+	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
+)
+
+func builtWith(tags string) (string, error) {
 	dir, err := os.MkdirTemp("", "passerelle-binary-")
 	if err != nil {
 		return "", err
@@ -46,10 +52,15 @@ var build = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(dir, "passerelle")
 	_, err = exec.CommandContext(context.Background(), "go", "build", "-tags", tags, "-o", binary, "passerelle/cmd/passerelle").Output()
 	return binary, err
-})
+}
 
 // present is the program as it is.
 func present(t testing.TB) string {
+	t.Helper()
+	return built(t, build)
+}
+
+func built(t testing.TB, build func() (string, error)) string {
 	t.Helper()
 	binary, err := build()
 	if err != nil {
@@ -77,6 +88,12 @@ func StartProcess(t testing.TB, database string) *Process {
 func StartProcessWith(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database, environment...)
+}
+
+// StartMarked is StartProcessWith for the program that dies at marks.
+func StartMarked(t testing.TB, database string, environment ...string) *Process {
+	t.Helper()
+	return startProcess(t, built(t, buildMarked), t.TempDir(), database, environment...)
 }
 
 // StartProcessIn is StartProcess with the data in a folder that is there.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // dialect is what differs between the databases in SQL text.
@@ -21,7 +22,12 @@ type dialect struct {
 	// parameters rewrites those of a statement; nil leaves them as they are.
 	parameters func(sql string) string
 	texts      sync.Map // of string to string, as statements are written and as they run
+	kept       atomic.Int64
 }
+
+// maxTexts bounds the texts that are kept: there are about a thousand, and several
+// of each list.
+const maxTexts = 4096
 
 // SQLite's clock has milliseconds. PostgreSQL's statement_timestamp is stable
 // within a statement, which clock_timestamp is not: an index can serve
@@ -61,7 +67,9 @@ func (d *dialect) text(sql string) string {
 	if d.parameters != nil {
 		text = d.parameters(text)
 	}
-	d.texts.Store(sql, text)
+	if d.kept.Add(1) <= maxTexts { // texts of lists come in many lengths
+		d.texts.Store(sql, text)
+	}
 	return text
 }
 

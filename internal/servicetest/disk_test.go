@@ -1,5 +1,3 @@
-//go:build torture
-
 package servicetest_test
 
 import (
@@ -17,6 +15,7 @@ import (
 // written is refused with 503, what is there can be read, and all goes on by itself
 // when there is room again; nothing is lost and nothing was done twice.
 func TestFullDisk(t *testing.T) {
+	t.Parallel() // it mostly waits for leases that could not be given back
 	t.Run("sqlite", func(t *testing.T) {
 		disk := servicetest.SmallDisk(t, "96m")
 		fillUp(t, servicetest.StartProcessIn(t, disk.Folder), disk.Fill, disk.Free)
@@ -27,6 +26,7 @@ func TestFullDisk(t *testing.T) {
 		fillUp(t, servicetest.StartProcess(t, c.URL()), disk.Fill, disk.Free)
 	})
 	t.Run("postgres that only reads", func(t *testing.T) {
+		t.Parallel()
 		c := servicetest.StartCluster(t)
 		fillUp(t, servicetest.StartProcess(t, c.URL()),
 			func() { c.Set("default_transaction_read_only", "on") }, func() { c.Set("default_transaction_read_only", "off") })

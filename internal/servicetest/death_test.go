@@ -1,5 +1,3 @@
-//go:build torture
-
 package servicetest_test
 
 import (
@@ -26,6 +24,7 @@ import (
 // is never passed fails the test, unless it is listed with the reason. Once all is
 // over nothing is lost and nothing was done twice.
 func TestDeathAtEachMark(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		dieAtEachMark(t, "")
@@ -41,7 +40,7 @@ func dieAtEachMark(t *testing.T, database string) {
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
 	random := rand.New(rand.NewPCG(chosen, 1))
 	m := &marks{t: t, seen: filepath.Join(t.TempDir(), "seen")}
-	m.process = servicetest.StartProcessWith(t, database, m.environment("")...)
+	m.process = servicetest.StartMarked(t, database, m.environment("")...)
 	m.underLoad(random, func(l *ledger) {
 		m.ledger = l
 		m.explore()

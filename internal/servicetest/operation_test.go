@@ -1,5 +1,3 @@
-//go:build torture
-
 package servicetest_test
 
 import (
@@ -35,6 +33,7 @@ var operations = map[string]func(*ledger){
 // TestOperations has an operator do what they may while the service works: clients
 // wait at most, nothing is lost and nothing was done twice.
 func TestOperations(t *testing.T) {
+	t.Parallel()
 	for name, operate := range operations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

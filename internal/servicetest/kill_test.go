@@ -31,6 +31,7 @@ const (
 // A run is repeated, as far as chance allows, with the PASSERELLE_TEST_SEED it
 // logs.
 func TestNothingIsLostToKills(t *testing.T) {
+	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

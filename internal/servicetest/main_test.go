@@ -1,0 +1,21 @@
+package servicetest_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+// atOnce is how many of the tests run at once that say that they may: they wait for
+// leases of the dead, and not for a processor.
+const atOnce = "6"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", atOnce)
+	}
+	os.Exit(m.Run())
+}
