@@ -76,7 +76,7 @@ func (t *turn) following(ctx context.Context, a account) (p page) {
 	}
 	t.calmly(func() {
 		if p.to, p.err = t.load(ctx); p.err == nil {
-			p.found, p.err = t.DB.Following(ctx, p.to.webhook, over)
+			p.found, p.err = t.DB.Following(ctx, over)
 		}
 	})
 	if p.err != nil {

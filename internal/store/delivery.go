@@ -9,7 +9,6 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -56,8 +55,8 @@ const (
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
 		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
-	WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0`
-	undeliveredHeads = undelivered + ` AND d.id > $3
+	WHERE d.delivered IS NULL AND d.dropped IS NULL AND d.not_before = 0`
+	undeliveredHeads = undelivered + ` AND d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3
 	AND (SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
@@ -101,27 +100,30 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists what is at the head of each subject now that deliveries are over:
-// to look through all that waits for what became a head would take longer the more
-// waits.
-func (r *Reader) Following(ctx context.Context, w Webhook, over []passerelle.DeliveryID) (heads []Delivery, err error) {
-	for some := range byPowersOfTwo(over) {
-		c := conditions{args: []any{int64(w.Domain), int64(w.ID)}}
-		list := make([]string, len(some))
-		for i, id := range some {
-			list[i] = c.bind(int64(id))
-		}
-		found, err := collect(ctx, r, scanDelivery, undelivered+` AND d.id IN (SELECT (
-				SELECT n.id FROM delivery n WHERE n.webhook_id = x.webhook_id AND n.delivered IS NULL AND n.dropped IS NULL
-				AND n.subject = x.subject AND n.subject_id = x.subject_id ORDER BY n.version, n.id LIMIT 1)
-			FROM delivery x WHERE x.webhook_id = $2 AND x.id IN (`+strings.Join(list, ", ")+`))`, c.args...)
-		if err != nil {
-			return nil, err
-		}
-		heads = append(heads, found...)
+// Following lists what is at the head of each subject now that deliveries of a
+// webhook are over: to look through all that waits for what became a head would take
+// longer the more waits. Both steps go by ids alone, since PostgreSQL would rather
+// begin with all that waits while its statistics say that little does.
+func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
+	var x, d conditions
+	next, err := collect(ctx, r, scanOwner, `SELECT (
+			SELECT n.id FROM delivery n WHERE n.webhook_id = x.webhook_id AND n.delivered IS NULL AND n.dropped IS NULL
+			AND n.subject = x.subject AND n.subject_id = x.subject_id ORDER BY n.version, n.id LIMIT 1)
+		FROM delivery x WHERE x.id IN (`+anyOf(&x, over)+`)`, x.args...)
+	next = slices.DeleteFunc(next, func(id int64) bool { return id == 0 })
+	if err != nil || len(next) == 0 {
+		return nil, err
 	}
+	heads, err := collect(ctx, r, scanDelivery, undelivered+` AND d.id IN (`+anyOf(&d, next)+`)`, d.args...)
 	slices.SortFunc(heads, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
-	return heads, nil
+	return heads, err
+}
+
+// scanOwner reads the only column of a row, zero for nothing.
+func scanOwner(row scanner) (int64, error) {
+	var n *int64
+	err := row.Scan(&n)
+	return owner[int64](n), err
 }
 
 // DeliveryAttempt is the account of one request to a receiver, begun at an instant

@@ -271,7 +271,7 @@ func TestPlans(t *testing.T) {
 			return err
 		}, "delivery_waiting (webhook_id=? AND <expr>=? AND id>?)"},
 		"following deliveries": {func() error {
-			_, err := s.db.Following(ctx, Webhook{ID: 1, Domain: s.domain}, []passerelle.DeliveryID{1, 2})
+			_, err := s.db.Following(ctx, []passerelle.DeliveryID{1, 2})
 			return err
 		}, "delivery_order (webhook_id=? AND subject=? AND subject_id=?)"},
 		"undelivered": {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_waiting (webhook_id=? AND <expr>=? AND id>?)"},
