@@ -273,7 +273,7 @@ func TestPlans(t *testing.T) {
 		"following deliveries": {func() error {
 			_, err := s.db.Following(ctx, []passerelle.DeliveryID{1, 2})
 			return err
-		}, "delivery_order (webhook_id=? AND subject=? AND subject_id=?)"},
+		}, "event_1 (domain_id=? AND subject=? AND subject_id=? AND name=? AND version>?)"},
 		"undelivered": {func() error { _, err := s.db.Undelivered(ctx, Webhook{ID: 1, Domain: s.domain}, 0, limit); return err }, "delivery_waiting (webhook_id=? AND <expr>=? AND id>?)"},
 	} {
 		t.Run(name, func(t *testing.T) {
