@@ -127,8 +127,12 @@ func currency(c passerelle.Currency) *Currency {
 	return &out
 }
 
-// stemmed is a label in capitals without accents, by which labels are compared.
+// stemmed is a label in capitals without accents, by which labels are compared. The
+// chain of transformers takes 12 KiB for each text, which most labels have no use for.
 func stemmed(label string) string {
+	if !strings.ContainsFunc(label, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return strings.ToUpper(label)
+	}
 	plain, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC), label)
 	if err != nil {
 		plain = label
