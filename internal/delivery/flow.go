@@ -326,7 +326,7 @@ func (f *flow) resume(a account) {
 	f.stopped = a.ended || was && a.counts.Delivered+len(a.void) == 0
 	f.newest.again = !f.stopped && (was || f.newest.again)
 	p := a.following
-	if p.err != nil {
+	if p.err != nil || len(p.found) == 0 {
 		f.fail(p.err)
 		return
 	}

@@ -70,7 +70,6 @@ func (t *turn) following(ctx context.Context, a account) (p page) {
 			over = append(over, x.delivery)
 		}
 	}
-	p.to = a.to
 	if len(over) == 0 || a.ended {
 		return p
 	}
