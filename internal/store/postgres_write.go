@@ -182,6 +182,9 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, begun t
 	if err == nil {
 		err = fmt.Errorf("the server answered %s", tag)
 	}
+	if pgconn.SafeToRetry(err) { // COMMIT was not sent: a server that lost its client undoes
+		return fmt.Errorf("%w: commit: %w", errAgain, err)
+	}
 	return p.settle(ctx, begun, fmt.Errorf("commit: %w", err), conn.Conn().IsClosed() || repeatable(err))
 }
 

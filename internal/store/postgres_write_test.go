@@ -137,6 +137,27 @@ func TestOutcomeUnknown(t *testing.T) {
 	wantNames(t, direct, "a")
 }
 
+// TestCommitNotSent has a connection end between the statements and COMMIT. That
+// nothing was written is known without asking the server.
+func TestCommitNotSent(t *testing.T) {
+	direct := open(t, storetest.Postgres(t))
+	engine := direct.engine.(*postgresEngine)
+	conn, err := engine.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	begun, err := engine.pipeline(t.Context(), conn, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Conn().Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	engine.settleLimit = 0
+	wantError(t, engine.commit(t.Context(), conn, begun), errAgain)
+}
+
 // cut is where a proxy cuts a connection: before it passes the bytes on.
 type cut struct {
 	toServer, toClient string
