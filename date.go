@@ -47,7 +47,7 @@ func readDate(s string) (Date, bool) {
 		return Date{}, false
 	}
 	year, month, day := readNumber(s[:4]), readNumber(s[5:7]), readNumber(s[8:])
-	if year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+	if year < 1 || month < 1 || month > 12 || day < 1 || day > 28 && day > daysIn(year, month) {
 		return Date{}, false
 	}
 	return makeDate(year, time.Month(month), day), true
@@ -84,7 +84,15 @@ func (d Date) String() string {
 	if d.IsZero() {
 		return ""
 	}
-	return d.utc().Format(time.DateOnly)
+	if d.year < 0 || d.year > 9999 {
+		return d.utc().Format(time.DateOnly)
+	}
+	year, month, day := d.year, d.month, d.day
+	// By hand, since lists of transactions write little else.
+	return string([]byte{
+		byte('0' + year/1000), byte('0' + year/100%10), byte('0' + year/10%10), byte('0' + year%10), '-',
+		'0' + month/10, '0' + month%10, '-', '0' + day/10, '0' + day%10,
+	})
 }
 
 // Compare is negative when d is before other, zero when they are the same day,
