@@ -22,7 +22,8 @@ type postgresEngine struct {
 	dialect     *dialect
 	sharers     *sharers      // nil when every unit is to be alone
 	settleLimit time.Duration // settleLimit, except in tests
-	giving      way           // givingWay, except in tests
+	slots       slots
+	giving      way // givingWay, except in tests
 	log         *slog.Logger
 }
 
@@ -63,14 +64,16 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 }
 
 // parameters are what is asked of a server unless the address asks for something
-// else. Statements here touch few rows, by an index that has them in order:
-// compiling one takes longer than it saves, as the costs of those with a LIMIT are
-// guessed far too high; and a bitmap gives up the order, so that all that waits is
-// read and sorted for each page of it whenever the statistics are from a time when
-// little waited.
+// else. Statements here touch few rows, by an index that has them in order. To
+// compile one takes longer than it saves, as the costs of those with a LIMIT are
+// guessed far too high. To plan one anew for its arguments takes longer than to
+// execute it, and comes to the same. And a bitmap gives up the order, so that all
+// that waits is read and sorted for each page of it whenever the statistics are from
+// a time when little waited.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
+	"plan_cache_mode":   "force_generic_plan",
 	"enable_bitmapscan": "off",
 }
 
