@@ -22,8 +22,10 @@
 // pipelined round trip and a COMMIT, which units that only add rows share with
 // those that wait beside them, until anything goes wrong or a lock is waited for:
 // then each is alone. One
-// that is alone is repeated when the server asks for it or the connection is lost; a connection lost during COMMIT is settled by asking
-// the server what became of the transaction. Units may therefore be executed
+// that is alone is repeated when the server asks for it or the connection is lost.
+// Each transaction marks a slot of its own in the table unit_mark, so that after a
+// connection was lost during COMMIT the slot tells what became of it, whatever
+// happened to the server meanwhile. Units may therefore be executed
 // more than once before they are answered: a row function must not do more than
 // fill variables, and registers with Tx.onRetry what has to be emptied first.
 // It must not call the store: on SQLite it runs in the one writer.

@@ -71,18 +71,20 @@ func pause(ctx context.Context, attempt int) error {
 
 // attempt executes statements in a transaction once. A connection released within a transaction is
 // closed by the pool, which rolls back.
-func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
+func (p *postgresEngine) attempt(ctx context.Context, statements []statement) (err error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Release()
-	begun, err := p.pipeline(ctx, conn, statements)
+	m := p.slots.take()
+	defer func() { p.slots.give(m, conn.Conn().IsClosed() || errors.Is(err, ErrUnknown)) }()
+	err = p.pipeline(ctx, conn, m, statements)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		return p.commit(ctx, conn, begun)
+		return p.commit(ctx, conn, m)
 	}
 	lost := conn.Conn().IsClosed() && ctx.Err() == nil
 	if !lost {
@@ -94,19 +96,23 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// transaction is one by its number. A number counts only for the run of the
-// server, which its start tells: one that crashed gives those of which it had
-// not yet written anything to others.
-type transaction struct{ number, start string }
+const (
+	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
+		RETURNING CAST(pg_current_xact_id() AS TEXT)`
+	// sweepMarks removes the slots of processes that are gone.
+	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
+)
 
-const askNumber = `SELECT CAST(pg_current_xact_id() AS TEXT), CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT)`
-
-// pipeline sends BEGIN and the statements in one round trip, reads the results
-// and returns the transaction.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, statements []statement) (begun transaction, err error) {
+// pipeline sends BEGIN, the mark and the statements in one round trip, and reads the
+// results.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement) (err error) {
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
-	batch.Queue(askNumber)
+	m.process = conn.Conn().PgConn().PID()
+	batch.Queue(p.dialect.text(leaveMark), m.slot, m.unit)
+	if m.first {
+		statements = append(statements[:len(statements):len(statements)], statement{sql: sweepMarks})
+	}
 	for i := range statements {
 		batch.Queue(p.dialect.text(statements[i].sql), statements[i].args...)
 	}
@@ -118,18 +124,18 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, state
 	}()
 	// The first result also reports statements that cannot be prepared.
 	if _, err := results.Exec(); err != nil {
-		return begun, fmt.Errorf("begin the unit: %w", err)
+		return fmt.Errorf("begin the unit: %w", err)
 	}
-	if err := results.QueryRow().Scan(&begun.number, &begun.start); err != nil {
-		return begun, fmt.Errorf("number the transaction: %w", err)
+	if err := results.QueryRow().Scan(&m.number); err != nil {
+		return fmt.Errorf("mark the transaction: %w", err)
 	}
 	for i := range statements {
 		s := &statements[i]
 		if err := s.failed(s.receive(results)); err != nil {
-			return begun, err
+			return err
 		}
 	}
-	return begun, nil
+	return nil
 }
 
 func (s *statement) receive(results pgx.BatchResults) error {
@@ -172,7 +178,7 @@ func (p *postgresEngine) settling(ctx context.Context) (context.Context, context
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
 
-func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, begun transaction) error {
+func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, m *mark) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
 	tag, err := conn.Exec(within, "COMMIT")
@@ -182,73 +188,47 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, begun t
 	if err == nil {
 		err = fmt.Errorf("the server answered %s", tag)
 	}
-	if pgconn.SafeToRetry(err) { // COMMIT was not sent: a server that lost its client undoes
-		return fmt.Errorf("%w: commit: %w", errAgain, err)
-	}
-	return p.settle(ctx, begun, fmt.Errorf("commit: %w", err), conn.Conn().IsClosed() || repeatable(err))
+	return p.settle(ctx, m, fmt.Errorf("commit: %w", err), conn.Conn().IsClosed() || repeatable(err))
 }
 
 // settle finds out what became of a transaction whose COMMIT was answered by
-// cause, or not at all. An aborted one may be executed again if again says so.
-func (p *postgresEngine) settle(ctx context.Context, begun transaction, cause error, again bool) error {
+// cause, or not at all. An undone one may be executed again if again says so.
+//
+// Not even an error of the driver that calls itself safe to retry tells: it says so
+// of a connection that ended after COMMIT was sent.
+func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
-	switch outcome := p.outcome(within, begun); {
-	case outcome == "committed":
+	switch committed, err := p.outcome(within, m); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnknown, errors.Join(cause, err))
+	case committed:
 		return nil
-	case outcome != "aborted":
-		return fmt.Errorf("%w: %w", ErrUnknown, cause)
 	case again:
 		return fmt.Errorf("%w: %w", errAgain, cause)
 	}
 	return cause
 }
 
-const askStatus = `SELECT COALESCE(pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)), 'forgotten'),
-	CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT) = CAST($2 AS TEXT)`
+const (
+	// endBackend ends the server process that still holds the transaction: if its
+	// client is gone it might wait for the COMMIT for hours.
+	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_xid = CAST(CAST(CAST($2 AS TEXT) AS xid8) AS xid)`
+	// askMark writes the mark as it is, and so waits for the transaction to end.
+	askMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, 0, {now}) ON CONFLICT (slot) DO UPDATE SET at = excluded.at RETURNING unit`
+)
 
-// endBackend ends the server process that still holds the transaction: if its
-// client is gone it might wait for the COMMIT for hours.
-const endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_xid = CAST(CAST(CAST($1 AS TEXT) AS xid8) AS xid)
-	AND CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT) = CAST($2 AS TEXT)`
-
-// futureNumber is how the server refuses to tell of a number that it has given
-// to nobody.
-const futureNumber = "22023"
-
-// outcome is "committed", "aborted", or something else when the server could
+// outcome reports whether the transaction was committed, or that the server could
 // not tell before the context ended.
-func (p *postgresEngine) outcome(ctx context.Context, asked transaction) string {
+func (p *postgresEngine) outcome(ctx context.Context, m *mark) (committed bool, err error) {
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
-		_, _ = p.pool.Exec(ctx, endBackend, asked.number, asked.start) // may not be permitted
-		var status string
-		var sameRun bool
-		err := p.pool.QueryRow(ctx, askStatus, asked.number, asked.start).Scan(&status, &sameRun)
-		if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == futureNumber {
-			return "aborted"
+		_, _ = p.pool.Exec(ctx, endBackend, m.process, m.number) // may not be permitted
+		var last int64
+		if err = p.pool.QueryRow(ctx, p.dialect.text(askMark), m.slot).Scan(&last); err == nil {
+			return last == m.unit, nil
 		}
-		if err == nil && !sameRun {
-			return afterRestart(status)
-		}
-		if err == nil && status != "in progress" {
-			return status
-		}
-		if err := pause(ctx, attempt); err != nil {
-			return err.Error()
+		if pause(ctx, attempt) != nil {
+			return false, fmt.Errorf("ask what became of it: %w", err)
 		}
 	}
-}
-
-// afterRestart is what the status of a number says about a transaction of an
-// earlier run. Had that one committed, nobody else could have its number; so
-// anything but "committed" means that it did not, and "committed" that somebody
-// did.
-func afterRestart(status string) string {
-	switch status {
-	case "aborted", "in progress":
-		return "aborted"
-	case "committed":
-		return "committed by somebody"
-	}
-	return status
 }

@@ -137,27 +137,6 @@ func TestOutcomeUnknown(t *testing.T) {
 	wantNames(t, direct, "a")
 }
 
-// TestCommitNotSent has a connection end between the statements and COMMIT. That
-// nothing was written is known without asking the server.
-func TestCommitNotSent(t *testing.T) {
-	direct := open(t, storetest.Postgres(t))
-	engine := direct.engine.(*postgresEngine)
-	conn, err := engine.pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-	begun, err := engine.pipeline(t.Context(), conn, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Conn().Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	engine.settleLimit = 0
-	wantError(t, engine.commit(t.Context(), conn, begun), errAgain)
-}
-
 // cut is where a proxy cuts a connection: before it passes the bytes on.
 type cut struct {
 	toServer, toClient string
@@ -233,52 +212,63 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A server that crashed gives numbers of transactions anew, so that what has
-// become of a number is not what became of the unit.
-func TestOutcomeAfterRestart(t *testing.T) {
+// TestOutcome asks about transactions whose COMMIT is taken for lost, as a server
+// tells that crashed and gives their numbers to others.
+func TestOutcome(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	p, ok := db.engine.(*postgresEngine)
 	if !ok {
 		t.Fatal("this is not PostgreSQL")
 	}
-	number := func(end string) transaction {
+	played := func(m *mark, end string) *mark {
 		t.Helper()
-		var begun transaction
 		conn, err := p.pool.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Release()
-		for _, text := range []string{"BEGIN", "", end} {
-			if text == "" {
-				err = conn.QueryRow(t.Context(), askNumber).Scan(&begun.number, &begun.start)
-			} else {
-				_, err = conn.Exec(t.Context(), text)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		if err := p.pipeline(t.Context(), conn, m, nil); err != nil {
+			t.Fatal(err)
 		}
-		return begun
+		if _, err := conn.Exec(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+		return m
 	}
-	committed, aborted := number("COMMIT"), number("ROLLBACK")
-	future := transaction{"4000000000000", committed.start}
-	const before = "1.5"
+	committed := played(&mark{slot: 1, unit: 1, first: true}, "COMMIT")
 	tests := map[string]struct {
-		asked transaction
+		asked *mark
 		want  error
 	}{
 		"committed":                          {committed, nil},
-		"aborted":                            {aborted, errAgain},
-		"a number committed since a restart": {transaction{committed.number, before}, ErrUnknown},
-		"a number aborted since a restart":   {transaction{aborted.number, before}, errAgain},
-		"a number not given since a restart": {transaction{future.number, before}, errAgain},
+		"undone":                             {played(&mark{slot: 2, unit: 2}, "ROLLBACK"), errAgain},
+		"undone, in a slot used before":      {played(&mark{slot: 1, unit: 3}, "ROLLBACK"), errAgain},
+		"undone, its number given to others": {&mark{slot: 3, unit: 4, number: committed.number}, errAgain},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := p.settle(t.Context(), test.asked, errors.New("the connection was lost"), true); !errors.Is(err, test.want) {
-				t.Errorf("got %v, want %v", err, test.want)
+			err := p.settle(t.Context(), test.asked, errors.New("no answer"), true)
+			if !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
 			}
 		})
+	}
+}
+
+// TestSlotsAreSwept: what processes have left behind that are gone is removed.
+func TestSlotsAreSwept(t *testing.T) {
+	address := storetest.Postgres(t)
+	db := open(t, address)
+	p := db.engine.(*postgresEngine)
+	if _, err := p.pool.Exec(t.Context(), `INSERT INTO unit_mark (slot, unit, at) VALUES (1, 1, 0)`); err != nil {
+		t.Fatal(err)
+	}
+	fresh := openOnly(t, address)
+	if err := fresh.Write(t.Context(), insert(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := p.pool.QueryRow(t.Context(), `SELECT count(*) FROM unit_mark WHERE slot = 1`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d left (%v)", left, err)
 	}
 }

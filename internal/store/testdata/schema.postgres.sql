@@ -1048,6 +1048,11 @@ constraint transaction_information.transaction_information_transaction_id_key_ke
 CREATE INDEX information_of_account ON transaction_information USING btree (account_id, epoch, id)
 CREATE UNIQUE INDEX transaction_information_pkey ON transaction_information USING btree (id)
 CREATE UNIQUE INDEX transaction_information_transaction_id_key_key ON transaction_information USING btree (transaction_id, key)
+column unit_mark.slot bigint NOT NULL
+column unit_mark.unit bigint NOT NULL
+column unit_mark.at bigint NOT NULL
+constraint unit_mark.unit_mark_pkey PRIMARY KEY (slot)
+CREATE UNIQUE INDEX unit_mark_pkey ON unit_mark USING btree (slot)
 column user_setting.user_id bigint NOT NULL
 column user_setting.key text NOT NULL
 column user_setting.value text NOT NULL
