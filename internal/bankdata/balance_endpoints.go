@@ -73,8 +73,8 @@ func (s *Service) balances(ctx context.Context, c *protocol.Caller, in balancesI
 	out.Total = len(out.Balances)
 	filter := at.filter(c)
 	filter.ByDate = true
-	oldest, newest, err := s.DB.TransactionDays(ctx, filter)
-	out.FirstDate, out.LastDate = or(oldest, first).String(), or(newest, last).String()
+	span, err := s.DB.TransactionSpan(ctx, filter)
+	out.FirstDate, out.LastDate = or(span.First, first).String(), or(span.Last, last).String()
 	return out, err
 }
 

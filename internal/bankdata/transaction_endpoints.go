@@ -247,14 +247,14 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 		if err != nil {
 			return listTransactionsOutput{}, err
 		}
-		n, err := s.DB.CountBankAccounts(ctx, at.accounts(c, q.WithDisabled))
+		span, err := s.DB.TransactionSpan(ctx, filter)
 		if err != nil {
-			return listTransactionsOutput{}, fmt.Errorf("count the accounts of user %d: %w", at.user, err)
+			return listTransactionsOutput{}, fmt.Errorf("find the first and the last transaction of user %d: %w", at.user, err)
 		}
-		if n == 0 {
+		if span.Accounts == 0 {
 			return listTransactionsOutput{}, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "No account is enabled; enable one before listing its transactions."}
 		}
-		return s.transactionPage(ctx, c, q, filter)
+		return s.transactionPage(ctx, c, q, filter, span)
 	}
 }
 
@@ -316,41 +316,39 @@ func valuesNamed(text string) ([]decimal.Decimal, error) {
 	return values, nil
 }
 
-func (s *Service) transactionPage(ctx context.Context, c *protocol.Caller, q transactionQuery, f store.TransactionFilter) (listTransactionsOutput, error) {
+func (s *Service) transactionPage(ctx context.Context, c *protocol.Caller, q transactionQuery, f store.TransactionFilter, span store.TransactionSpan) (listTransactionsOutput, error) {
 	fetch := func(ctx context.Context, w protocol.Window) ([]passerelle.Transaction, error) {
 		return s.DB.Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(t passerelle.Transaction) protocol.Position {
 		return protocol.Position{f.DayOf(t).String(), int64(t.ID)}
 	}
-	count := func(ctx context.Context) (int64, error) { return s.DB.CountTransactions(ctx, f) }
+	count := func(ctx context.Context) (int64, error) {
+		if f.Plain() {
+			return span.Transactions, nil
+		}
+		return s.DB.CountTransactions(ctx, f)
+	}
 	rows, listing, err := protocol.Turn(ctx, q.Page, fetch, position, count)
 	if err != nil {
 		return listTransactionsOutput{}, fmt.Errorf("list transactions of user %d: %w", f.User, err)
 	}
 	out := listTransactionsOutput{Listing: listing}
-	if err := s.datesOf(ctx, c, f, rows, &out); err != nil {
-		return out, err
-	}
+	s.writeDates(c, f, span, rows, &out)
 	out.Transactions, err = s.showTransactions(ctx, c, f.User, rows, q.Expansion())
 	return out, err
 }
 
-// datesOf writes the four dates. Where there is nothing they are what was asked
+// writeDates writes the four dates. Where there is nothing they are what was asked
 // for, or today.
-func (s *Service) datesOf(ctx context.Context, c *protocol.Caller, f store.TransactionFilter, page []passerelle.Transaction, out *listTransactionsOutput) error {
-	first, last, err := s.DB.TransactionDays(ctx, f)
-	if err != nil {
-		return fmt.Errorf("find the first and the last transaction of user %d: %w", f.User, err)
-	}
+func (s *Service) writeDates(c *protocol.Caller, f store.TransactionFilter, span store.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
 	low, high := or(f.From, today), or(f.Until, today)
-	out.FirstDate, out.LastDate = or(first, low).String(), or(last, high).String()
+	out.FirstDate, out.LastDate = or(span.First, low).String(), or(span.Last, high).String()
 	out.ResultMinDate, out.ResultMaxDate = low.String(), high.String()
 	if len(page) > 0 {
 		out.ResultMinDate, out.ResultMaxDate = f.DayOf(page[len(page)-1]).String(), f.DayOf(page[0]).String()
 	}
-	return nil
 }
 
 func or(d, otherwise passerelle.Date) passerelle.Date {

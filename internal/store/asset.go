@@ -191,12 +191,12 @@ func scanAsset[D any](row scanner) (passerelle.Asset[D], error) {
 	if err := row.Scan(&a.ID, &a.Account, &parent, &details, &previous, &created, &update, &deleted); err != nil {
 		return a, err
 	}
-	if err := json.Unmarshal([]byte(details), &a.Details); err != nil {
+	if err := decodeDetails(details, &a.Details); err != nil {
 		return a, fmt.Errorf("read the details of asset %d: %w", a.ID, err)
 	}
 	if previous != nil {
 		a.Previous = new(D)
-		if err := json.Unmarshal([]byte(*previous), a.Previous); err != nil {
+		if err := decodeDetails(*previous, a.Previous); err != nil {
 			return a, fmt.Errorf("read what asset %d was: %w", a.ID, err)
 		}
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -45,12 +44,12 @@ func scanAccount(row scanner) (StoredAccount, error) {
 	if err != nil {
 		return a, err
 	}
-	if err := json.Unmarshal([]byte(details), &a.AccountDetails); err != nil {
+	if err := decodeDetails(details, &a.AccountDetails); err != nil {
 		return a, fmt.Errorf("read the details of account %d: %w", a.ID, err)
 	}
 	if worth != nil {
 		a.Worth = new(passerelle.Worth)
-		if err := json.Unmarshal([]byte(*worth), a.Worth); err != nil {
+		if err := decodeDetails(*worth, a.Worth); err != nil {
 			return a, fmt.Errorf("read the worth of account %d: %w", a.ID, err)
 		}
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func scanDocument(row scanner) (StoredDocument, error) {
 	if err != nil {
 		return d, err
 	}
-	if err := json.Unmarshal([]byte(details), &d.DocumentDetails); err != nil {
+	if err := decodeDetails(details, &d.DocumentDetails); err != nil {
 		return d, fmt.Errorf("read the details of document %d: %w", d.ID, err)
 	}
 	d.Key, d.File = key, owner[passerelle.FileID](file)

@@ -255,7 +255,7 @@ func (h *savings) transactionQueries() map[string]query {
 		_, err := db.Transactions(ctx, f, Window{Limit: 1})
 		return err
 	}, index: "t USING INTEGER PRIMARY KEY (rowid=?)"}
-	queries["days"] = query{run: func() error { _, _, err := db.TransactionDays(ctx, h.filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
+	queries["days"] = query{run: func() error { _, err := db.TransactionSpan(ctx, h.filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
 	queries["attachments"] = query{run: reading(func() ([]passerelle.Attachment, error) {
 		return db.Attachments(ctx, h.domain, 7, []passerelle.TransactionID{1, 2})
 	}), index: "(transaction_id=?", sorts: "those of a page of transactions"}

@@ -1,12 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"passerelle"
 )
@@ -117,5 +121,40 @@ func EncodeDetails(details any) (Details, error) {
 		return Details{}, fmt.Errorf("details of %d bytes are more than %d", len(encoded), maxDetails)
 	}
 	sum := sha256.Sum256(encoded)
-	return Details{string(encoded), int64(binary.BigEndian.Uint64(sum[:8]))}, nil //nolint:gosec // any 64 bits do
+	text, err := compact(encoded)
+	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits do
+}
+
+// decodeDetails decodes what an institution says. Lists do little else, so that it
+// is by the second version of the standard library's package, before it is there:
+// three times as fast.
+func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
+
+// compact leaves out the members of an object that say nothing, null and the empty
+// text: they are half of what institutions say, and each would be read every time
+// that the thing is listed. What is left decodes to the same.
+func compact(object []byte) (string, error) {
+	from := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := from.ReadToken(); err != nil {
+		return "", fmt.Errorf("compact details: %w", err)
+	}
+	out := append(make([]byte, 0, len(object)), '{')
+	for from.PeekKind() == '"' {
+		name, err := from.ReadValue()
+		if err != nil {
+			return "", fmt.Errorf("compact details: %w", err)
+		}
+		before := len(out)
+		out = append(append(out, name...), ':')
+		value, err := from.ReadValue()
+		if err != nil {
+			return "", fmt.Errorf("compact details: %w", err)
+		}
+		if string(value) == `null` || string(value) == `""` {
+			out = out[:before]
+			continue
+		}
+		out = append(append(out, value...), ',')
+	}
+	return string(append(bytes.TrimSuffix(out, []byte(",")), '}')), nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ func scanSubscription(row scanner) (StoredSubscription, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal([]byte(details), &s.SubscriptionDetails); err != nil {
+	if err := decodeDetails(details, &s.SubscriptionDetails); err != nil {
 		return s, fmt.Errorf("read the details of subscription %d: %w", s.ID, err)
 	}
 	s.Key, s.Source, s.Error = key, owner[passerelle.SourceID](source), text[passerelle.ConnectionState](state)

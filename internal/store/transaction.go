@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,7 +27,7 @@ func scanTransaction(row scanner) (passerelle.Transaction, error) {
 	if err != nil {
 		return t, err
 	}
-	if err := json.Unmarshal([]byte(details), &t.TransactionDetails); err != nil {
+	if err := decodeDetails(details, &t.TransactionDetails); err != nil {
 		return t, fmt.Errorf("read the details of transaction %d: %w", t.ID, err)
 	}
 	t.Key, t.CustomWording, t.Comment, t.Cluster = key, text[string](wording), text[string](comment), owner[int64](cluster)

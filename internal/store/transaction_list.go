@@ -54,8 +54,9 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	return t.ApplicationDate
 }
 
-// plain reports whether counters know how many the filter selects.
-func (f TransactionFilter) plain() bool {
+// Plain reports that the filter only narrows to accounts, so that TransactionSpan
+// has how many it selects.
+func (f TransactionFilter) Plain() bool {
 	return f.ID == 0 && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
 		f.Least == nil && f.Most == nil && f.Values == nil
 }
@@ -220,47 +221,51 @@ func (f TransactionFilter) page(w Window) (sql string, args []any) {
 		transactionColumns, transactionSource, c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
 }
 
-// CountTransactions is exactly how many a filter selects: from counters when it
-// only narrows to accounts, counted otherwise.
+// CountTransactions is exactly how many a filter selects.
 func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int64, error) {
-	var c conditions
-	if f.plain() {
-		f.accounts(&c)
-		sum := "a.transactions"
-		if f.Deleted {
-			sum += " + a.deleted_transactions"
-		}
-		return one(ctx, r, scanCount, `SELECT CAST(COALESCE(SUM(`+sum+`), 0) AS BIGINT) FROM bank_account a WHERE `+c.String(), c.args...)
+	if f.Plain() {
+		span, err := r.TransactionSpan(ctx, f)
+		return span.Transactions, err
 	}
+	var c conditions
 	f.where(&c)
 	return one(ctx, r, scanCount, `SELECT count(*) FROM `+transactionSource+c.String(), c.args...)
 }
 
-// TransactionDays are the first and the last day of the transactions of the
-// accounts that a filter narrows to, from the ends of an index for each.
-func (r *Reader) TransactionDays(ctx context.Context, f TransactionFilter) (first, last passerelle.Date, err error) {
+// TransactionSpan is what there is in the accounts that a filter narrows to,
+// whatever else it asks for: how many accounts and transactions, and the first and
+// the last day.
+type TransactionSpan struct {
+	Accounts, Transactions int64
+	First, Last            passerelle.Date
+}
+
+// TransactionSpan is taken from counters, and from the ends of an index for each
+// account.
+func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
 	var c conditions
 	f.accounts(&c)
-	there := " AND t.deleted IS NULL"
+	there, stored := " AND t.deleted IS NULL", "a.transactions"
 	if f.Deleted {
-		there = ""
+		there, stored = "", "a.transactions + a.deleted_transactions"
 	}
 	end := func(order string) string {
 		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
-	ends, err := one(ctx, r, func(row scanner) ([2]*string, error) {
-		var ends [2]*string
-		err := row.Scan(&ends[0], &ends[1])
-		return ends, err
-	}, `SELECT MIN(oldest), MAX(newest) FROM (SELECT `+end("ASC")+` AS oldest, `+end("DESC")+` AS newest FROM bank_account a WHERE `+c.String()+`) AS ends`, c.args...)
-	if err != nil {
-		return first, last, err
+	return one(ctx, r, scanSpan, `SELECT count(*), CAST(COALESCE(SUM(stored), 0) AS BIGINT), MIN(oldest), MAX(newest)
+		FROM (SELECT `+stored+` AS stored, `+end("ASC")+` AS oldest, `+end("DESC")+` AS newest FROM bank_account a WHERE `+c.String()+`) AS each`, c.args...)
+}
+
+func scanSpan(row scanner) (s TransactionSpan, err error) {
+	var first, last *string
+	if err := row.Scan(&s.Accounts, &s.Transactions, &first, &last); err != nil {
+		return s, err
 	}
-	if first, err = storedDate(ends[0]); err != nil {
-		return first, last, err
+	if s.First, err = storedDate(first); err != nil {
+		return s, err
 	}
-	last, err = storedDate(ends[1])
-	return first, last, err
+	s.Last, err = storedDate(last)
+	return s, err
 }
 
 // ChangedTransactions lists what changed in an account since it was last read to

@@ -141,9 +141,9 @@ func TestTransactionsOfAUser(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got, test.want)
 			}
 		}
-		first, last, err := h.db.TransactionDays(t.Context(), h.filter())
-		if err != nil || first != day(0) || last != day(6) {
-			t.Errorf("from %s to %s (%v)", first, last, err)
+		span, err := h.db.TransactionSpan(t.Context(), h.filter())
+		if err != nil || span.First != day(0) || span.Last != day(6) {
+			t.Errorf("from %s to %s (%v)", span.First, span.Last, err)
 		}
 	})
 }
