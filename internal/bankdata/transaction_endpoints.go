@@ -254,7 +254,7 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 		if span.Accounts == 0 {
 			return listTransactionsOutput{}, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "No account is enabled; enable one before listing its transactions."}
 		}
-		return s.transactionPage(ctx, c, q, filter, span)
+		return s.transactionPage(ctx, c, q, filter.Within(span), span)
 	}
 }
 

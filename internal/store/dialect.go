@@ -15,6 +15,9 @@ type dialect struct {
 	// equalsApart says that an index on (key, id) does not lead to a place
 	// among equal keys, when id is the key of the table.
 	equalsApart bool
+	// keysListed says that rows are better held against a list of keys than joined with
+	// the rows of these. PostgreSQL cannot guess what a list selects, and joins once.
+	keysListed bool
 	// about asks for the version; checks find damage, a line each.
 	about  string
 	checks []string
@@ -33,7 +36,7 @@ const maxTexts = 4096
 // within a statement, which clock_timestamp is not: an index can serve
 // "lease < {now}".
 func sqliteDialect() *dialect {
-	return &dialect{name: "sqlite", equalsApart: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
+	return &dialect{name: "sqlite", equalsApart: true, keysListed: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
 		`SELECT integrity_check FROM pragma_integrity_check LIMIT 20`,
 		`SELECT "table" || ' refers to ' || parent || ' that is not there' FROM pragma_foreign_key_check LIMIT 20`,
 	}, tokens: strings.NewReplacer(

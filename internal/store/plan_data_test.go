@@ -247,6 +247,14 @@ func (h *savings) transactionQueries() map[string]query {
 		queries["list by "+name] = query{run: reading(func() ([]passerelle.Transaction, error) {
 			return db.Transactions(ctx, f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
 		}), index: name}
+		queries["list within accounts by "+name] = query{run: func() error {
+			span, err := db.TransactionSpan(ctx, f)
+			if err != nil {
+				return err
+			}
+			_, err = db.Transactions(ctx, f.Within(span), Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
+			return err
+		}, index: name}
 		queries["count by "+name] = query{run: reading(func() (int64, error) { return db.CountTransactions(ctx, f) }), index: "(" /* any bound */}
 	}
 	queries["one transaction"] = query{run: func() error {

@@ -37,6 +37,35 @@ type TransactionFilter struct {
 	// Least and Most bound the value; Values are the only ones, when there are any.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
+	// within are the accounts that were found to be meant, or nil.
+	within []accountEpoch
+}
+
+// accountEpoch is an account since it was last emptied.
+type accountEpoch struct{ account, epoch int64 }
+
+// maxWithin is how many accounts are told to a query; each transaction is held
+// against all of them.
+const maxWithin = 16
+
+// Within narrows the filter to the accounts of its span, which saves looking up the
+// account of each transaction, where the span has noted them.
+func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
+	if f.Account == 0 {
+		f.within = s.noted
+	}
+	return f
+}
+
+// among is the condition that a transaction is of one of the accounts. The plus
+// signs keep SQLite from looking each account up in an index, and sorting what it
+// finds.
+func (f TransactionFilter) among(c *conditions) {
+	var each []string
+	for _, r := range padded(f.within) {
+		each = append(each, "+t.account_id = "+c.bind(r.account)+" AND +t.epoch = "+c.bind(r.epoch))
+	}
+	c.clauses = append(c.clauses, "("+strings.Join(each, " OR ")+")")
 }
 
 func (f TransactionFilter) day() string {
@@ -105,8 +134,12 @@ const valueAt = `(CAST(t.value AS NUMERIC) * CASE t.value_scale WHEN 0 THEN 1000
 	WHEN 4 THEN 1000000 WHEN 5 THEN 100000 WHEN 6 THEN 10000 WHEN 7 THEN 1000 WHEN 8 THEN 100 WHEN 9 THEN 10 ELSE 1 END)`
 
 func (f TransactionFilter) where(c *conditions) {
-	f.accounts(c)
-	c.and("t.epoch = a.epoch")
+	if f.within != nil {
+		f.among(c)
+	} else {
+		c.clauses = append(c.clauses, "a.id = t.account_id AND a.epoch = t.epoch")
+		f.accounts(c)
+	}
 	switch {
 	case f.Account != 0:
 		c.and("t.account_id = %s AND t.epoch = %s", int64(f.Account), f.Epoch)
@@ -196,10 +229,15 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
-// transactionSource has both databases walk the index of transactions, which
-// is in the order of the list, and look the account of each up: a CROSS JOIN
-// keeps SQLite from beginning with the accounts and sorting all they have.
-const transactionSource = `bank_transaction t CROSS JOIN bank_account a WHERE a.id = t.account_id AND `
+// source has both databases walk the index of transactions, which is in the order
+// of the list, and look the account of each up: a CROSS JOIN keeps SQLite from
+// beginning with the accounts and sorting all they have.
+func (f TransactionFilter) source() string {
+	if f.within != nil {
+		return `bank_transaction t WHERE `
+	}
+	return `bank_transaction t CROSS JOIN bank_account a WHERE `
+}
 
 // Transactions lists the newest first. A position is the day and the id.
 func (r *Reader) Transactions(ctx context.Context, f TransactionFilter, w Window) ([]passerelle.Transaction, error) {
@@ -218,7 +256,7 @@ func (f TransactionFilter) page(w Window) (sql string, args []any) {
 		c.and("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
 	return fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY %s %s, t.id %[5]s LIMIT %s OFFSET %s`,
-		transactionColumns, transactionSource, c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
+		transactionColumns, f.source(), c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
 }
 
 // CountTransactions is exactly how many a filter selects.
@@ -229,20 +267,21 @@ func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (in
 	}
 	var c conditions
 	f.where(&c)
-	return one(ctx, r, scanCount, `SELECT count(*) FROM `+transactionSource+c.String(), c.args...)
+	return one(ctx, r, scanCount, `SELECT count(*) FROM `+f.source()+c.String(), c.args...)
 }
 
 // TransactionSpan is what there is in the accounts that a filter narrows to,
-// whatever else it asks for: how many accounts and transactions, and the first and
-// the last day.
+// whatever else it asks for: how many transactions, and the first and the last day.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
+	// noted are the accounts, unless they are many or a list is of no use.
+	noted []accountEpoch
 }
 
 // TransactionSpan is taken from counters, and from the ends of an index for each
 // account.
-func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
+func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (s TransactionSpan, err error) {
 	var c conditions
 	f.accounts(&c)
 	there, stored := " AND t.deleted IS NULL", "a.transactions"
@@ -252,20 +291,41 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (Tran
 	end := func(order string) string {
 		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
-	return one(ctx, r, scanSpan, `SELECT count(*), CAST(COALESCE(SUM(stored), 0) AS BIGINT), MIN(oldest), MAX(newest)
-		FROM (SELECT `+stored+` AS stored, `+end("ASC")+` AS oldest, `+end("DESC")+` AS newest FROM bank_account a WHERE `+c.String()+`) AS each`, c.args...)
+	err = r.each(ctx, `SELECT a.id, a.epoch, `+stored+`, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
+		return true, s.add(row)
+	})
+	if s.Accounts > maxWithin || !r.engine.words().keysListed {
+		s.noted = nil
+	}
+	return s, err
 }
 
-func scanSpan(row scanner) (s TransactionSpan, err error) {
-	var first, last *string
-	if err := row.Scan(&s.Accounts, &s.Transactions, &first, &last); err != nil {
-		return s, err
+// add adds what there is in an account.
+func (s *TransactionSpan) add(row scanner) error {
+	var (
+		of           accountEpoch
+		stored       int64
+		oldest, last *string
+	)
+	if err := row.Scan(&of.account, &of.epoch, &stored, &oldest, &last); err != nil {
+		return err
 	}
-	if s.First, err = storedDate(first); err != nil {
-		return s, err
+	s.Accounts, s.Transactions = s.Accounts+1, s.Transactions+stored
+	if s.Accounts <= maxWithin {
+		s.noted = append(s.noted, of)
 	}
-	s.Last, err = storedDate(last)
-	return s, err
+	first, err := storedDate(oldest)
+	if err != nil {
+		return err
+	}
+	end, err := storedDate(last)
+	if s.First.IsZero() || !first.IsZero() && first.Compare(s.First) < 0 {
+		s.First = first
+	}
+	if end.Compare(s.Last) > 0 {
+		s.Last = end
+	}
+	return err
 }
 
 // ChangedTransactions lists what changed in an account since it was last read to

@@ -77,6 +77,7 @@ func TestMillionTransactions(t *testing.T) {
 				f := h.filter()
 				with(&f)
 				s.compareEnds(t, f, timed)
+				s.compareEnds(t, s.within(t, f), timed)
 			})
 		}
 		t.Run("of a connection with little that is old", func(t *testing.T) {
@@ -98,6 +99,16 @@ func (s site) readTransactions(t *testing.T, f TransactionFilter, w Window) []pa
 		t.Fatal(err)
 	}
 	return rows
+}
+
+// within has the filter told its accounts.
+func (s site) within(t *testing.T, f TransactionFilter) TransactionFilter {
+	t.Helper()
+	span, err := s.db.TransactionSpan(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Within(span)
 }
 
 func (s site) countTransactions(t *testing.T, f TransactionFilter) int64 {

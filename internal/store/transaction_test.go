@@ -85,6 +85,15 @@ func (h *savings) filter() TransactionFilter { return TransactionFilter{Domain: 
 // two, and their number is the one that is counted.
 func (h *savings) days(f TransactionFilter) string {
 	h.t.Helper()
+	days := h.daysBy(f)
+	if within := h.daysBy(h.within(h.t, f)); within != days {
+		h.t.Errorf("%q within its accounts, %q otherwise", within, days)
+	}
+	return days
+}
+
+func (h *savings) daysBy(f TransactionFilter) string {
+	h.t.Helper()
 	var days []string
 	w := Window{Limit: 2}
 	for {
