@@ -227,8 +227,9 @@ func (f DocumentFilter) where(c *conditions) {
 
 // stamped compares the timestamp of a document with an instant, in one way for
 // those that have no day of their own and in another for the rest. What details
-// say in quotes has its quotes escaped, so that the pattern finds the key alone.
-const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details LIKE '%%"Date":""%%' THEN d.found `
+// say in quotes has its quotes escaped, so that the pattern finds the key alone, which
+// is not there or has an empty text without a day.
+const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *conditions) {
 	if !f.Since.IsZero() {

@@ -41,11 +41,12 @@ func (e Event) Is(other Event) bool {
 	return e == other
 }
 
-// Inspect opens an inspection of a database whose schema is complete. It ends
-// with the test.
+// Inspect opens an inspection of a database whose schema is complete: of all tables
+// but the one in which each transaction leaves a mark of itself, which says nothing.
+// It ends with the test.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
-	driver, address, tables := "pgx", url, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() ORDER BY table_name`
+	driver, address, tables := "pgx", url, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
 	if path, isSQLite := strings.CutPrefix(url, "sqlite:"); isSQLite {
 		driver, address = "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)"
 		tables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
