@@ -36,7 +36,7 @@ test: tools ## everything that must pass: unit, both databases, API, browser, a 
 
 .PHONY: race
 race: tools ## the race detector, where goroutines meet
-	scripts/with-postgres go test -race -timeout 20m $(RACE)
+	scripts/with-postgres go test -race -timeout 40m $(RACE)
 
 .PHONY: torture
 torture: tools ## the random and the racing tests at full length (an hour and more)
