@@ -54,8 +54,8 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 		PASSERELLE_TEST_OVERLOAD=30s PASSERELLE_TEST_OPERATIONS=10 \
 		scripts/with-postgres go test -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
 	scripts/install-tools patroni
-	PASSERELLE_TEST_FAILOVERS=10 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
-		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad' ./internal/servicetest
+	PASSERELLE_TEST_FAILOVERS=10 PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
+		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad|ReadOnlyFiles' ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_EVENTS=5000 scripts/with-postgres go test -v -count=1 -timeout 2h -run DeadEndpoints ./internal/servicetest
 
 .PHONY: bench

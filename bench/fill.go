@@ -30,7 +30,25 @@ func (w *world) multiply(ctx context.Context, p *place, id int64, copies int, te
 			return fmt.Errorf("copy a row: %w", err)
 		}
 	}
-	return writer.write(ctx, []statement{{"ANALYZE", nil}})
+	if w.kind == sqlite {
+		return nil // which has no statistics unless somebody asks for them, and nobody does
+	}
+	return p.settle(ctx, w.database)
+}
+
+// settle does what PostgreSQL does by itself some time after so much was stored,
+// which would be in the middle of a measurement.
+func (p *place) settle(ctx context.Context, database string) error {
+	pool, err := p.pool(ctx, database)
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
+		if _, err := pool.Exec(ctx, text); err != nil {
+			return fmt.Errorf("settle the database: %w", err)
+		}
+	}
+	return nil
 }
 
 // copyPayment makes payments of one line of a payment that was just created.

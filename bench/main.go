@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+
+	"passerelle/internal/service"
 )
 
 func main() {
@@ -28,6 +30,7 @@ func main() {
 	flag.StringVar(&o.results, "results", "", "folder that gets the table, as a file named after the day")
 	flag.StringVar(&o.profiles, "profiles", "", "folder that gets profiles of the service's side of each row: its processors, and what was allocated before and after")
 	flag.Parse()
+	service.Ballast() // as the program does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx)
 	stop()

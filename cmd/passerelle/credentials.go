@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,9 @@ type consoleCredentials struct {
 	ConsoleURL      string `json:"console_url"`
 	ConsoleUser     string `json:"console_user"`
 	ConsolePassword string `json:"console_password"`
+	// ConsoleSeen is of what is stored of a password that was found to be this one:
+	// to compare them takes a good part of a start.
+	ConsoleSeen string `json:"console_seen,omitempty"`
 }
 
 // credentialsFile is where the credentials for a database are: each database
@@ -170,28 +174,35 @@ const firstOperator = "admin"
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
 	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator
-	_, err := s.DB.OperatorByName(ctx, firstOperator)
+	o, err := s.DB.OperatorByName(ctx, firstOperator)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		_, k.ConsolePassword, err = s.Admission.Create(ctx, firstOperator, admission.Administrator)
 	case err == nil && !made:
 		_, k.ConsolePassword, err = s.Admission.ResetPassword(ctx, firstOperator)
 	case err == nil:
-		err = k.forgetChanged(ctx, s)
+		err = k.forgetChanged(ctx, s, o)
 	}
 	return err
 }
 
-func (k *consoleCredentials) forgetChanged(ctx context.Context, s *service.Service) error {
+func (k *consoleCredentials) forgetChanged(ctx context.Context, s *service.Service, o store.Operator) error {
+	sum := sha256.Sum256([]byte(o.Password))
+	stored := hex.EncodeToString(sum[:])
+	if k.ConsoleSeen == stored && o.Disabled == nil {
+		return nil
+	}
 	right, err := s.Admission.Check(ctx, firstOperator, k.ConsolePassword)
+	k.ConsoleSeen = stored
 	if !right {
-		k.ConsolePassword = ""
+		k.ConsolePassword, k.ConsoleSeen = "", ""
 	}
 	return err
 }
 
 func (k credentials) print(c *console) error {
 	if c.json {
+		k.ConsoleSeen = ""
 		return c.show(k)
 	}
 	_, err := fmt.Fprint(c.out, strings.NewReplacer(

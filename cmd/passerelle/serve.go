@@ -195,6 +195,7 @@ func refuseOpenDatabase(address string) error {
 // serveUntilDone starts the program, says so, and waits until it is told to
 // stop or the listener fails.
 func serveUntilDone(c *console, s *service.Service, drain time.Duration, ready func() error) error {
+	service.Ballast()
 	s.Start()
 	if err := ready(); err != nil {
 		return errors.Join(err, stop(s, drain))

@@ -107,6 +107,10 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); errors.Is(err, passerelle.Unavailable) {
+		b.fail(r.Context(), w, err) // there is no room for it
+		return
+	}
 	c := choice{decision(r.PostFormValue("decision")), r.PostFormValue("account"), r.PostFormValue("step")}
 	if !c.known() {
 		notice(w, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose one of the buttons. Nothing has been decided.")

@@ -89,8 +89,8 @@ func write(ctx context.Context, database, part string) error {
 	return postgres(ctx, database, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
-// Restore makes the database at an address from a copy. SQLite's file must not
-// exist; a PostgreSQL database must be there and hold no table. It is all or
+// Restore makes the database at an address from a copy. SQLite's file and its logs
+// must not exist; a PostgreSQL database must be there and hold no table. It is all or
 // nothing.
 func Restore(ctx context.Context, file, database string) error {
 	if _, err := os.Stat(file); err != nil {
@@ -119,6 +119,9 @@ func restoreSQLite(ctx context.Context, file, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return passerelle.InvalidField("--database", "%s is there already and stays as it is", path)
 	}
+	if log := leftLog(path); log != "" {
+		return passerelle.InvalidField("--database", "%s belongs to a database that was here and would be replayed into the restored one; move it to where that database went", log)
+	}
 	part := Unfinished(path)
 	err := store.CopySQLite(ctx, file, part)
 	if err == nil {
@@ -128,6 +131,18 @@ func restoreSQLite(ctx context.Context, file, path string) error {
 		return errors.Join(fmt.Errorf("restore the database: %w", err), discard(part))
 	}
 	return nil
+}
+
+// leftLog is a log that a program which was killed has left beside its database,
+// empty when there is none. SQLite replays it into whatever has the name of the
+// database, which makes a damaged one of another.
+func leftLog(path string) string {
+	for _, log := range []string{path + "-wal", path + "-journal"} {
+		if about, err := os.Stat(log); err == nil && about.Size() > 0 {
+			return log
+		}
+	}
+	return ""
 }
 
 // maxComplaint bounds in bytes what a failed program is quoted with.

@@ -335,7 +335,7 @@ func (s *Service) transactionPage(ctx context.Context, c *protocol.Caller, q tra
 	}
 	out := listTransactionsOutput{Listing: listing}
 	s.writeDates(c, f, span, rows, &out)
-	out.Transactions, err = s.showTransactions(ctx, c, f.User, rows, q.Expansion())
+	out.Transactions, err = s.showTransactions(ctx, c, f.User, rows, span, q.Expansion())
 	return out, err
 }
 
@@ -358,23 +358,12 @@ func or(d, otherwise passerelle.Date) passerelle.Date {
 	return d
 }
 
-// showTransactions renders transactions with the currencies of their accounts,
-// which one query reads, and with what was asked for; categories and their
-// deprecated number are always there.
-func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, asked protocol.Expansion) ([]wire.Transaction, error) {
-	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
-	ids := []passerelle.AccountID{}
-	for _, t := range rows {
-		if _, known := accounts[t.Account]; !known {
-			accounts[t.Account], ids = passerelle.BankAccount{}, append(ids, t.Account)
-		}
-	}
-	found, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+// showTransactions renders transactions with the currencies of their accounts, and
+// with what was asked for; categories and their deprecated number are always there.
+func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, span store.TransactionSpan, asked protocol.Expansion) ([]wire.Transaction, error) {
+	accounts, err := s.transactionAccounts(ctx, c, user, rows, span, asked.Has("account"))
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of %d transactions: %w", len(rows), err)
-	}
-	for _, a := range found {
-		accounts[a.ID] = a.BankAccount
 	}
 	shown := make([]wire.Transaction, len(rows))
 	for i, t := range rows {
@@ -401,6 +390,29 @@ func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user
 		}
 	}
 	return shown, nil
+}
+
+// transactionAccounts are the accounts of transactions, which one query reads unless only
+// their currencies are needed and known.
+func (s *Service) transactionAccounts(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, span store.TransactionSpan, whole bool) (map[passerelle.AccountID]passerelle.BankAccount, error) {
+	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
+	ids, known := []passerelle.AccountID{}, !whole
+	for _, t := range rows {
+		if _, seen := accounts[t.Account]; seen {
+			continue
+		}
+		currency, noted := span.Currency(t.Account)
+		accounts[t.Account] = passerelle.BankAccount{AccountDetails: passerelle.AccountDetails{Currency: currency}}
+		ids, known = append(ids, t.Account), known && noted
+	}
+	if known {
+		return accounts, nil
+	}
+	found, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	for _, a := range found {
+		accounts[a.ID] = a.BankAccount
+	}
+	return accounts, err
 }
 
 // withInformations embeds what is noted about each transaction, which costs one
@@ -472,7 +484,7 @@ func (s *Service) readTransaction(ctx context.Context, c *protocol.Caller, in na
 	if len(found) == 0 {
 		return wire.Transaction{}, passerelle.Missing()
 	}
-	shown, err := s.showTransactions(ctx, c, at.user, found, asked)
+	shown, err := s.showTransactions(ctx, c, at.user, found, store.TransactionSpan{}, asked)
 	if err != nil {
 		return wire.Transaction{}, err
 	}

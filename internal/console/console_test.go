@@ -88,7 +88,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 			t.Errorf("the payment is %s, on record is %q", got, d.acts())
 		}
 		large := url.Values{"csrf": {token}, "act": {strings.Repeat("x", 100_000)}}
-		if a := d.post(d.paymentPath(id), "same-origin", large); a.status != http.StatusBadRequest {
+		if a := d.post(d.paymentPath(id), "same-origin", large); a.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("a large form: %d", a.status)
 		}
 	})

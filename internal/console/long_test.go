@@ -150,7 +150,7 @@ func TestWhatElseAClientHas(t *testing.T) {
 			}
 		}
 		d.wants(page, logo, 422, "logo: must be a picture")
-		if a := d.upload(page, logo, "logo", make([]byte, 1<<20)); a.status != http.StatusBadRequest {
+		if a := d.upload(page, logo, "logo", make([]byte, 1<<20)); a.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("far too much: %d", a.status)
 		}
 		if a := d.upload(page, logo, "logo", picture.Bytes()); a.status != http.StatusSeeOther {

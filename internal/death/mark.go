@@ -67,6 +67,9 @@ func note(name string) {
 // tells more; the first is in every stack.
 var shared = regexp.MustCompile(`^(death|store|runtime)\.|\.(commit|write|ask|listen|begin|finish|calmly)$|connector\.Guard`)
 
+// reservation is of ids, by whoever has used up those before.
+const reservation = "store.(*DB).reserve"
+
 // literal is what the compiler calls a function without a name.
 var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 
@@ -80,7 +83,7 @@ func place() string {
 	for {
 		frame, more := frames.Next()
 		name := inlined.ReplaceAllString(literal.ReplaceAllString(path.Base(frame.Function), ""), "$1.$2")
-		if !shared.MatchString(name) || !more {
+		if name == reservation || !shared.MatchString(name) || !more {
 			return name
 		}
 	}

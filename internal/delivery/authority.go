@@ -92,7 +92,7 @@ func (a *authority) renew(ctx context.Context, refused credential) (credential, 
 }
 
 func (a *authority) endpoint() endpoint {
-	return endpoint{*a.provider, a.client, a.authorities, a.Now, a.limit}
+	return endpoint{*a.provider, a.client, a.authorities, a.Now, a.limit, a.Log}
 }
 
 // errUserToken is a failure of a request that says nothing of its cause, which

@@ -24,19 +24,9 @@ type body struct {
 // delivery as its first member, and other bodies are as they are.
 func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
 	if d.Parted == 0 {
-		whole, err := d.Body, error(nil)
-		if len(whole) == 0 {
-			whole, err = io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
-		}
-		if err != nil {
-			return body{}, err
-		}
-		if d.MediaType == store.JSON {
-			whole = withID(whole, d.ID)
-		}
-		return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
+		return t.whole(ctx, d)
 	}
-	stored := func() io.Reader { return t.DB.Body(ctx, t.domain.ID, d) }
+	stored := func() io.Reader { return guarded{t.DB.Body(ctx, t.domain.ID, d)} }
 	if d.MediaType != store.JSON {
 		return body{d.Parted, stored}, nil
 	}
@@ -51,9 +41,32 @@ func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
 	}}, nil
 }
 
+// whole is the body of an event that is in one piece.
+func (t *turn) whole(ctx context.Context, d store.Delivery) (body, error) {
+	whole, err := d.Body, error(nil)
+	if len(whole) == 0 {
+		whole, err = io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
+	}
+	switch {
+	case err != nil:
+		return body{}, err
+	case d.MediaType == store.JSON && len(whole) == 0:
+		return body{}, errEmpty
+	case d.MediaType == store.JSON:
+		whole = withID(whole, d.ID)
+	}
+	return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
+}
+
+// errEmpty is said of JSON that is not there, which only a broken row has.
+var errEmpty = errors.New("the body is empty")
+
 // withID is an event's body, a JSON object, with the delivery's id as its
-// first member.
+// first member. Of nothing it makes nothing.
 func withID(body []byte, id passerelle.DeliveryID) []byte {
+	if len(body) == 0 {
+		return nil
+	}
 	rest := bytes.TrimLeft(body[1:], " \t\r\n")
 	const opening = `{"id_webhook_data":`
 	out := append(make([]byte, 0, len(opening)+len("-9223372036854775808,")+len(rest)), opening...)

@@ -52,6 +52,7 @@ type shared struct {
 	turns     atomic.Int64
 	waiting   waiting
 	gate      gate
+	held      held
 	lingering lingering
 	tokens    tokens
 	trusts    trusts
@@ -109,9 +110,10 @@ type errand struct {
 
 // RunDue does for a domain all that is due at its time: it sends what is new
 // and does one run of the flusher for every webhook that is due. It waits for
-// other senders, so that everything has been tried when it returns; the end of
-// its context ends that too. Like every call it attends to at most 1,000
-// webhooks of a domain.
+// other senders, so that everything has been tried when it returns, and for those
+// of this process also until they have told what there was to tell; the end of its
+// context ends that too. Like every call it attends to at most 1,000 webhooks of a
+// domain with news, and as many for which the flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	visits, err := d.visits(ctx, domain)
 	if err != nil {
@@ -127,55 +129,85 @@ type visit struct {
 	troubled bool
 }
 
-// visits lists the webhooks of a domain for which there is something to do.
+// visits lists the webhooks of a domain for which there is something to do, or
+// for which this process is doing it: what is on record as tried is no news, and
+// may be the reason of a mail that is still to be written. Those are asked for last,
+// so that none begins and ends unseen.
 func (d *Delivery) visits(ctx context.Context, domain passerelle.Domain) ([]visit, error) {
-	now := d.now(domain)
-	if err := d.freeHeldBack(ctx, domain, now); err != nil {
+	news, err := d.withNews(ctx, domain)
+	if err != nil {
 		return nil, err
 	}
+	late, err := d.late(ctx, domain)
+	return distinct(slices.Concat(news, late, d.held.visits(domain))), err
+}
+
+// withNews lists the webhooks of a domain that have something new to send.
+func (d *Delivery) withNews(ctx context.Context, domain passerelle.Domain) ([]visit, error) {
 	news, err := d.DB.WebhooksWithNews(ctx, domain.ID, maxWebhooks)
 	if err != nil {
 		return nil, fmt.Errorf("list webhooks with news: %w", err)
+	}
+	return distinct(visitsOf(domain, news)), nil
+}
+
+// late lists the webhooks for which the flusher is due, and those with news that
+// were held back until now.
+func (d *Delivery) late(ctx context.Context, domain passerelle.Domain) (visits []visit, err error) {
+	now := d.now(domain)
+	freed, err := d.freeHeldBack(ctx, domain, now)
+	if err == nil && freed {
+		visits, err = d.withNews(ctx, domain)
+	}
+	if err != nil {
+		return nil, err
 	}
 	due, err := d.DB.WebhooksToFlush(ctx, domain.ID, now, maxWebhooks)
 	if err != nil {
 		return nil, fmt.Errorf("list webhooks to flush: %w", err)
 	}
-	return distinct(domain, append(news, due...)), nil
+	return distinct(append(visits, visitsOf(domain, due)...)), nil
 }
 
 // freeBatch is how many deliveries cease to be held back in one transaction.
 const freeBatch = 1000
 
-// freeHeldBack makes news of deliveries whose time has come.
-func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) error {
-	for {
+// freeHeldBack makes news of deliveries whose time has come, and reports whether
+// there were any.
+func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (freed bool, _ error) {
+	for ; ; freed = true {
 		due, err := d.DB.AnyHeldBackDue(ctx, domain.ID, now)
 		if err != nil {
-			return fmt.Errorf("look for deliveries held back: %w", err)
+			return freed, fmt.Errorf("look for deliveries held back: %w", err)
 		}
 		if !due {
-			return nil
+			return freed, nil
 		}
 		err = d.DB.Write(ctx, func(tx *store.Tx) error {
 			tx.FreeHeldBack(domain.ID, now, freeBatch)
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("free deliveries held back: %w", err)
+			return freed, fmt.Errorf("free deliveries held back: %w", err)
 		}
 	}
 }
 
-// distinct names each webhook once, and the healthy first.
-func distinct(domain passerelle.Domain, webhooks []store.Webhook) []visit {
-	seen := map[passerelle.WebhookID]bool{}
-	var visits []visit
+func visitsOf(domain passerelle.Domain, webhooks []store.Webhook) (visits []visit) {
 	for _, w := range webhooks {
-		if !seen[w.ID] {
-			visits = append(visits, visit{domain: domain, webhook: w.ID, troubled: w.NextFlush != nil})
+		visits = append(visits, visit{domain: domain, webhook: w.ID, troubled: w.NextFlush != nil})
+	}
+	return visits
+}
+
+// distinct names each webhook once, and the healthy first.
+func distinct(all []visit) (visits []visit) {
+	seen := map[passerelle.WebhookID]bool{}
+	for _, v := range all {
+		if !seen[v.webhook] {
+			visits = append(visits, v)
 		}
-		seen[w.ID] = true
+		seen[v.webhook] = true
 	}
 	slices.SortStableFunc(visits, func(a, b visit) int { return cmp.Compare(rank(a), rank(b)) })
 	return visits

@@ -31,6 +31,9 @@ const (
 func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
+	var broken error
+	defer func() { t.survive(ctx, broken, d, &a) }()
+	defer guard(&broken)
 	defer func() { a.Detail = explained(a) }()
 	began := t.Now()
 	a = store.DeliveryAttempt{Delivery: d.ID, At: to.clock.Now(began)}
@@ -52,6 +55,14 @@ func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a sto
 		t.post(ctx, to, d, again, &a)
 	}
 	return a
+}
+
+// survive accounts for an exchange that a panic has ended.
+func (t *turn) survive(ctx context.Context, broken error, d store.Delivery, a *store.DeliveryAttempt) {
+	if broken != nil {
+		a.Delivery, a.Failure = d.ID, failure(0, broken)
+		t.Log.ErrorContext(ctx, "a request for a delivery failed", "webhook", t.visit.webhook, "delivery", d.ID, "error", broken)
+	}
 }
 
 // withoutToken accounts for a credential that there is not.
@@ -245,6 +256,7 @@ var reasons = []struct {
 	{AddressRefused, is(ErrAddress)},
 	{store.TimedOut, isTimeout},
 	{"the body was erased", is(store.ErrErased)},
+	{"the body is empty", is(errEmpty)},
 	{nameNotFound, as[*net.DNSError]},
 	{"certificate refused", as[*tls.CertificateVerificationError]},
 	{"no TLS", is(http.ErrSchemeMismatch)},

@@ -53,9 +53,10 @@ type exchange struct {
 type flow struct {
 	*turn
 	pace pace
-	// due tells that this is a run of the flusher, and stopped that failures
-	// ended the last one and nothing was accepted since.
-	due, stopped    bool
+	// due is since when this run of the flusher is, nil when it is none; stopped
+	// tells that failures ended the last one and nothing was accepted since.
+	due             *time.Time
+	stopped         bool
 	newest, overdue scan
 	last            *scan // read from last
 	more            <-chan struct{}
@@ -63,6 +64,8 @@ type flow struct {
 	// and to as it was on the last page.
 	before page
 	to     target
+	// longest is the lease that the slowest of what was sent may need.
+	longest time.Duration
 
 	queue []parcel
 	// places counts what the flusher has tried; furthest is the last that came
@@ -84,6 +87,8 @@ type flow struct {
 	pages    chan page
 	answers  chan exchange
 	accounts chan account
+	// gone is closed when nobody listens to those any more: after a panic.
+	gone chan struct{}
 	// err ends the flow; lost tells that nothing can be recorded any more.
 	err  error
 	lost bool
@@ -91,14 +96,14 @@ type flow struct {
 
 // newFlow begins a turn. A run of the flusher begins carefully and counts
 // anew; what is sent otherwise goes on counting where the last turn ended.
-func (t *turn) newFlow(ctx context.Context, to target, due bool, more <-chan struct{}) (*flow, error) {
+func (t *turn) newFlow(ctx context.Context, to target, due *time.Time, more <-chan struct{}) (*flow, error) {
 	f := &flow{
-		turn: t, to: to, due: due, stopped: to.webhook.Stopped, more: more,
-		newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: !due},
+		turn: t, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
+		newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: due == nil},
 		taken: map[passerelle.DeliveryID]bool{}, failed: map[passerelle.DeliveryID]bool{},
-		pages: make(chan page), answers: make(chan exchange), accounts: make(chan account),
+		pages: make(chan page), answers: make(chan exchange), accounts: make(chan account), gone: make(chan struct{}),
 	}
-	if due {
+	if due != nil {
 		f.pace = pace{start: carefully}
 		f.overdue = scan{cursor: to.webhook.FlushAfter, again: to.webhook.FlushAfter > 0}
 		return f, nil
@@ -119,9 +124,18 @@ func (t *turn) newFlow(ctx context.Context, to target, due bool, more <-chan str
 // run sends until nothing is left, the pace or the context ends, or something
 // fails; what is under way then is waited for and put on record.
 func (f *flow) run(ctx context.Context) error {
+	defer close(f.gone)
 	for f.step(ctx) {
 	}
 	return f.end(ctx)
+}
+
+// tell brings the flow what a goroutine has found.
+func tell[T any](f *flow, to chan<- T, found T) {
+	select {
+	case to <- found:
+	case <-f.gone:
+	}
 }
 
 // step goes on until something happens. It reports whether there is more.
@@ -149,7 +163,7 @@ func (f *flow) step(ctx context.Context) (more bool) {
 // taking it anew is a write that the next event would wait for. It reports
 // whether something came. Whoever wants the lease in this process need not wait.
 func (f *flow) linger(ctx context.Context) bool {
-	calm := f.more != nil && !f.due && !f.stopped && f.before.left == 0 && f.pace.failed == 0
+	calm := f.more != nil && f.due == nil && !f.stopped && f.before.left == 0 && f.pace.failed == 0
 	if !calm || !f.open(ctx) {
 		return false
 	}
@@ -201,7 +215,7 @@ func (f *flow) read(ctx context.Context) {
 	}
 	f.reading, f.last = true, from
 	after, first := from.begin()
-	go func() { f.pages <- f.page(ctx, from == &f.newest, first, after) }()
+	go func() { tell(f, f.pages, f.page(ctx, from == &f.newest, first, after)) }()
 }
 
 // arrange queues what a page has brought. What is void is only to be recorded.
@@ -212,7 +226,7 @@ func (f *flow) arrange(p page) {
 		return
 	}
 	to := p.to // and not the page, which holds bodies
-	f.to = to
+	f.aim(to)
 	for _, d := range p.found {
 		f.enqueue(d, &to, p.news)
 	}
@@ -222,6 +236,10 @@ func (f *flow) arrange(p page) {
 	if p.news && p.first {
 		f.before = p
 	}
+}
+
+func (f *flow) aim(to target) {
+	f.to, f.longest = to, max(f.longest, to.lease())
 }
 
 func (f *flow) enqueue(d store.Delivery, to *target, news bool) {
@@ -241,15 +259,20 @@ func (f *flow) enqueue(d store.Delivery, to *target, news bool) {
 	f.queue = append(f.queue, next)
 }
 
-// send starts as many requests as the pace allows, unless what has been
-// answered waits too long for its record.
+// send starts as many requests as the pace allows, while the lease covers them.
 func (f *flow) send(ctx context.Context) {
-	for f.open(ctx) && len(f.queue) > 0 && f.underWay < f.pace.room() && f.timely() {
+	for f.ready(ctx) && f.covers(f.queue[0].to) {
 		next := f.queue[0]
 		f.queue[0], f.queue = parcel{}, f.queue[1:]
 		f.underWay++
-		go func() { f.answers <- f.carry(context.WithoutCancel(ctx), next) }()
+		go func() { tell(f, f.answers, f.carry(context.WithoutCancel(ctx), next)) }()
 	}
+}
+
+// ready tells that the next request may be made, unless what has been answered
+// waits too long for its record.
+func (f *flow) ready(ctx context.Context) bool {
+	return f.open(ctx) && len(f.queue) > 0 && f.underWay < f.pace.room() && f.timely()
 }
 
 func (t *turn) carry(ctx context.Context, p parcel) exchange {
@@ -270,10 +293,12 @@ func (f *flow) note(x exchange) {
 	f.answered = append(f.answered, x)
 }
 
-// ripe tells whether what was answered is to be recorded now.
+// ripe tells whether what was answered is to be recorded now, or the lease to be
+// renewed, also by a record of nothing, since a request waits for that.
 func (f *flow) ripe(ctx context.Context) bool {
 	idle := len(f.queue) == 0 || !f.open(ctx)
-	return len(f.void) > 0 || len(f.answered) >= fullBatch || len(f.answered) > 0 && (idle || f.Now().Sub(f.since) >= patience)
+	return len(f.void) > 0 || len(f.answered) >= fullBatch || len(f.answered) > 0 && (idle || f.Now().Sub(f.since) >= patience) ||
+		f.ready(ctx) && !f.covers(f.queue[0].to)
 }
 
 // record has stored what has been answered, once the batch before is.
@@ -281,14 +306,14 @@ func (f *flow) record(ctx context.Context) {
 	if f.recording || f.lost || !f.ripe(ctx) {
 		return
 	}
-	a := account{to: f.to, exchanges: f.answered, void: f.void, ended: f.pace.ended()}
+	a := account{to: f.to, lease: f.longest, due: f.due, exchanges: f.answered, void: f.void, ended: f.pace.ended()}
 	for _, x := range a.exchanges {
 		if x.place > f.furthest {
 			f.furthest, a.flushed = x.place, x.delivery
 		}
 	}
 	f.answered, f.void, f.recording = nil, nil, true
-	go func() { f.accounts <- f.enter(ctx, a) }()
+	go func() { tell(f, f.accounts, f.enter(ctx, a)) }()
 }
 
 // settle goes on after a batch came on record. What follows the accepted ones is
@@ -300,6 +325,7 @@ func (f *flow) settle(a account) {
 		f.lost = true
 		return
 	}
+	f.until = a.until
 	f.counts.add(a.counts)
 	f.unrecorded -= len(a.exchanges)
 	f.since = f.Now()
@@ -331,10 +357,10 @@ func (f *flow) resume(a account) {
 		return
 	}
 	to := p.to // and not the page, which holds bodies
-	f.to = to
+	f.aim(to)
 	for _, d := range p.found {
 		news := !f.stopped && to.webhook.AtOnce(d)
-		if news || f.due {
+		if news || f.due != nil {
 			f.enqueue(d, &to, news)
 		}
 	}

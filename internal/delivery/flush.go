@@ -53,6 +53,7 @@ type page struct {
 // page reads from after a delivery on what was never tried, or else what the
 // flusher is to try.
 func (t *turn) page(ctx context.Context, news, first bool, after passerelle.DeliveryID) (p page) {
+	defer guard(&p.err)
 	t.calmly(func() { p = t.turnPage(ctx, news, first, after) })
 	return p
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +64,79 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 		r.run(1, 0)
 		in.want(t, "1.1")
 		r.run(0, 0)
+	})
+}
+
+// TestALateSenderSendsNoMore holds two requests of a run for so long that its lease
+// lapses and a successor sends everything. What the run had not sent by then comes
+// late, and has to come no more.
+func TestALateSenderSendsNoMore(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusBadGateway))
+		r.webhook(in.url, "")
+		for _, subject := range []int64{1, 2, 3} {
+			r.emit(subject, 1)
+		}
+		r.run(0, 3)
+		r.emit(3, 2)
+		r.clock.advance(time.Minute)
+		successor := r.another("B")
+		var mu sync.Mutex
+		var got []string
+		both := make(chan struct{})
+		r.Client = &http.Client{Transport: answering(func(arrival string) {
+			mu.Lock()
+			got = append(got, arrival)
+			mu.Unlock()
+			if arrival == "2.1" {
+				r.clock.advance(time.Minute)
+				storetest.Lapse(t, r.url)
+				in.answers(always(http.StatusOK))
+				soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				if all, err := successor.RunDue(soon, r.domain); err != nil || all.Delivered != 4 {
+					t.Errorf("the successor did %+v, %v", all, err)
+				}
+				close(both)
+			}
+			<-both
+		})}
+		r.run(0, 0)
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"1.1", "2.1"}, got); diff != "" {
+			t.Errorf("sent by the first (-want +got):\n%s", diff)
+		}
+		r.run(0, 0)
+	})
+}
+
+// answering accepts everything after it was told what arrived.
+type answering func(arrival string)
+
+func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
+	var event struct{ ID, Version int64 }
+	if err := json.NewDecoder(req.Body).Decode(&event); err != nil {
+		return nil, err
+	}
+	a(fmt.Sprintf("%d.%d", event.ID, event.Version))
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+}
+
+// TestASlowReceiverIsServedInOneTurn has each request take most of the time for
+// which a lease is good beyond it.
+func TestASlowReceiverIsServedInOneTurn(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(func(string) int { r.clock.advance(25 * time.Second); return http.StatusOK })
+		r.webhook(in.url, "")
+		for subject := range int64(20) {
+			r.emit(subject+1, 1)
+		}
+		r.run(20, 0)
+		if n := len(in.seen()); n != 20 {
+			t.Errorf("%d arrived", n)
+		}
 	})
 }
 
@@ -230,6 +305,27 @@ func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
 		}
 		release()
 		must(t, sender.Stop(t.Context()))
+	})
+}
+
+// TestNothingIsUnderWayAfterARun has a sender work in the background until all is
+// on record as tried, which is not yet its end: a call that does what is due waits
+// for that.
+func TestNothingIsUnderWayAfterARun(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := newInbox(t)
+		in.answers(always(http.StatusOK))
+		w := r.webhook(in.url, "")
+		sender := delivery.NewSender(r.Delivery)
+		r.emit(1, 1)
+		must(t, sender.Pass(t.Context()))
+		for len(r.news()) > 0 {
+			runtime.Gosched()
+		}
+		r.run(0, 0)
+		r.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, "next", time.Minute); return nil })
+		must(t, sender.Stop(t.Context()))
+		in.want(t, "1.1")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -47,6 +48,7 @@ type endpoint struct {
 	now func() time.Time
 	// limit is how long it may take.
 	limit time.Duration
+	log   *slog.Logger
 }
 
 // tokens are the access tokens of the oauth providers that a process sends
@@ -177,7 +179,7 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	asked := g.of.now()
-	token, life, err := g.fetch(ctx)
+	token, life, err := g.survive(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, done := g.of.now(), g.asking
@@ -191,6 +193,19 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 		done.token = token
 	}
 	close(done.done)
+}
+
+// survive fetches a token. A panic is a failure, since there are some who wait.
+func (g *grant) survive(ctx context.Context) (token string, life time.Duration, err error) {
+	var broken error
+	defer func() {
+		if broken != nil {
+			err = tokenFault(failure(0, broken))
+			g.of.log.ErrorContext(ctx, "a token endpoint was not asked", "provider", g.of.ID, "error", broken)
+		}
+	}()
+	defer guard(&broken)
+	return g.fetch(ctx)
 }
 
 // fetch asks a token endpoint for a token with the client's credentials in the

@@ -174,9 +174,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 		return err
 	}
 	if !held {
-		busy := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
-		busy.RetryAfter = 1
-		return busy
+		return busy()
 	}
 	one, err := load(t)
 	if err == nil {
@@ -185,10 +183,20 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, t.release(ctx))
 }
 
+// busy refuses a request that would be beside somebody else's.
+func busy() error {
+	err := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
+	err.RetryAfter = 1
+	return err
+}
+
 func (t *turn) once(ctx context.Context, one store.Delivery) error {
 	to, err := t.target(ctx)
 	if err != nil {
 		return err
+	}
+	if !t.covers(&to) {
+		return busy()
 	}
 	attempt := t.exchange(context.WithoutCancel(ctx), to, one)
 	recorded, cancel := recording(ctx)

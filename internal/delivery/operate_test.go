@@ -120,3 +120,40 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsRecoveredDuringARunStaysDue has an operator ask for a run, once and
+// twice, while one is under way that has passed the first delivery.
+func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
+	for times := 1; times <= 2; times++ {
+		onEach(t, func(t *testing.T, r *rig) {
+			in := newInbox(t)
+			in.answers(always(http.StatusBadGateway))
+			w := r.webhook(in.url, "")
+			r.emit(1, 1)
+			r.emit(2, 1)
+			r.emit(2, 2)
+			r.run(0, 2)
+			ask := func() {
+				if due, err := r.Recover(t.Context(), r.domain, w, r.clock.Now().Add(-time.Hour)); due == 0 || err != nil {
+					t.Errorf("made %d due, %v", due, err)
+				}
+			}
+			ask()
+			in.answers(func(arrival string) int {
+				switch arrival {
+				case "1.1":
+					return http.StatusBadGateway
+				case "2.1":
+					for range times {
+						ask()
+					}
+				}
+				return http.StatusOK
+			})
+			r.run(2, 1)
+			if got := r.now(w); got.NextFlush == nil || got.NextFlush.After(r.clock.Now()) || got.FlushAfter != 0 {
+				t.Errorf("asked %d times: due at %v after %d", times, got.NextFlush, got.FlushAfter)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/store"
@@ -13,10 +14,16 @@ type account struct {
 	to        target
 	exchanges []exchange
 	void      []passerelle.DeliveryID
+	// lease is for how long the webhook is kept from then on, and until the earliest
+	// end of that.
+	lease time.Duration
+	until time.Time
 	// ended tells that failures have ended the run.
 	ended bool
-	// flushed is up to where the flusher has come, zero when no further.
+	// flushed is up to where the flusher has come, zero when no further, in the
+	// run that was due then.
 	flushed passerelle.DeliveryID
+	due     *time.Time
 
 	counts Counts
 	// following is at the head of its subject now.
@@ -26,14 +33,23 @@ type account struct {
 	err      error
 }
 
-// enter puts a batch on record and renews the lease, all or nothing: when the
+// enter puts a batch on record and finds what follows.
+func (t *turn) enter(ctx context.Context, a account) account {
+	if a.err = t.put(ctx, &a); a.err == nil {
+		a.following = t.following(ctx, a)
+	}
+	return a
+}
+
+// put puts a batch on record and renews the lease, all or nothing: when the
 // lease has lapsed, somebody else may have sent the same. A failure calls the
 // flusher.
-func (t *turn) enter(ctx context.Context, a account) account {
+func (t *turn) put(ctx context.Context, a *account) (err error) {
+	defer guard(&err)
 	now := a.to.clock.Now(t.Now())
 	b := store.Batch{
-		Holder: t.holder, Lease: a.to.lease(), Void: a.void, Stopped: a.ended,
-		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Now: now,
+		Holder: t.holder, Lease: a.lease, Void: a.void, Stopped: a.ended,
+		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Due: a.due, Now: now,
 	}
 	b.Attempts = make([]store.DeliveryAttempt, 0, len(a.exchanges))
 	for _, x := range a.exchanges {
@@ -42,10 +58,11 @@ func (t *turn) enter(ctx context.Context, a account) account {
 			b.Told = append(b.Told, x.event)
 		}
 	}
-	w, err := a.to.webhook, error(nil)
+	w := a.to.webhook
 	t.calmly(func() {
 		ctx, cancel := recording(ctx)
 		defer cancel()
+		a.until = t.Now().Add(a.lease)
 		err = t.DB.Write(ctx, func(tx *store.Tx) error {
 			err := tx.RecordBatch(w, b)
 			tx.Unwanted(w, &a.unwanted)
@@ -53,17 +70,16 @@ func (t *turn) enter(ctx context.Context, a account) account {
 		})
 	})
 	if err != nil {
-		a.err = fmt.Errorf("record %d attempts: %w", len(a.exchanges), err)
-		return a
+		return fmt.Errorf("record %d attempts: %w", len(a.exchanges), err)
 	}
 	a.counts = tally(b.Attempts)
-	a.following = t.following(ctx, a)
-	return a
+	return nil
 }
 
 // following is a page of what the accepted and the void of a batch came before,
 // and empty when nothing more is to be sent.
 func (t *turn) following(ctx context.Context, a account) (p page) {
+	defer guard(&p.err)
 	over := a.void
 	for _, x := range a.exchanges {
 		if x.attempt.Failure == "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"passerelle"
@@ -69,11 +68,15 @@ func (s *Sender) Pass(ctx context.Context) error {
 		return fmt.Errorf("list domains: %w", err)
 	}
 	var errs []error
-	for _, domain := range domains {
-		visits, err := s.delivery.visits(ctx, domain)
-		errs = append(errs, err)
-		for _, v := range visits {
-			s.start(v)
+	// News is what somebody waits for: it is asked for first, and nothing else before
+	// it is on its way.
+	for _, list := range []func(context.Context, passerelle.Domain) ([]visit, error){s.delivery.withNews, s.delivery.late} {
+		for _, domain := range domains {
+			visits, err := list(ctx, domain)
+			errs = append(errs, err)
+			for _, v := range visits {
+				s.start(v)
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -122,22 +125,10 @@ func (s *Sender) start(v visit) {
 
 func (s *Sender) work(w *worker) {
 	for v, more := w.visit, true; more; v, more = s.next(w) {
-		if err := s.attend(v, w.more); err != nil {
+		if _, err := s.delivery.serve(s.ctx, v, errand{more: w.more}); err != nil {
 			s.delivery.Log.Error("webhook not served", "webhook", v.webhook, "error", err)
 		}
 	}
-}
-
-// attend turns a panic into an error, so that one webhook does not end the
-// process.
-func (s *Sender) attend(v visit, more <-chan struct{}) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	_, err = s.delivery.serve(s.ctx, v, errand{more: more})
-	return err
 }
 
 // next is the further visit that was asked for. When there is none the worker

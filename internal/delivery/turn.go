@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"passerelle"
@@ -25,8 +26,10 @@ const (
 // serve sends what there is for a webhook, and once more what arrived between
 // the last look and the release: whoever stored that may have been refused the
 // lease, and left it to this sender.
-func (d *Delivery) serve(ctx context.Context, v visit, e errand) (Counts, error) {
-	var total Counts
+// A panic is an error: one webhook does not end the process. Its lease lapses then,
+// since requests may be under way.
+func (d *Delivery) serve(ctx context.Context, v visit, e errand) (total Counts, err error) {
+	defer guard(&err)
 	for ctx.Err() == nil {
 		counts, held, err := d.turn(ctx, v, e)
 		total.add(counts)
@@ -65,6 +68,9 @@ type turn struct {
 	// holder names this turn, not the process: another turn of the same
 	// process must not be taken for it after the lease has lapsed.
 	holder string
+	// until is when the lease lapses at the earliest. It is counted from before the
+	// database was asked, which may have taken its time to answer.
+	until  time.Time
 	counts Counts
 	// news is the webhook as it was before the last look for news, and left the
 	// delivery up to which they are left to the flusher.
@@ -78,8 +84,41 @@ func (d *Delivery) turn(ctx context.Context, v visit, e errand) (_ Counts, held 
 	if held, err = t.take(ctx, e.wait); !held {
 		return Counts{}, false, err
 	}
+	defer t.held.begin(t)()
 	err = t.work(ctx, e)
 	return t.counts, true, errors.Join(t.concerns(ctx, err), t.release(ctx))
+}
+
+// held are the turns of this process that work for a webhook under its lease.
+type held struct {
+	mu    sync.Mutex
+	turns map[*turn]struct{}
+}
+
+func (h *held) begin(t *turn) (done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.turns == nil {
+		h.turns = map[*turn]struct{}{}
+	}
+	h.turns[t] = struct{}{}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.turns, t)
+	}
+}
+
+// visits are those of a domain.
+func (h *held) visits(domain passerelle.Domain) (visits []visit) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for t := range h.turns {
+		if t.domain.ID == domain.ID {
+			visits = append(visits, visit{domain: domain, webhook: t.visit.webhook, troubled: t.troubled})
+		}
+	}
+	return visits
 }
 
 // work sends what is new, and does a run of the flusher if one is due. A run
@@ -89,8 +128,11 @@ func (t *turn) work(ctx context.Context, e errand) error {
 	if err != nil {
 		return err
 	}
-	due := to.webhook.NextFlush != nil && !to.webhook.NextFlush.After(to.clock.Now(t.Now()))
-	if to.webhook.Stopped && !due {
+	due := to.webhook.NextFlush
+	if due != nil && due.After(to.clock.Now(t.Now())) {
+		due = nil
+	}
+	if to.webhook.Stopped && due == nil {
 		return nil
 	}
 	f, err := t.newFlow(ctx, to, due, e.more)
@@ -108,7 +150,7 @@ func (t *turn) work(ctx context.Context, e errand) error {
 func (t *turn) concerns(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
-		t.Log.WarnContext(ctx, "the lease of a webhook lapsed; what was just sent will be sent again", "webhook", t.visit.webhook)
+		t.Log.WarnContext(ctx, "the lease of a webhook lapsed; what was sent and is not on record is sent again", "webhook", t.visit.webhook)
 	}
 	if err != nil && !lapsed && ctx.Err() == nil {
 		return fmt.Errorf("send to webhook %d: %w", t.visit.webhook, err)
@@ -137,6 +179,7 @@ func (t *turn) take(ctx context.Context, wait bool) (held bool, err error) {
 
 func (t *turn) lease(ctx context.Context, to target) (held bool, err error) {
 	t.calmly(func() {
+		t.until = t.Now().Add(to.lease())
 		err = t.DB.Write(ctx, func(tx *store.Tx) error {
 			tx.LeaseWebhook(to.webhook, t.holder, to.lease())
 			return nil
@@ -165,20 +208,20 @@ func pause(ctx context.Context, length time.Duration) bool {
 
 // conclude ends a run, which failures may have stopped: it has told what there
 // is to tell, and plans the next run of the flusher if this was one.
-func (t *turn) conclude(ctx context.Context, to target, due, stopped bool) (err error) {
+func (t *turn) conclude(ctx context.Context, to target, due *time.Time, stopped bool) (err error) {
 	t.calmly(func() { err = t.finish(ctx, to, due, stopped) })
 	return err
 }
 
-func (t *turn) finish(ctx context.Context, to target, due, stopped bool) error {
+func (t *turn) finish(ctx context.Context, to target, due *time.Time, stopped bool) error {
 	n, err := t.notice(ctx, to, stopped)
-	if err != nil || n == nil && !due {
+	if err != nil || n == nil && due == nil {
 		return err
 	}
 	err = t.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepWebhook(to.webhook, t.holder, to.lease())
-		if due {
-			tx.PlanFlush(to.webhook, to.clock.Now(t.Now()).Add(to.interval))
+		if due != nil {
+			tx.PlanFlush(to.webhook, *due, to.clock.Now(t.Now()).Add(to.interval))
 		}
 		return n.write(tx)
 	})
@@ -233,21 +276,16 @@ func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 // lease outlasts an exchange and the recording of it.
 func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + leaseReserve }
 
+// covers tells whether an exchange that begins now is over and on record before the
+// lease can lapse. One that is not might be under way beside a successor's, which has
+// sent the same already and what comes after it.
+func (t *turn) covers(to *target) bool {
+	return t.until.Sub(t.Now()) >= to.exchangeTime()+recordTime
+}
+
 func (t *turn) target(ctx context.Context) (to target, err error) {
 	t.calmly(func() { to, err = t.load(ctx) })
 	return to, err
-}
-
-// clock is the domain's as it stands now: a sandbox's may be set during a turn.
-func (t *turn) clock(ctx context.Context) (passerelle.Clock, error) {
-	if t.domain.Kind != passerelle.Sandbox {
-		return t.domain.Clock, nil
-	}
-	d, err := t.DB.Domain(ctx, t.domain.ID)
-	if err != nil {
-		return passerelle.Clock{}, fmt.Errorf("load domain %d: %w", t.domain.ID, err)
-	}
-	return d.Clock, nil
 }
 
 // load reads the target anew for each page, so that a long run notices that the
@@ -257,10 +295,11 @@ func (t *turn) load(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("load webhook %d: %w", t.visit.webhook, err)
 	}
-	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
+	d, err := t.DB.Tenant(ctx, t.domain.ID)
 	if err != nil {
-		return target{}, err
+		return target{}, fmt.Errorf("load domain %d with its settings: %w", t.domain.ID, err)
 	}
+	values := settings.Values(d.Settings)
 	auth, err := t.authority(ctx, w, values)
 	if err != nil {
 		return target{}, err
@@ -269,12 +308,8 @@ func (t *turn) load(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	clock, err := t.clock(ctx)
-	if err != nil {
-		return target{}, err
-	}
 	return target{
-		webhook: w, clock: clock, authority: auth, client: client,
+		webhook: w, clock: d.Clock, authority: auth, client: client,
 		names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression),
 		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
 	}, nil

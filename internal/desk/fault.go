@@ -26,7 +26,8 @@ var (
 	ErrNoPage    = &Fault{http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone."}
 	errMethod    = &Fault{http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind."}
 	ErrForeign   = &Fault{http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again."}
-	ErrForm      = &Fault{http.StatusBadRequest, "The form cannot be read", "It is too large or broken. Nothing was changed."}
+	ErrForm      = &Fault{http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed."}
+	errTooLarge  = &Fault{http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed."}
 	ErrForbidden = &Fault{http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed."}
 	errBusy      = &Fault{http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment."}
 	errBug       = &Fault{http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below."}
@@ -63,8 +64,11 @@ func (d *Desk) fail(v *Visit, err error) {
 		d.Log.LogAttrs(v, slog.LevelError, "a page of the console could not be served",
 			slog.String("request_id", d.RequestID(v)), slog.Int("status", f.Status), slog.Any("error", err))
 	}
-	if f == errMethod {
+	switch f {
+	case errMethod:
 		v.Writer.Header().Set("Allow", "GET, HEAD, POST")
+	case errBusy:
+		v.Writer.Header().Set("Retry-After", "1")
 	}
 	sending := own.Send(v.Writer, web.Page{
 		Name: "fault", Status: f.Status, Words: web.Words{Lang: "en"}, Title: f.Title + " · Passerelle", Sheet: "console.css",

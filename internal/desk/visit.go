@@ -52,10 +52,19 @@ func (v *Visit) takeForm(room int64) error {
 	if err == nil {
 		err = v.Request.ParseMultipartForm(room) // all of it in memory
 	}
-	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
-		return ErrForm
+	if err == nil || errors.Is(err, http.ErrNotMultipart) {
+		_, err = io.Copy(io.Discard, v.Request.Body) // who sends on is not let in yet
 	}
-	return nil
+	var over *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, passerelle.Unavailable):
+		return err // there is no room for it
+	case errors.As(err, &over):
+		return errTooLarge
+	}
+	return ErrForm
 }
 
 // Field is a value of the form.

@@ -1,22 +1,34 @@
 package httpd_test
 
 import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
 	"passerelle/internal/httpd"
 )
 
+var errFull = errors.New("full")
+
+func refuse(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
+}
+
 // Whoever comes while as many as may be are inside is turned away at once, and
 // let in again when one of them has left.
 func TestTheDoor(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
-	door := &httpd.Door{Limit: 2, Full: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }}
+	door := &httpd.Door{Limit: 2, Full: errFull, Refuse: refuse}
 	s := start(t, door.Around(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- true
 		<-leave
@@ -50,7 +62,7 @@ func TestTheDoor(t *testing.T) {
 
 // A request whose client is slow to send or to take does not keep others out.
 func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
-	door := &httpd.Door{Limit: 1, Full: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }}
+	door := &httpd.Door{Limit: 1, Full: errFull, Refuse: refuse}
 	reading := make(chan bool, 1)
 	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -78,14 +90,7 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 // in time goes on, however long the whole lasts.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
-	ended := make(chan error, 1)
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var err error
-		for n := 0; n < 64 && err == nil; n++ {
-			_, err = w.Write(make([]byte, 1<<20))
-		}
-		ended <- err
-	}), httpd.Options{Stall: stall})
+	s, ended := startLongAnswer(t, stall)
 	begun := time.Now()
 	c, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -96,29 +101,64 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	if err := <-ended; err == nil || time.Since(begun) < stall {
 		t.Errorf("it was sent everything, or cut off too early: %v after %v", err, time.Since(begun))
 	}
+	// On a busy machine one that reads may not come to it for a while.
+	for patience := stall; ; patience *= 4 {
+		n, err := readAll(t, patience)
+		if n == longAnswer && err == nil {
+			return
+		}
+		if patience > 10*time.Second {
+			t.Fatalf("one that reads got %d bytes, %v", n, err)
+		}
+	}
+}
+
+const longAnswer = 64 << 20
+
+// startLongAnswer starts a server whose answers are longer than what buffers take, and
+// tells how each ended.
+func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	return start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var err error
+		for n := 0; n < longAnswer>>20 && err == nil; n++ {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+		ended <- err
+	}), httpd.Options{Stall: stall}), ended
+}
+
+// readAll reads a long answer as fast as it can.
+func readAll(t *testing.T, stall time.Duration) (int64, error) {
+	t.Helper()
+	s, _ := startLongAnswer(t, stall)
 	answer, err := http.Get("http://" + s.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if n, err := io.Copy(io.Discard, answer.Body); n != 64<<20 || err != nil {
-		t.Errorf("one that reads got %d bytes, %v", n, err)
-	}
+	return io.Copy(io.Discard, answer.Body)
 }
 
 // No more connections than may be are served at once; the next is served when one
 // of them has ended.
 func TestConnectionsAreBounded(t *testing.T) {
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
-		httpd.Options{Connections: 1, Log: slog.New(slog.DiscardHandler)})
+	begun, end := make(chan bool, 1), make(chan bool)
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			begun <- true
+			<-end
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}), httpd.Options{Connections: 1, Log: slog.New(slog.DiscardHandler)})
 	first, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(first, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	if _, err := first.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	defer first.Close()
+	fmt.Fprint(first, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-begun
 	answered := make(chan bool)
 	go func() {
 		s.get(t, "/")
@@ -129,6 +169,199 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Error("a second connection was served beside the first")
 	case <-time.After(50 * time.Millisecond):
 	}
-	_ = first.Close()
+	close(end)
 	<-answered
+}
+
+// A connection that only waits for a next request gives way to a new one, the one
+// that has waited longest first.
+func TestIdleConnectionsGiveWay(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
+	var clients []net.Conn
+	for range 5 {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if clients = append(clients, c); !asks(c) {
+			t.Fatalf("client %d was not answered", len(clients))
+		}
+	}
+	if !asks(clients[4]) || asks(clients[0]) {
+		t.Error("the newest was closed, or the oldest was not")
+	}
+}
+
+// So does one that never sends its first request.
+func TestSilentConnectionsGiveWay(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	var last net.Conn
+	for range 9 {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		last = c
+	}
+	_ = last.SetDeadline(time.Now().Add(time.Minute))
+	if !asks(last) {
+		t.Error("silent connections kept another out")
+	}
+}
+
+// Over HTTP/2 a connection is idle to the server before the answer is out: it is not
+// cut then.
+func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	defer donor.Close()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }),
+		httpd.Options{Connections: 1, TLS: &tls.Config{Certificates: donor.TLS.Certificates}})
+	transport, _ := donor.Client().Transport.(*http.Transport)
+	transport = transport.Clone()
+	transport.ForceAttemptHTTP2 = true
+	defer transport.CloseIdleConnections()
+	for range 20 {
+		answer, err := (&http.Client{Transport: transport}).Get("https://" + s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		proto, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || string(proto) != "HTTP/2.0" {
+			t.Fatalf("answered %q, %v", proto, err)
+		}
+	}
+}
+
+// asks sends a request, and tells whether it was answered.
+func asks(c net.Conn) bool {
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	return err == nil && answer.Body.Close() == nil
+}
+
+// upload sends the header of a request with a body of a size, and the beginning of
+// the body.
+func upload(t *testing.T, s service, size, sent int) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size)
+	_, _ = c.Write(make([]byte, sent)) // it fails for who is refused meanwhile
+	return c
+}
+
+// statusOn is what a connection is answered with, and whether it ends then.
+func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
+	t.Helper()
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode, answer.Close
+}
+
+// What is held of bodies that clients do not finish is bounded, whatever their
+// number; small requests are answered meanwhile, and large ones when they are gone.
+func TestBodiesAreBounded(t *testing.T) {
+	const clients, part = 100, 200 << 10
+	read := make(chan error)
+	door := &httpd.Door{Limit: clients, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
+	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == part+1 {
+			_, err := io.ReadFull(r.Body, make([]byte, part))
+			read <- err
+		}
+		if _, err := io.ReadAll(r.Body); err != nil {
+			refuse(w, r, err)
+		}
+	})), httpd.Options{})
+	var holding []net.Conn
+	for range clients {
+		c := upload(t, s, part+1, part)
+		if err := <-read; err == nil {
+			holding = append(holding, c)
+		} else if status, ends := statusOn(t, c); !errors.Is(err, errFull) || status != http.StatusServiceUnavailable || !ends {
+			t.Errorf("%v is answered with %d, and the connection ends: %t", err, status, ends)
+		}
+	}
+	if len(holding) != 5 {
+		t.Errorf("%d bodies of %d bytes were held in %d", len(holding), part, door.Bodies)
+	}
+	const small, large = 16 << 10, 500 << 10
+	if status, _ := statusOn(t, upload(t, s, small, small)); status != http.StatusOK {
+		t.Errorf("a small one got %d", status)
+	}
+	if status, _ := statusOn(t, upload(t, s, large, large)); status != http.StatusServiceUnavailable {
+		t.Errorf("a large one got %d", status)
+	}
+	for _, c := range holding {
+		_ = c.Close()
+	}
+	for status := 0; status != http.StatusOK && t.Context().Err() == nil; {
+		status, _ = statusOn(t, upload(t, s, large, large))
+	}
+}
+
+// What a body becomes in memory counts as the body does.
+func TestWhatABodyBecomesIsBounded(t *testing.T) {
+	door := &httpd.Door{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
+	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size, _ := strconv.Atoi(r.URL.RawQuery)
+		if _, err := io.ReadAll(httpd.Counted(r.Context(), bytes.NewReader(make([]byte, size)))); err != nil {
+			refuse(w, r, err)
+		}
+	})), httpd.Options{})
+	for _, test := range []struct{ size, status int }{{2 << 20, 503}, {512 << 10, 200}, {2 << 20, 503}, {512 << 10, 200}} {
+		if answer, _ := s.get(t, fmt.Sprint("/?", test.size)); answer.StatusCode != test.status {
+			t.Errorf("%d bytes are answered with %d", test.size, answer.StatusCode)
+		}
+	}
+}
+
+// Who has sent the whole body while others came in is turned away, having begun
+// nothing; who came in while it was sent is not.
+func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
+	door := &httpd.Door{Limit: 1, Full: errFull, Refuse: refuse}
+	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)
+	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			entered <- true
+			<-leave
+			return
+		}
+		reading <- true
+		if _, err := io.ReadAll(r.Body); err != nil {
+			refuse(w, r, err)
+		}
+	})), httpd.Options{})
+	slow := upload(t, s, 2, 1)
+	<-reading
+	status := make(chan int)
+	go func() {
+		// It has begun to read, but may not have got to where it waits.
+		for {
+			if answer, _ := s.get(t, "/"); answer.StatusCode == http.StatusOK {
+				status <- answer.StatusCode
+				return
+			}
+		}
+	}()
+	<-entered
+	_, _ = slow.Write([]byte("b"))
+	if got, _ := statusOn(t, slow); got != http.StatusServiceUnavailable {
+		t.Errorf("it got %d", got)
+	}
+	leave <- true
+	if got := <-status; got != http.StatusOK {
+		t.Errorf("who was inside got %d", got)
+	}
 }

@@ -19,6 +19,8 @@ const RequestIDHeader = "X-Request-Id"
 type exchange struct {
 	id    string
 	route string
+	// body is what is held of its body, nil for a request that is behind no door.
+	body *holding
 }
 
 type exchangeKey struct{}

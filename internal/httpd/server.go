@@ -2,7 +2,8 @@
 // log, recovery from panics, draining, health and metrics.
 //
 // It owns what is the same for every request, whoever answers it, such as what
-// becomes of a client that sends more than is taken; it does not own routes,
+// becomes of a client that sends more than is taken and how much is held of all
+// that they send; it does not own routes,
 // authentication or bodies of any interface. A panic of a handler
 // is logged and answered with the failure page it was given; a drain that
 // takes too long cuts what is left. Logs and metrics name the route that
@@ -33,6 +34,10 @@ const (
 	DefaultConnections    = 8192
 )
 
+// maxStreams is how many requests of one connection are taken at once, over HTTP/2,
+// where the bound on connections bounds no requests.
+const maxStreams = 16
+
 // Options is what a server is made of. Only Log is required.
 type Options struct {
 	// Addr is where to listen, as host:port; port 0 picks a free one. Empty
@@ -56,8 +61,9 @@ type Options struct {
 	// at most, before it is cut off. Zero means the default. Nothing bounds the
 	// whole: a call that waits for a bank may take long, and so may a large file.
 	Stall time.Duration
-	// Connections bounds those that are open at once; others wait until one ends.
-	// Zero means the default.
+	// Connections bounds those that are open at once. One that waits for a request
+	// gives way when there are as many; when none does, who comes waits until one
+	// ends. Zero means the default.
 	Connections int
 	// MaxHeaderBytes bounds the header of a request; zero means the default.
 	MaxHeaderBytes int
@@ -86,7 +92,8 @@ func Listen(o Options) (*Server, error) {
 	if o.Stall == 0 {
 		o.Stall = DefaultStall
 	}
-	listener = netutil.LimitListener(listener, cmp.Or(o.Connections, DefaultConnections))
+	o.Connections = cmp.Or(o.Connections, DefaultConnections)
+	listener = netutil.LimitListener(listener, o.Connections)
 	return &Server{options: o, listener: listener, server: o.server(), ended: make(chan error, 1)}, nil
 }
 
@@ -100,6 +107,8 @@ func (o Options) server() *http.Server {
 		ReadTimeout:       cmp.Or(o.ReadTimeout, DefaultReadTimeout),
 		IdleTimeout:       cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
 		MaxHeaderBytes:    cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes),
+		ConnState:         newIdlers(o.Connections).note,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		// What net/http logs itself is about connections and names addresses.
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}

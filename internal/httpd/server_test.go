@@ -3,6 +3,7 @@ package httpd_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
 
 	"passerelle/internal/httpd"
 )
@@ -355,5 +357,35 @@ func TestServesTLS(t *testing.T) {
 	defer answer.Body.Close()
 	if answer.TLS == nil || answer.StatusCode != 200 {
 		t.Errorf("answered %d over TLS %v", answer.StatusCode, answer.TLS != nil)
+	}
+}
+
+// A connection of HTTP/2 is a bounded number of requests.
+func TestStreamsOfAConnectionAreBounded(t *testing.T) {
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	defer donor.Close()
+	s := start(t, http.NotFoundHandler(), httpd.Options{TLS: &tls.Config{Certificates: donor.TLS.Certificates}})
+	trust := donor.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	trust.NextProtos = []string{"h2"}
+	c, err := tls.Dial("tcp", s.Addr(), trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, http2.ClientPreface)
+	frames := http2.NewFramer(c, c)
+	if err := frames.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	frame, err := frames.ReadFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, is := frame.(*http2.SettingsFrame)
+	if !is {
+		t.Fatalf("began with %v", frame)
+	}
+	if most, told := settings.Value(http2.SettingMaxConcurrentStreams); !told || most != 16 {
+		t.Errorf("%d streams, told: %t", most, told)
 	}
 }

@@ -32,6 +32,11 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	if a, err = i.checkAnswer(ctx, t, a); err != nil {
 		return nil, err
 	}
+	leave, err := i.call(t.attempt.Connector)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	t.attempt, err = i.follow(ctx, t, store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by})
 	if err != nil {
 		return nil, err

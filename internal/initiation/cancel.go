@@ -43,6 +43,11 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	if t.payment.State == payment.Created {
 		return i.withdraw(ctx, t, c)
 	}
+	leave, err := i.call(t.attempt.Connector)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	t.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
 	if t.attempt, err = i.follow(ctx, t, store.Attempt{Kind: store.AttemptCancellation, By: c.By}); err != nil {
 		return nil, err

@@ -243,8 +243,8 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				id := w.create(1)
-				w.AnswerTime, w.Lease = 200*time.Millisecond, lapsed
+				id, patient := w.create(1), w.AnswerTime
+				w.AnswerTime, w.Lease = 500*time.Millisecond, lapsed
 				w.line.breaks(test.broken, nil)
 				p, err := w.Validate(t.Context(), w.domain, id, validated())
 				must(t, err)
@@ -261,6 +261,7 @@ func TestOutcomes(t *testing.T) {
 					return
 				}
 				w.wantTold(t, id)
+				w.AnswerTime = patient // a bank that answers takes the time of a busy machine
 				w.line.breaks(nil, nil)
 				w.rescue(t, id, "open")
 			})

@@ -56,6 +56,8 @@ type Initiation struct {
 	// that came in time is stored before anybody else asks. Zero means 20 and
 	// 30 seconds.
 	AnswerTime, Lease time.Duration
+	// Callers are counted here, also those of [Initiation.Audited] and the like.
+	Callers *Callers
 
 	audit    *store.Audit
 	evidence *payment.Evidence

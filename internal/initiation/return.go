@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -63,14 +64,34 @@ func FromCancellation(state string) bool {
 // Return receives the payer coming back from a bank with the state of the
 // return link: the bank is asked at once, and the payment as it now stands
 // tells where the payer goes next. An altered state is no such resource. When
-// the bank cannot be asked, the payment is returned as it is stored.
+// the bank cannot be asked, or enough others wait for it, the payment is returned
+// as it is stored.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
 		return nil, passerelle.Missing()
 	}
-	if err := i.check(ctx, d, id); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := i.returned(ctx, d, id); err != nil && !errors.Is(err, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the bank could not be asked when the payer returned", "payment", id, "error", err)
 	}
 	return i.load(ctx, d, id)
+}
+
+// returned asks the bank, unless too many wait for its answer about this payment.
+func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
+	leave, entered := i.Callers.enter(id, maxReturning)
+	if !entered {
+		return nil
+	}
+	defer leave()
+	a, err := i.DB.Attempt(ctx, d.ID, id)
+	if err != nil && !errors.Is(err, store.ErrSealed) {
+		return fmt.Errorf("load the attempt of payment %d: %w", id, err)
+	}
+	last, err := i.call(a.Connector)
+	if err != nil {
+		return err
+	}
+	defer last()
+	return i.check(ctx, d, id)
 }

@@ -56,6 +56,11 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil {
 		return nil, err
 	}
+	leave, err := i.call(c.Profile().UUID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	attempt, err := i.open(ctx, d, p, store.Order{Waits: waits, Fields: fields})
 	if err != nil {
 		return nil, err

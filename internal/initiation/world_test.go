@@ -108,7 +108,8 @@ func (w *world) another() *initiation.Initiation {
 	registry, err := connector.NewRegistry(w.line)
 	must(w.t, err)
 	return &initiation.Initiation{
-		DB: db, Connectors: registry, Random: rand.Reader, Now: func() time.Time { return noon }, MAC: w.ring.MAC,
+		Callers: &initiation.Callers{},
+		DB:      db, Connectors: registry, Random: rand.Reader, Now: func() time.Time { return noon }, MAC: w.ring.MAC,
 		Wake: func() { w.woken.Add(1) }, Log: slog.New(w.log.handler()),
 	}
 }

@@ -79,6 +79,7 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 // recorded even when the client has gone meanwhile.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (result answer, err error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
+	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
 	settled := false
 	defer func() {
 		if !settled { // the call panicked

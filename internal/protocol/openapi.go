@@ -196,7 +196,7 @@ func (n Needs) security() []map[string][]string {
 
 var idempotencyKey = parameterObject{
 	Name: "Idempotency-Key", In: "header", Schema: &schema{Type: "string", MaxLength: ptr(maxKey)},
-	Description: "makes repetitions of this request harmless: they get the first answer for 24 hours",
+	Description: "makes repetitions of this request harmless: they get the first answer for 24 hours. While the first one is under way, and up to 20 seconds after it was cut off, the answer is 409 with Retry-After",
 }
 
 func ptr(n int64) *int64 { return &n }
@@ -331,9 +331,6 @@ func (e *endpoint) failures() map[int][]string {
 	words = slices.Compact(words)
 	byStatus := map[int][]string{}
 	for _, word := range slices.Compact(words) {
-		if codes[word].status == 0 {
-			panic(fmt.Sprintf("protocol: %s: unknown error code %q", e.route.Pattern, word))
-		}
 		byStatus[codes[word].status] = append(byStatus[codes[word].status], word)
 	}
 	return byStatus

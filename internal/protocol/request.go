@@ -38,6 +38,8 @@ func readingError(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, passerelle.Unavailable):
+		return err // there is no room for it
 	case errors.As(err, &limit):
 		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf("The body may have at most %d MiB.", limit.Limit>>20)}
 	}

@@ -119,6 +119,11 @@ func newEndpoint(r Route) *endpoint {
 	case !r.Needs.Public && len(r.Needs.Kinds)+len(r.Needs.AnyScope) == 0, r.Needs.Guarded != "" && !r.Needs.Public:
 		panic(fmt.Sprintf("protocol: route %s %s says nothing about who may call it", r.Method, r.Pattern))
 	}
+	for _, word := range r.Errors {
+		if codes[word].status == 0 {
+			panic(fmt.Sprintf("protocol: %s: unknown error code %q", r.Pattern, word))
+		}
+	}
 	e := &endpoint{route: r, plan: newPlan(r.Endpoint.in)}
 	for _, pattern := range r.patterns() {
 		e.agree(pattern)

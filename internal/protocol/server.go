@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"passerelle"
@@ -50,12 +51,13 @@ type Config struct {
 type API struct {
 	config   Config
 	router   router
-	document Document
+	document func() Document
 	meter    meter
 }
 
 // New makes the handler of the routes and of the OpenAPI document that
-// describes them. It panics on a route that is declared wrongly.
+// describes them. It panics on a route that is declared wrongly, but for what is wrong
+// with its output: the document does, when it is first read.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
 	routes = append(routes[:len(routes):len(routes)], a.documentRoute())
@@ -66,21 +68,22 @@ func New(config Config, routes []Route) *API {
 			a.router.add(pattern, endpoints[i])
 		}
 	}
-	a.document = describe(endpoints)
+	a.document = sync.OnceValue(func() Document { return describe(endpoints) })
 	return a
 }
 
-// documentRoute serves the OpenAPI document, which is rendered once.
+// documentRoute serves the OpenAPI document, which is rendered for its first reader:
+// most starts are without one.
 func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
 		Summary:  "Read this document",
-		Endpoint: Handle(func(context.Context, *Caller, Nothing) (Document, error) { return a.document, nil }),
+		Endpoint: Handle(func(context.Context, *Caller, Nothing) (Document, error) { return a.document(), nil }),
 	}
 }
 
 // Document is the OpenAPI document of the routes, as it is served.
-func (a *API) Document() Document { return a.document }
+func (a *API) Document() Document { return a.document() }
 
 // exchange is one request on its way to an answer.
 type exchange struct {

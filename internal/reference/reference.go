@@ -61,8 +61,8 @@ type introduction struct {
 // New makes the handler of Root and everything below it from an OpenAPI document
 // as the API serves it. The document is large and is read for the first reader:
 // most services start without one.
-func New(openAPI []byte, log *slog.Logger) *Reference {
-	return &Reference{log: log, contents: sync.OnceValue(func() contents { return mustRead(openAPI).contents() })}
+func New(openAPI func() []byte, log *slog.Logger) *Reference {
+	return &Reference{log: log, contents: sync.OnceValue(func() contents { return mustRead(openAPI()).contents() })}
 }
 
 func (d document) contents() contents {

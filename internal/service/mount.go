@@ -44,7 +44,10 @@ func (s *Service) places() places {
 // in the database, and who is turned away is to cost nothing there.
 func (s *Service) door() *httpd.Door {
 	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
-	return &httpd.Door{Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Full: func(w http.ResponseWriter, r *http.Request) { s.api.Refuse(w, r, full) }}
+	return &httpd.Door{
+		Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Bodies: cmp.Or(s.config.MaxBodies, DefaultMaxBodies),
+		Full: full, Refuse: s.api.Refuse,
+	}
 }
 
 func (s *Service) busyPlaces() places {
@@ -52,7 +55,7 @@ func (s *Service) busyPlaces() places {
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
-	manual := reference.New(s.api.Document(), s.config.Log)
+	manual := reference.New(func() []byte { return s.api.Document() }, s.config.Log)
 	return places{rest: s.api, below: []place{
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
 		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
@@ -61,6 +64,7 @@ func (s *Service) busyPlaces() places {
 		{"/webview/", pages},
 		{web.AssetPath, pages},
 		{desk.Root, s.console()},
+		{strings.TrimSuffix(desk.Root, "/"), http.RedirectHandler(desk.Root, http.StatusSeeOther)},
 		{reference.Root, manual},
 		{reference.Root + "/", manual},
 		{"/2.0/auth/webview/", pages},

@@ -97,6 +97,14 @@ func to(t *testing.T, s *servicetest.Instance, method, path, body string, header
 }
 
 // What breaks outside of the interface is answered as if it were inside.
+func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	answer := s.Do(to(t, s, "GET", "/console", "", nil))
+	if answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != "/console/" {
+		t.Errorf("answered %d %v", answer.Status, answer.Header)
+	}
+}
+
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool
 	now := func() time.Time {
@@ -173,8 +181,9 @@ func opened(t *testing.T, c service.Config) *service.Service {
 			t.Error(err)
 		}
 	})
-	for host, kind := range map[string]passerelle.DomainKind{"test.example": passerelle.Sandbox, "bank.example": passerelle.Live} {
-		if _, err := s.FirstDomain(t.Context(), host, kind, "https://"+host+"/2.0"); err != nil {
+	// In order: loopback names are the first.
+	for _, d := range []passerelle.Domain{{Name: "test.example", Kind: passerelle.Sandbox}, {Name: "bank.example", Kind: passerelle.Live}} {
+		if _, err := s.FirstDomain(t.Context(), d.Name, d.Kind, "https://"+d.Name+"/2.0"); err != nil {
 			t.Fatal(err)
 		}
 	}

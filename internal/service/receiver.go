@@ -1,7 +1,9 @@
 package service
 
 import (
+	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,38 +51,47 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, &passerelle.Error{Kind: passerelle.Invalid, Code: "methodNotAllowed", Message: "Methods of this path: POST."}
 	}
-	sent := httpd.Bounded(w, r.Body, delivery.MaxReceivedBody)
-	whole, err := plain(r.Header.Get("Content-Encoding"), sent)
-	if err != nil {
-		return nil, err
+	encoding := r.Header.Get("Content-Encoding")
+	if encoding != "" && encoding != "gzip" {
+		return nil, badBody("The receiver takes bodies as they are and those with the Content-Encoding gzip.")
 	}
-	body, err := io.ReadAll(io.LimitReader(whole, delivery.MaxReceivedBody+1))
-	var long *http.MaxBytesError
+	body, err := io.ReadAll(httpd.Bounded(w, r.Body, delivery.MaxReceivedBody))
+	if err == nil && encoding == "gzip" {
+		body, err = inflate(r.Context(), body)
+	}
+	return body, receivingError(err)
+}
+
+// inflate is a body as it was before it was encoded, which is what signatures are
+// of. Only one that came whole is inflated: the rest of it may never come, while
+// memory for a thousand times as much would wait.
+func inflate(ctx context.Context, sent []byte) ([]byte, error) {
+	whole, err := gzip.NewReader(bytes.NewReader(sent))
+	if err != nil {
+		return nil, badBody("The body is not what its Content-Encoding, gzip, says.")
+	}
+	body, err := io.ReadAll(io.LimitReader(httpd.Counted(ctx, whole), delivery.MaxReceivedBody+1))
+	if len(body) > delivery.MaxReceivedBody {
+		return nil, &http.MaxBytesError{Limit: delivery.MaxReceivedBody}
+	}
+	return body, err
+}
+
+func receivingError(err error) error {
+	var (
+		long *http.MaxBytesError
+		told *passerelle.Error
+	)
 	switch {
-	case errors.As(err, &long), len(body) > delivery.MaxReceivedBody:
-		return nil, &passerelle.Error{
+	case err == nil, errors.As(err, &told):
+		return err
+	case errors.As(err, &long):
+		return &passerelle.Error{
 			Kind: passerelle.TooLarge, Code: "payloadTooLarge",
 			Message: fmt.Sprintf("The receiver takes bodies of at most %d bytes.", delivery.MaxReceivedBody),
 		}
-	case err != nil:
-		return nil, badBody("The body ended before it was complete.")
 	}
-	return body, nil
-}
-
-// plain is a body as it was before it was encoded, which is what signatures are of.
-func plain(encoding string, sent io.Reader) (io.Reader, error) {
-	switch encoding {
-	case "":
-		return sent, nil
-	case "gzip":
-		whole, err := gzip.NewReader(sent)
-		if err != nil {
-			return nil, badBody("The body is not what its Content-Encoding, gzip, says.")
-		}
-		return whole, nil
-	}
-	return nil, badBody("The receiver takes bodies as they are and those with the Content-Encoding gzip.")
+	return badBody("The body ended before it was complete.")
 }
 
 func badBody(message string) error {

@@ -71,6 +71,9 @@ type Config struct {
 	// MaxRequests is how many requests are worked on at once; zero is
 	// DefaultMaxRequests.
 	MaxRequests int64
+	// MaxBodies is how many bytes of bodies of requests are held at once; zero is
+	// DefaultMaxBodies.
+	MaxBodies int64
 	// DatabaseTimeout is how long a query may take, the wait for a connection
 	// included; zero is DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
@@ -95,6 +98,10 @@ type Config struct {
 // all that wait for a bank, few enough for the database to answer the rest in
 // about a second.
 const DefaultMaxRequests = 512
+
+// DefaultMaxBodies is how many bytes of bodies of requests a process holds at once,
+// besides the first 16 KiB of each: room for a dozen of the largest that are taken.
+const DefaultMaxBodies = 128 << 20
 
 // DefaultDatabaseTimeout is how long a query may take. None here takes a second;
 // one that does meets a fault, and a client that is told so can try elsewhere.
@@ -204,7 +211,8 @@ func (s *Service) assemble() error {
 	s.sender = delivery.NewSender(s.Delivery)
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
 	s.Initiation = &initiation.Initiation{
-		DB: s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
+		Callers: &initiation.Callers{},
+		DB:      s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
 	kept, err := files.New(c.Files)
 	if err != nil {

@@ -50,6 +50,8 @@ type driver struct {
 	token   string
 	config  string
 	turn    atomic.Int64
+	// begins is held by whoever wants clients to begin nothing for a while.
+	begins sync.RWMutex
 	// disturbed is when something was broken last, in nanoseconds since 1970.
 	disturbed atomic.Int64
 
@@ -261,31 +263,46 @@ func always() bool { return true }
 // kill holds up is left for later, so that the next kill meets some on their way
 // as well.
 func (d *driver) payAll(clients int, orders <-chan *order) {
+	later := d.payEach(clients, orders, time.Second)
+	left := make(chan *order, len(later))
+	for _, o := range later {
+		left <- o
+	}
+	close(left)
+	for _, o := range d.payEach(max(clients, lateClients), left, patience) {
+		d.t.Errorf("%s, with the id %d, did not come to its end", o.key, o.id)
+	}
+}
+
+// lateClients are more than those that make orders, since some have to wait for
+// leases, and far fewer than the service takes in at once.
+const lateClients = 64
+
+// payEach is the orders that did not come to their end in the time that each has.
+func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration) (unpaid []*order) {
 	var (
 		working sync.WaitGroup
 		mu      sync.Mutex
-		later   []*order
 	)
 	for range clients {
 		working.Go(func() {
 			for o := range orders {
-				if !d.pay(o, time.Second) {
+				d.awaitBeginning()
+				if !d.pay(o, within) {
 					mu.Lock()
-					later = append(later, o)
+					unpaid = append(unpaid, o)
 					mu.Unlock()
 				}
 			}
 		})
 	}
 	working.Wait()
-	for _, o := range later {
-		working.Go(func() {
-			if !d.pay(o, patience) {
-				d.t.Errorf("%s, with the id %d, did not come to its end", o.key, o.id)
-			}
-		})
-	}
-	working.Wait()
+	return unpaid
+}
+
+func (d *driver) awaitBeginning() {
+	d.begins.RLock()
+	defer d.begins.RUnlock()
 }
 
 // firstTold is the first of the connections that events are made up about; those
@@ -297,6 +314,7 @@ const firstTold = 1_000_000
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	told := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
+		d.awaitBeginning()
 		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": firstTold + n%3})
 		var out struct{ Deliveries []int64 }
 		switch {

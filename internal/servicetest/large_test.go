@@ -66,7 +66,7 @@ func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	}{
 		"the interface": {"POST /2.0/payments HTTP/1.1\r\nAuthorization: Bearer " + s.Token("payments:admin") + "\r\n", mib, 413},
 		"the receiver":  {"POST /sandbox/receiver/n HTTP/1.1\r\n", 4 * mib, 413},
-		"the console":   {"POST /console/sign-in HTTP/1.1\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n", mib / 16, 400},
+		"the console":   {"POST /console/sign-in HTTP/1.1\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n", mib / 16, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range []large{
@@ -77,7 +77,7 @@ func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 				if status != l.status || !closes {
 					t.Errorf("%d of %d bytes are answered with %d, and the connection ends: %t", l.sent, l.size, status, closes)
 				}
-				if status == 413 && !json.Valid(body) {
+				if name != "the console" && !json.Valid(body) {
 					t.Errorf("the body is %q", body)
 				}
 			}

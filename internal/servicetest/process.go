@@ -145,10 +145,13 @@ func (p *Process) Replica() *Process {
 	return p.beside(p.binary)
 }
 
-// Successor is Replica for the program as it is, beside one of another version.
-func (p *Process) Successor() *Process {
+// Other is Replica for a program of another version, empty for the present one.
+func (p *Process) Other(binary string) *Process {
 	p.t.Helper()
-	return p.beside(present(p.t))
+	if binary == "" {
+		binary = present(p.t)
+	}
+	return p.beside(binary)
 }
 
 func (p *Process) beside(binary string) *Process {

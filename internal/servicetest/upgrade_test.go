@@ -12,23 +12,30 @@ import (
 )
 
 // TestUpgradeUnderLoad has a program from before the newest migration serve, starts
-// the present one beside it on the same PostgreSQL, which migrates it, and then ends
-// the old one, all while clients pay, read accounts and hear of it. The path of the
-// old program is in PASSERELLE_TEST_PREVIOUS; scripts/previous-version builds it.
+// the present one beside it on the same PostgreSQL, which migrates it, ends the old
+// one, and then goes back in the same way, all while clients pay, read accounts and
+// hear of it. The path of the old program is in PASSERELLE_TEST_PREVIOUS;
+// scripts/previous-version builds it.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
-	old := servicetest.StartBinary(t, os.Getenv("PASSERELLE_TEST_PREVIOUS"), storetest.Postgres(t))
+	previous := os.Getenv("PASSERELLE_TEST_PREVIOUS")
+	if previous == "" {
+		t.Fatal("PASSERELLE_TEST_PREVIOUS is not set: make torture sets it to what scripts/previous-version prints")
+	}
+	old := servicetest.StartBinary(t, previous, storetest.Postgres(t))
 	o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{old}}
 	o.run(func(l *ledger) {
 		l.d.until(30)
-		next := old.Successor()
-		l.d.bases = []string{old.BaseURL, next.BaseURL}
-		l.d.until(len(l.d.paid()) + 30)
-		if status := old.Terminate(); status != 0 {
-			t.Errorf("the old program ended with status %d", status)
+		for _, version := range []string{"", previous} {
+			next := old.Other(version)
+			l.d.bases = []string{old.BaseURL, next.BaseURL}
+			l.d.until(len(l.d.paid()) + 30)
+			if status := old.Terminate(); status != 0 {
+				t.Errorf("the program that was replaced ended with status %d", status)
+			}
+			*old = *next
+			l.d.until(len(l.d.paid()) + 30)
 		}
-		*old = *next
-		l.d.until(len(l.d.paid()) + 30)
 	})
 }

@@ -150,7 +150,7 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("encode the fields of an attempt: %w", err)
 	}
-	sealed, err := tx.keys.Seal(attemptPlace(a.Domain, a.ID), plain)
+	sealed, err := tx.seal(attemptPlace(a.Domain, a.ID), plain)
 	if err != nil {
 		return fmt.Errorf("seal the fields of an attempt: %w", err)
 	}
@@ -181,10 +181,10 @@ func (tx *Tx) DoubtAttempt(a Attempt, wait time.Duration) {
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}
-			ORDER BY lease_until LIMIT $2 {skip locked})
-		UPDATE attempt SET lease_until = {now} + $3, asked = asked + 1
+			ORDER BY lease_until`+upTo(limit)+` {skip locked})
+		UPDATE attempt SET lease_until = {now} + $2, asked = asked + 1
 		WHERE id IN (SELECT id FROM due) AND state <> 'answered' AND lease_until < {now}
-		RETURNING payment_id`, int64(domain), limit, lease.Microseconds())
+		RETURNING payment_id`, int64(domain), lease.Microseconds())
 }
 
 // claim runs a statement that leases rows and returns their ids.

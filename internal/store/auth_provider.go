@@ -111,8 +111,8 @@ func (a *AuthProvider) open(ring *keys.Ring, secret, next, config []byte) error 
 }
 
 // seal is the secret and the configuration as they are stored.
-func (a *AuthProvider) seal(ring *keys.Ring) (secret, config []byte, err error) {
-	secret, err = ring.Seal(a.secretPlace(), []byte(a.Secret))
+func (a *AuthProvider) seal(tx *Tx) (secret, config []byte, err error) {
+	secret, err = tx.seal(a.secretPlace(), []byte(a.Secret))
 	if err != nil || a.Endpoint == nil {
 		return secret, nil, err
 	}
@@ -120,7 +120,7 @@ func (a *AuthProvider) seal(ring *keys.Ring) (secret, config []byte, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err = ring.Seal(a.configPlace(), plain)
+	config, err = tx.seal(a.configPlace(), plain)
 	return secret, config, err
 }
 
@@ -215,7 +215,7 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 		return err
 	}
 	a.ID = id
-	secret, config, err := a.seal(tx.keys)
+	secret, config, err := a.seal(tx)
 	if err != nil {
 		return fmt.Errorf("seal an authentication provider: %w", err)
 	}
@@ -242,7 +242,7 @@ func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 // Write fails with ErrConflict when they are no longer those of the former, as it
 // was read: what somebody else changed meanwhile would be lost.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
-	secret, config, err := a.seal(tx.keys)
+	secret, config, err := a.seal(tx)
 	if err != nil {
 		return fmt.Errorf("seal authentication provider %d: %w", a.ID, err)
 	}
@@ -280,7 +280,7 @@ type Rotation struct {
 // has not come is forgotten. Now is the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
-	sealed, err := tx.keys.Seal(a.secretPlace(), []byte(r.Secret))
+	sealed, err := tx.seal(a.secretPlace(), []byte(r.Secret))
 	if err != nil {
 		return fmt.Errorf("seal a secret of authentication provider %d: %w", r.Provider, err)
 	}

@@ -25,6 +25,9 @@ func (r *Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, 
 	}, `SELECT id, parent_id, name, income, refundable, color FROM category WHERE `+s.conditions()+` ORDER BY id`, s.args...)
 }
 
+// idsAfter is what is added to the numbers of a sequence.
+var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
+
 // CreateCategory stores a category of a user, who is held in the same unit, and
 // gives it its number. The unit is undone with an error when the user would have
 // more than most.
@@ -33,7 +36,7 @@ func (tx *Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category,
 	if err != nil {
 		return err
 	}
-	c.ID = passerelle.FirstOwnCategory + passerelle.CategoryID(id) - 1
+	c.ID = passerelle.CategoryID(id + idsAfter["category"])
 	tx.execOne(beyond, `INSERT INTO category (id, domain_id, user_id, parent_id, name, income, refundable, color)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM category WHERE domain_id = $2 AND user_id = $3) < $9`,
 		int64(c.ID), int64(domain), int64(c.User), optionalID(c.Parent), c.Name, c.Income, c.Refundable, optionalText(c.Color), most)

@@ -155,7 +155,7 @@ func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Pla
 // SetClientKeys stores the key pair of a client, in place of an earlier one: the
 // private half sealed, the public one in PEM.
 func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
-	sealed, err := tx.keys.Seal(clientKeyPlace(domain, id), private)
+	sealed, err := tx.seal(clientKeyPlace(domain, id), private)
 	if err != nil {
 		return fmt.Errorf("seal the key of a client: %w", err)
 	}

@@ -151,7 +151,7 @@ func (tx *Tx) sealValues(c Connection, values map[string]string) ([]byte, error)
 }
 
 func (tx *Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) {
-	sealed, err := tx.keys.Seal(connectionPlace(c.Domain, c.ID, column), plain)
+	sealed, err := tx.seal(connectionPlace(c.Domain, c.ID, column), plain)
 	if err != nil {
 		return nil, fmt.Errorf("seal the %s of a connection: %w", column, err)
 	}

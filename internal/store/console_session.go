@@ -96,7 +96,7 @@ func (tx *Tx) RevokeSessions(operator OperatorID, but int64, now time.Time) {
 
 // PurgeSessions removes at most limit sessions that expired before the instant.
 func (tx *Tx) PurgeSessions(before time.Time, limit int) {
-	tx.exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires LIMIT $2)`, micros(before), limit)
+	tx.exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+upTo(limit)+`)`, micros(before))
 }
 
 // RaiseSession says that the operator of a session gave a second factor in it.

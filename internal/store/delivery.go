@@ -169,9 +169,12 @@ type Batch struct {
 	// Stopped tells that failures have ended the run.
 	Stopped bool
 	// NextFlush is when the flusher is due if a request failed and no other
-	// time is planned. FlushAfter is the flusher's place, zero to keep it.
+	// time is planned. FlushAfter is the flusher's place, zero to keep it; it is
+	// kept as well when somebody asked for another run since this one, which was
+	// due at Due.
 	NextFlush  time.Time
 	FlushAfter passerelle.DeliveryID
+	Due        *time.Time
 	// Now is the domain's present instant.
 	Now time.Time
 }
@@ -207,12 +210,13 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 		next = optionalMicros(&b.NextFlush)
 	}
 	tx.execOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1, next_flush = COALESCE(next_flush, $2),
-			flush_after = COALESCE($3, flush_after), stopped = CASE WHEN $4 THEN TRUE WHEN $5 THEN FALSE ELSE stopped END,
+			flush_after = CASE WHEN next_flush = $12 THEN COALESCE($3, flush_after) ELSE flush_after END,
+			stopped = CASE WHEN $4 THEN TRUE WHEN $5 THEN FALSE ELSE stopped END,
 			consecutive_failures = CASE WHEN $5 THEN 0 ELSE consecutive_failures END + $6,
 			last_success = COALESCE($7, last_success), last_failure = COALESCE($8, last_failure)
 		WHERE domain_id = $9 AND id = $10 AND holder = $11 AND lease_until >= {now}`,
 		b.Lease.Microseconds(), next, optionalID(b.FlushAfter), b.Stopped, success != nil, inRow, success, failure,
-		int64(w.Domain), int64(w.ID), b.Holder)
+		int64(w.Domain), int64(w.ID), b.Holder, optionalMicros(b.Due))
 }
 
 // recordAttempts stores requests and counts them with their deliveries, of which each
@@ -231,8 +235,11 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
-	tx.exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN a.failure IS NULL THEN a.at + a.duration END FROM delivery_attempt a
-		WHERE a.id BETWEEN $1 AND $2 AND delivery.id = a.delivery_id AND delivery.domain_id = $3 AND delivery.delivered IS NULL`,
+	// The limit and the plus sign have PostgreSQL begin with the requests, whatever it
+	// believes of how many deliveries there are, and how few of them undelivered.
+	tx.exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
+		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
+		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
 		first, id-1, int64(w.Domain))
 	return nil
 }
@@ -304,13 +311,16 @@ func rowList(rows, same, columns int) string {
 }
 
 // drop gives up deliveries that are not over.
+//
+// Here and in eraseBodies an index of what waits, or of users, would suit PostgreSQL as
+// well, and be gone through whole, if the conditions were spelled as those of the index.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
 	if len(ids) == 0 {
 		return
 	}
 	list, args := idList(domain, ids)
 	tx.exec(fmt.Sprintf(`UPDATE delivery SET dropped = $%d, drop_reason = $%d
-		WHERE domain_id = $1 AND id IN (%s) AND delivered IS NULL AND dropped IS NULL`, len(args)+1, len(args)+2, list),
+		WHERE domain_id = $1 AND id IN (%s) AND COALESCE(delivered, dropped) IS NULL`, len(args)+1, len(args)+2, list),
 		append(args, micros(now), reason)...)
 }
 
@@ -325,10 +335,10 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 	}
 	list, args := idList(domain, events)
 	tx.query(func(scanner) error { return nil },
-		`SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND user_id IS NOT NULL ORDER BY id {for update}`, args...)
+		`SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND +user_id IS NOT NULL ORDER BY id {for update}`, args...)
 	tx.exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $%d
-		WHERE domain_id = $1 AND id IN (%s) AND user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
-			WHERE d.event_id = event.id AND d.delivered IS NULL AND d.dropped IS NULL)`, len(args)+1, list),
+		WHERE domain_id = $1 AND id IN (%s) AND +user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
+			WHERE d.event_id = event.id AND COALESCE(d.delivered, d.dropped) IS NULL)`, len(args)+1, list),
 		append(args, micros(now))...)
 	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
 		SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)

@@ -15,9 +15,9 @@ type dialect struct {
 	// equalsApart says that an index on (key, id) does not lead to a place
 	// among equal keys, when id is the key of the table.
 	equalsApart bool
-	// keysListed says that rows are better held against a list of keys than joined with
-	// the rows of these. PostgreSQL cannot guess what a list selects, and joins once.
-	keysListed bool
+	// alone, before the name of a table, waits until no other transaction has read it,
+	// and keeps others from it; it is empty where writers are alone anyhow.
+	alone string
 	// about asks for the version; checks find damage, a line each.
 	about  string
 	checks []string
@@ -36,7 +36,7 @@ const maxTexts = 4096
 // within a statement, which clock_timestamp is not: an index can serve
 // "lease < {now}".
 func sqliteDialect() *dialect {
-	return &dialect{name: "sqlite", equalsApart: true, keysListed: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
+	return &dialect{name: "sqlite", equalsApart: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
 		`SELECT integrity_check FROM pragma_integrity_check LIMIT 20`,
 		`SELECT "table" || ' refers to ' || parent || ' that is not there' FROM pragma_foreign_key_check LIMIT 20`,
 	}, tokens: strings.NewReplacer(
@@ -49,7 +49,7 @@ func sqliteDialect() *dialect {
 }
 
 func postgresDialect() *dialect {
-	return &dialect{name: "postgres", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
+	return &dialect{name: "postgres", alone: "LOCK TABLE ", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
 		"{now}", "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
 		"{skip locked}", "FOR UPDATE SKIP LOCKED",
 		"{for update}", "FOR UPDATE",
@@ -57,6 +57,11 @@ func postgresDialect() *dialect {
 		"{bytes}", "BYTEA",
 	)}
 }
+
+// upTo is a limit written out. Of one among the arguments PostgreSQL, which plans for
+// any, believes that it is a tenth of all there is: it would read a table from end to
+// end to erase a few of its rows.
+func upTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 
 // text is a statement in the words of the database.
 func (d *dialect) text(sql string) string {

@@ -27,13 +27,13 @@ const erasureGrace = time.Minute
 // user.
 const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
-	AND d.delivered IS NULL AND d.dropped IS NULL)`
+	AND COALESCE(d.delivered, d.dropped) IS NULL)`
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
 // remains are the places where something of a user can be, in the order of
 // erasing: rows selects their keys, erase does away with those among {rows}. $3
-// of erase is how many rows at most, $4 the domain's present instant.
+// of erase is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
 		// Answers kept for repetitions have what the user was shown.
@@ -48,8 +48,8 @@ var remains = []struct{ rows, erase string }{
 	},
 	{
 		rows: `SELECT d.id FROM event e JOIN delivery d ON d.event_id = e.id WHERE e.domain_id = $1 AND e.user_id = $2
-			AND e.name <> 'USER_DELETED' AND d.delivered IS NULL AND d.dropped IS NULL`,
-		erase: `UPDATE delivery SET dropped = $4, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
+			AND e.name <> 'USER_DELETED' AND COALESCE(d.delivered, d.dropped) IS NULL`,
+		erase: `UPDATE delivery SET dropped = $3, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
 		// A receiver may have put what it got into its answer.
@@ -63,7 +63,7 @@ var remains = []struct{ rows, erase string }{
 	},
 	{
 		rows:  `SELECT e.id ` + eventsOfUser + ` AND e.erased IS NULL`,
-		erase: `UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN ({rows})`,
+		erase: `UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $3 WHERE id IN ({rows})`,
 	},
 	{
 		rows:  `SELECT id FROM consent WHERE domain_id = $1 AND user_id = $2`,
@@ -115,9 +115,9 @@ func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, nex
 
 func (tx *Tx) erase(e Erasure, batch int, now time.Time) {
 	for _, kind := range remains {
-		statement := strings.Replace(kind.erase, "{rows}", kind.rows+" LIMIT $3", 1)
-		args := []any{int64(e.Domain), int64(e.User), batch}
-		if strings.Contains(statement, "$4") {
+		statement := strings.Replace(kind.erase, "{rows}", kind.rows+upTo(batch), 1)
+		args := []any{int64(e.Domain), int64(e.User)}
+		if strings.Contains(statement, "$3") {
 			args = append(args, micros(now))
 		}
 		tx.exec(statement, args...)

@@ -187,8 +187,8 @@ func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID
 
 func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, deleted time.Time, limit int) (deliveries []passerelle.DeliveryID, events []int64, err error) {
 	err = r.each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
-		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL LIMIT $3`,
-		[]any{int64(domain), micros(deleted), limit}, func(row scanner) (bool, error) {
+		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL`+upTo(limit),
+		[]any{int64(domain), micros(deleted)}, func(row scanner) (bool, error) {
 			var delivery passerelle.DeliveryID
 			var event int64
 			err := row.Scan(&delivery, &event)

@@ -22,7 +22,7 @@ func (tx *Tx) Witness(e payment.Evidence) error {
 	if err != nil {
 		return fmt.Errorf("encode what a payer saw: %w", err)
 	}
-	sealed, err := tx.keys.Seal(evidencePlace(e.Domain, id), plain)
+	sealed, err := tx.seal(evidencePlace(e.Domain, id), plain)
 	if err != nil {
 		return fmt.Errorf("seal what a payer saw: %w", err)
 	}

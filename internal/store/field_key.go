@@ -32,7 +32,7 @@ func (tx *Tx) AddFieldKey(k *FieldKey) error {
 		return err
 	}
 	k.ID = id
-	sealed, err := tx.keys.Seal(fieldKeyPlace(k.Domain, id), k.Private)
+	sealed, err := tx.seal(fieldKeyPlace(k.Domain, id), k.Private)
 	if err != nil {
 		return fmt.Errorf("seal a key for fields: %w", err)
 	}

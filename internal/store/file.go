@@ -122,10 +122,10 @@ func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
 	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
 			SELECT id FROM stored_file WHERE connector = $1 AND domain_id = $2 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
-			ORDER BY next_fetch, id LIMIT $3 {skip locked})
-		UPDATE stored_file SET lease_until = {now} + $4
+			ORDER BY next_fetch, id`+upTo(limit)+` {skip locked})
+		UPDATE stored_file SET lease_until = {now} + $3
 		WHERE id IN (SELECT id FROM wanted) AND lease_until < {now} AND due IS NULL
-		RETURNING id, failures, lease_until`, connector, int64(domain), limit, lease.Microseconds())
+		RETURNING id, failures, lease_until`, connector, int64(domain), lease.Microseconds())
 }
 
 // ClaimFile leases one that was never fetched, whenever that is due; none when
@@ -211,8 +211,8 @@ func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id 
 func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH over AS MATERIALIZED (
 			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
-			ORDER BY due, id LIMIT $1 {skip locked})
-		UPDATE stored_file SET due = {now} + $2 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, limit, lease.Microseconds())
+			ORDER BY due, id`+upTo(limit)+` {skip locked})
+		UPDATE stored_file SET due = {now} + $1 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, lease.Microseconds())
 }
 
 // ForgetFiles removes what is known of files whose bytes were removed.
@@ -223,10 +223,10 @@ func (tx *Tx) ForgetFiles(ids []int64) {
 }
 
 // forgetFilesOf says of the files of up to limit rows of a table that nobody
-// has them any more; the limit is the last argument.
-func (tx *Tx) forgetFilesOf(table, condition string, args []any) {
-	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL ORDER BY id LIMIT $%d)`,
-		forgotten, table, condition, len(args)), args...)
+// has them any more.
+func (tx *Tx) forgetFilesOf(table, condition string, limit int, args []any) {
+	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL ORDER BY id%s)`,
+		forgotten, table, condition, upTo(limit)), args...)
 }
 
 // noFile holds for rows of a table whose file nobody has any more: what is

@@ -17,7 +17,7 @@ func (tx *Tx) GiveFields(domain passerelle.DomainID, id passerelle.PaymentID, fi
 	if err != nil {
 		return fmt.Errorf("encode payment fields: %w", err)
 	}
-	sealed, err := tx.keys.Seal(givenPlace(domain, id), plain)
+	sealed, err := tx.seal(givenPlace(domain, id), plain)
 	if err != nil {
 		return fmt.Errorf("seal payment fields: %w", err)
 	}

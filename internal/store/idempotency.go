@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,12 +11,13 @@ import (
 	"passerelle/internal/keys"
 )
 
-// How long answers are kept for repetitions, and how long a request may be
-// under way before another one may take its key over; a request has a shorter
-// deadline than that. Both run on the database's clock.
+// How long answers are kept for repetitions, and after how long another request may
+// take over the key of one that was cut off; whoever executes one holds it. Both run
+// on the database's clock.
 const (
 	answerRetention = 24 * time.Hour
-	keyLease        = 40 * time.Second
+	keyLease        = 20 * time.Second
+	keyRenewal      = keyLease / 4
 )
 
 // RepeatKey is an Idempotency-Key as one token used it, with the hash of the
@@ -121,6 +123,38 @@ func (e Execution) place() keys.Place {
 	return keys.Place{Domain: int64(e.Domain), Table: "idempotency", Column: "answer", Row: e.ID}
 }
 
+// HoldKey keeps the right to execute a request until stop is called, however long
+// it takes. What it cannot renew lapses, and is taken over.
+func (db *DB) HoldKey(ctx context.Context, e Execution) (stop func()) {
+	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
+	ctx = context.WithoutCancel(ctx)
+	timer := time.AfterFunc(every, func() {
+		for waiting := true; waiting; {
+			if err := db.renewKey(ctx, e); err != nil {
+				db.log.WarnContext(ctx, "an idempotency key could not be held", "execution", e.ID, "error", err)
+			}
+			select {
+			case <-ended:
+				waiting = false
+			case <-time.After(every):
+			}
+		}
+	})
+	return func() { timer.Stop(); close(ended) }
+}
+
+// renewKey has a quarter of the lease: one that hangs leaves time for another.
+func (db *DB) renewKey(ctx context.Context, e Execution) error {
+	ctx, cancel := context.WithTimeout(ctx, keyRenewal)
+	defer cancel()
+	return db.Write(ctx, func(tx *Tx) error { tx.renewKey(e); return nil })
+}
+
+func (tx *Tx) renewKey(e Execution) {
+	tx.exec(`UPDATE idempotency SET lease_until = {now} + $1 WHERE domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL AND lease_until > 0`,
+		keyLease.Microseconds(), int64(e.Domain), e.ID, e.Run)
+}
+
 // Executed records in the transaction that makes something what it made. The
 // unit fails with ErrConflict when another execution has taken the key over,
 // so that nothing is made twice.
@@ -138,7 +172,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
 	}
-	sealed, err := tx.keys.Seal(e.place(), answer)
+	sealed, err := tx.seal(e.place(), answer)
 	if err != nil {
 		return fmt.Errorf("seal an answer: %w", err)
 	}
@@ -159,5 +193,5 @@ func (tx *Tx) ReleaseKey(e Execution) {
 
 // PurgeAnswers removes at most limit keys that have expired.
 func (tx *Tx) PurgeAnswers(limit int) {
-	tx.exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires LIMIT $1)`, limit)
+	tx.exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires` + upTo(limit) + `)`)
 }

@@ -97,6 +97,30 @@ func TestClaimKey(t *testing.T) {
 	})
 }
 
+// TestLongExecutionsKeepTheirKey holds a key whose lease would have lapsed.
+func TestLongExecutionsKeepTheirKey(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		long := claim(t, db, repeat(domain, "k", "r"))
+		lapse(t, db, "lease_until")
+		db.keyRenewal = time.Millisecond
+		stop := db.HoldKey(t.Context(), long.Execution)
+		for held := int64(0); held == 0; {
+			var err error
+			if held, err = one(t.Context(), &db.Reader, scanInt, `SELECT count(*) FROM idempotency WHERE lease_until > {now}`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c := claim(t, db, repeat(domain, "k", "r")); c.Wait <= 0 {
+			t.Errorf("while it is held: %+v", c)
+		}
+		stop()
+		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(long.Execution); return nil })
+		if c := claim(t, db, repeat(domain, "k", "r")); c.Execution.ID == 0 {
+			t.Errorf("once it is released: %+v", c)
+		}
+	})
+}
+
 func TestKeptAnswersAreSealed(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))

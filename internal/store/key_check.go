@@ -1,11 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"errors"
 	"fmt"
 
+	"passerelle"
 	"passerelle/internal/keys"
 )
 
@@ -33,6 +35,36 @@ func (db *DB) BindKeys(ctx context.Context) error {
 		return fmt.Errorf("tie the database to its keys: %w", err)
 	}
 	return db.CheckKeys(ctx)
+}
+
+// seal seals a value of the unit, which is undone when the database was put under
+// keys that are not at hand meanwhile: nobody could open the value once the key that
+// sealed it is retired. Who has read the key file before is Unavailable then.
+func (tx *Tx) seal(p keys.Place, plain []byte) ([]byte, error) {
+	if !tx.seals {
+		tx.seals = true
+		tx.query(func(row scanner) error {
+			var sealed []byte
+			if err := row.Scan(&sealed); err != nil {
+				return err
+			}
+			return tx.db.proven(sealed)
+		}, `SELECT sealed FROM key_check`)
+	}
+	return tx.keys.Seal(p, plain)
+}
+
+// proven opens the value that proves the keys, unless it was the same the last time.
+func (db *DB) proven(sealed []byte) error {
+	if last := db.proof.Load(); last != nil && bytes.Equal(*last, sealed) {
+		return nil
+	}
+	if _, err := db.keys.Open(keyCheckPlace, sealed); err != nil {
+		return fmt.Errorf("%w: %w (%w)", passerelle.Unavailable, ErrOtherKeys, err)
+	}
+	sealed = bytes.Clone(sealed)
+	db.proof.Store(&sealed)
+	return nil
 }
 
 // CheckKeys reports whether the database is tied to the keys at hand, by

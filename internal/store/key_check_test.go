@@ -1,12 +1,14 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
+	"passerelle"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
@@ -35,6 +37,41 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 			if err := again.CheckKeys(t.Context()); !errors.Is(err, test.want) {
 				t.Errorf("%s: checking them gives %v, want %v", name, err, test.want)
 			}
+		}
+	})
+}
+
+// TestNothingIsSealedWithRetiredKeys leaves out a program that has read the key file
+// before a key was added to it, once what the older key sealed is under that one.
+func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		ring := keys.Generate()
+		old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())
+		if err := old.BindKeys(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		domain := passerelle.Domain{Name: "one", Kind: passerelle.Sandbox, BaseURL: "http://one.example/2.0"}
+		mustWrite(t, old, func(tx *Tx) error { return tx.CreateDomain(&domain, "one.example") })
+		keep := func(db *DB, key string) error {
+			execution := claim(t, db, repeat(domain.ID, key, "request")).Execution
+			return db.Write(t.Context(), func(tx *Tx) error { return tx.KeepAnswer(execution, []byte("answer")) })
+		}
+		for name, err := range map[string]error{"before": keep(old, "a"), "with a key more": keep(fresh, "b"), "before it is needed": keep(old, "c")} {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, _, err := fresh.Rewrap(t.Context(), 10, func(int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := keep(old, "d"); !errors.Is(err, passerelle.Unavailable) || !errors.Is(err, ErrOtherKeys) {
+			t.Errorf("without the key: %v", err)
+		}
+		if answer := claim(t, fresh, repeat(domain.ID, "d", "request")).Answer; answer != nil {
+			t.Errorf("there is %q", answer)
+		}
+		if err := keep(fresh, "e"); err != nil {
+			t.Errorf("with the key: %v", err)
 		}
 	})
 }
@@ -76,4 +113,44 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 		t.Fatal(err)
 	}
 	return changed
+}
+
+// TestRewrapWaitsForWhoSeals has a unit under way that has seen which keys are to be
+// used: the value that proves them does not change before its end.
+func TestRewrapWaitsForWhoSeals(t *testing.T) {
+	url, ring := storetest.Postgres(t), keys.Generate()
+	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())
+	if err := old.BindKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pool := old.engine.(*postgresEngine).pool
+	unit, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unit.Rollback(context.Background()) }()
+	if _, err := unit.Exec(t.Context(), `SELECT sealed FROM key_check`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := fresh.Rewrap(context.WithoutCancel(t.Context()), 10, func(int64) {})
+		ended <- err
+	}()
+	for waits := false; !waits; {
+		select {
+		case err := <-ended:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		if err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'key_check'::regclass AND NOT granted)`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unit.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -115,6 +115,18 @@ func TestOpenRefusesAddresses(t *testing.T) {
 	}
 }
 
+// TestServerKeepsWhatItAcknowledged refuses one that does not.
+func TestServerKeepsWhatItAcknowledged(t *testing.T) {
+	url := storetest.Postgres(t)
+	for setting, want := range map[string]error{"off": errNotDurable, "local": nil, "on": nil} {
+		db, err := Open(t.Context(), url+"&synchronous_commit="+setting, Options{})
+		wantError(t, err, want)
+		if err == nil {
+			db.Close()
+		}
+	}
+}
+
 func TestFileIsPrivate(t *testing.T) {
 	url := storetest.SQLite(t)
 	open(t, url)

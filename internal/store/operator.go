@@ -133,7 +133,7 @@ func (tx *Tx) ConfirmTOTP(id OperatorID, secret []byte, step int64) error {
 }
 
 func (tx *Tx) sealTOTP(id OperatorID, column string, secret []byte, sql string, more ...any) error {
-	sealed, err := tx.keys.Seal(totpPlace(column, id), secret)
+	sealed, err := tx.seal(totpPlace(column, id), secret)
 	if err != nil {
 		return fmt.Errorf("seal a second factor: %w", err)
 	}

@@ -74,16 +74,41 @@ const mostReads = 100
 // errTorn reports lines of another version than their payment.
 var errTorn = errors.New("the payment changed while it was read")
 
+// wholePayment reads a payment with its first line, which most have alone. All have
+// one from the beginning.
+var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
+	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
+	` + qualified("line", lineColumns) + `
+	FROM payment JOIN instruction line ON line.payment_id = payment.id AND line.position = 0 WHERE payment.domain_id = $1 AND payment.id = $2`
+
+// qualified puts the name of a table before each of some columns.
+func qualified(table, columns string) string {
+	names := strings.Split(columns, ",")
+	for i, name := range names {
+		names[i] = table + "." + strings.TrimSpace(name)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
-	identified := false
-	p, err := one(ctx, r, func(row scanner) (*storedPayment, error) { return scanPayment(withMore{row, &identified}) },
-		`SELECT `+paymentColumns+`, CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END
-		FROM payment WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	var (
+		line       lineRow
+		lines      int
+		identified bool
+	)
+	p, err := one(ctx, r, func(row scanner) (*storedPayment, error) {
+		return scanPayment(withMore{row, append([]any{&lines, &identified}, line.columns()...)})
+	}, wholePayment, int64(domain), int64(id))
 	if err != nil {
 		return nil, err
 	}
 	page := []*storedPayment{p}
-	torn, err := r.loadInstructions(ctx, domain, page)
+	var torn []*storedPayment
+	if lines == 1 {
+		err = p.add(&line)
+	} else {
+		torn, err = r.loadInstructions(ctx, domain, page)
+	}
 	if err == nil && identified {
 		err = r.loadIdentities(ctx, domain, page, sensitive)
 	}
@@ -105,38 +130,49 @@ func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page
 	return torn, r.loadIdentities(ctx, domain, page, sensitive)
 }
 
-const instructionColumns = `payment_id, (SELECT version FROM payment WHERE payment.id = payment_id), id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
+const (
+	instructionColumns = `payment_id, (SELECT version FROM payment WHERE payment.id = payment_id), ` + lineColumns
+	lineColumns        = `id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
 	beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, state, error_code, error_description, exec_date, occurred`
+)
 
-// storedLine is a line on its way in, with the version of its payment.
-type storedLine struct {
+// lineRow is a line on its way in, with the id and the version of its payment when
+// they are not read at the same moment.
+type lineRow struct {
 	payment.Instruction
-	owner   passerelle.PaymentID
-	version int64
+	owner                                    passerelle.PaymentID
+	version                                  int64
+	execution, start, end, frequency, issuer *string
+	state, code, why, executed, occurred     *string
 }
 
-func scanInstruction(row scanner) (storedLine, error) {
-	var (
-		in                                       storedLine
-		execution, start, end, frequency, issuer *string
-		state, code, why, executed, occurred     *string
-	)
-	err := row.Scan(&in.owner, &in.version, &in.ID, &in.ReferenceID, &in.Amount.Minor, &in.Label, &execution, &start, &end, &frequency,
-		&in.Beneficiary.Scheme, &in.Beneficiary.Identification, &in.Beneficiary.Label, &issuer, &state, &code, &why, &executed, &occurred)
-	if err != nil {
-		return in, err
+func (in *lineRow) columns() []any {
+	return []any{
+		&in.ID, &in.ReferenceID, &in.Amount.Minor, &in.Label, &in.execution, &in.start, &in.end, &in.frequency,
+		&in.Beneficiary.Scheme, &in.Beneficiary.Identification, &in.Beneficiary.Label, &in.issuer, &in.state, &in.code, &in.why, &in.executed, &in.occurred,
 	}
-	in.Frequency, in.Beneficiary.Issuer = text[payment.Frequency](frequency), text[string](issuer)
-	in.State, in.ErrorCode, in.ErrorDescription = text[payment.InstructionState](state), text[payment.ErrorCode](code), text[string](why)
+}
+
+func scanInstruction(row scanner) (in lineRow, err error) {
+	err = row.Scan(append([]any{&in.owner, &in.version}, in.columns()...)...)
+	return in, err
+}
+
+// add adds the next line of a payment.
+func (p *storedPayment) add(in *lineRow) (err error) {
+	in.Amount.Currency, in.DateType = p.currency, p.dateType
+	in.Frequency, in.Beneficiary.Issuer = text[payment.Frequency](in.frequency), text[string](in.issuer)
+	in.State, in.ErrorCode, in.ErrorDescription = text[payment.InstructionState](in.state), text[payment.ErrorCode](in.code), text[string](in.why)
 	for _, day := range []struct {
 		from *string
 		to   *passerelle.Date
-	}{{execution, &in.ExecutionDate}, {start, &in.StartDate}, {end, &in.EndDate}, {executed, &in.Executed}, {occurred, &in.Occurred}} {
+	}{{in.execution, &in.ExecutionDate}, {in.start, &in.StartDate}, {in.end, &in.EndDate}, {in.executed, &in.Executed}, {in.occurred, &in.Occurred}} {
 		if *day.to, err = storedDate(day.from); err != nil {
-			return in, fmt.Errorf("read a date of instruction %d: %w", in.ID, err)
+			return fmt.Errorf("read a date of instruction %d: %w", in.ID, err)
 		}
 	}
-	return in, nil
+	p.Instructions = append(p.Instructions, in.Instruction)
+	return nil
 }
 
 func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) (torn []*storedPayment, err error) {
@@ -147,10 +183,12 @@ func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainI
 		return nil, fmt.Errorf("load instructions: %w", err)
 	}
 	byID := index(page)
-	for _, in := range lines {
+	for i := range lines {
+		in := &lines[i]
 		p := byID[in.owner]
-		in.Amount.Currency, in.DateType = p.currency, p.dateType
-		p.Instructions = append(p.Instructions, in.Instruction)
+		if err := p.add(in); err != nil {
+			return nil, err
+		}
 		if in.version != p.Version && len(p.Instructions) == 1 {
 			torn = append(torn, p)
 		}

@@ -14,10 +14,10 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
 				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered')
-			ORDER BY next_check LIMIT $3 {skip locked})
-		UPDATE payment SET check_lease = {now} + $4
+			ORDER BY next_check`+upTo(limit)+` {skip locked})
+		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND next_check <= $2 AND check_lease < {now}
-		RETURNING id`, int64(domain), micros(now), limit, lease.Microseconds())
+		RETURNING id`, int64(domain), micros(now), lease.Microseconds())
 }
 
 // ExpiringPayments takes over at most limit payments of a domain that wait for
@@ -27,10 +27,10 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
 				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state = 'open')
-			ORDER BY expires_from LIMIT $3 {skip locked})
-		UPDATE payment SET check_lease = {now} + $4
+			ORDER BY expires_from`+upTo(limit)+` {skip locked})
+		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND expires_from <= $2 AND check_lease < {now}
-		RETURNING id`, int64(domain), micros(before), limit, lease.Microseconds())
+		RETURNING id`, int64(domain), micros(before), lease.Microseconds())
 }
 
 // PostponeCheck moves the next question to the bank, for an answer that

@@ -87,7 +87,7 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 	if err != nil {
 		return nil, fmt.Errorf("encode the sensitive part of an identity: %w", err)
 	}
-	sealed, err := tx.keys.Seal(identityPlace(domain, id), raw)
+	sealed, err := tx.seal(identityPlace(domain, id), raw)
 	if err != nil {
 		return nil, fmt.Errorf("seal the sensitive part of an identity: %w", err)
 	}

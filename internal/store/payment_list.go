@@ -77,7 +77,7 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	var page []*storedPayment
 	listed, err := collect(ctx, r, func(row scanner) (Listed, error) {
 		var key any
-		p, err := scanPayment(withMore{row, &key})
+		p, err := scanPayment(withMore{row, []any{&key}})
 		if err != nil {
 			return Listed{}, err
 		}
@@ -98,13 +98,13 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	return listed, err
 }
 
-// withMore scans one more column after those of the row.
+// withMore scans more columns after those of the row.
 type withMore struct {
 	row  scanner
-	more any
+	more []any
 }
 
-func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more)...) }
+func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
 // CountPayments is the exact number of payments that a filter selects. Without
 // a filter it is read from counters; with one, the matches are counted.

@@ -408,6 +408,9 @@ func (s site) wantWhole(p *payment.Payment) {
 		return
 	}
 	for _, read := range []*payment.Payment{got, listed[0].Payment} {
+		if len(read.Instructions) != len(p.Instructions) {
+			s.t.Errorf("version %d has %d lines", read.Version, len(read.Instructions))
+		}
 		for _, in := range read.Instructions {
 			if in.ErrorDescription != read.BankPaymentID {
 				s.t.Errorf("version %d has a line that says %q and a payment that says %q", read.Version, in.ErrorDescription, read.BankPaymentID)

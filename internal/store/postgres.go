@@ -56,6 +56,10 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 		pool.Close()
 		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
+	if err := durable(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
 	p := &postgresEngine{pool: pool, dialect: postgresDialect(), settleLimit: settleLimit, giving: givingWay, log: options.Log}
 	if !options.Alone {
 		p.sharers = newSharers(p.attempt, sharing)
@@ -63,18 +67,35 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	return p, nil
 }
 
+// durable refuses a server that answers COMMIT before the transaction is on its
+// disk: what clients were told would be lost with it. Whether a standby has to have
+// it as well is the operator's choice.
+func durable(ctx context.Context, pool *pgxpool.Pool) error {
+	var setting string
+	if err := pool.QueryRow(ctx, `SHOW synchronous_commit`).Scan(&setting); err != nil {
+		return fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	if setting == "off" {
+		return errNotDurable
+	}
+	return nil
+}
+
+var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
+
 // parameters are what is asked of a server unless the address asks for something
 // else. Statements here touch few rows, by an index that has them in order. To
 // compile one takes longer than it saves, as the costs of those with a LIMIT are
 // guessed far too high. To plan one anew for its arguments takes longer than to
-// execute it, and comes to the same. And a bitmap gives up the order, so that all
+// execute it, and comes to the same. A bitmap gives up the order, so that all
 // that waits is read and sorted for each page of it whenever the statistics are from
-// a time when little waited.
+// a time when little waited; and a table that was small then is read from end to end.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_bitmapscan": "off",
+	"enable_seqscan":    "off",
 }
 
 // connectLimit is how long a server may take to accept a connection.

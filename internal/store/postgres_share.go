@@ -19,6 +19,10 @@ const (
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
 )
 
+// sharedStatements is how many a unit may have to share a transaction, so that a
+// whole group of them is over long before sharedLimit.
+const sharedStatements = 64
+
 // errApart tells a unit that it is to have a transaction of its own: the one it was
 // in did not come about, and nothing of it was written.
 var errApart = errors.New("the transaction was shared in vain")

@@ -49,6 +49,28 @@ func TestUnitsShareATransaction(t *testing.T) {
 	wantTransactions(t, db, 3, 5)
 }
 
+// TestLargeUnitsHaveTheirOwn writes a unit of many statements where nobody shares.
+func TestLargeUnitsHaveTheirOwn(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	engine := db.engine.(*postgresEngine)
+	engine.sharers.close()
+	defer func() { engine.sharers = newSharers(engine.attempt, 1) }()
+	many := func(count int) func(*Tx) error {
+		return func(tx *Tx) error {
+			for i := range count {
+				if err := insert(int64(i), fmt.Sprint(i))(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	wantError(t, db.Write(t.Context(), many(sharedStatements)), ErrClosed)
+	if err := db.Write(t.Context(), many(sharedStatements+1)); err != nil {
+		t.Error(err)
+	}
+}
+
 // wantTransactions holds how many transactions wrote the probes, and their total.
 func wantTransactions(t *testing.T, db *DB, transactions, total int64) {
 	t.Helper()

@@ -29,7 +29,7 @@ const (
 var errAgain = errors.New("try again")
 
 func (p *postgresEngine) write(ctx context.Context, tx *Tx) error {
-	if p.sharers != nil && tx.adds() {
+	if p.sharers != nil && len(tx.statements) <= sharedStatements && tx.adds() {
 		if err := p.sharers.submit(ctx, tx); !errors.Is(err, errApart) {
 			return err
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // scanner is the row at hand.
@@ -28,11 +29,18 @@ func one[T any](ctx context.Context, r *Reader, scan func(scanner) (T, error), s
 	return found[0], nil
 }
 
+// roomy is up to how many rows collect makes room for four times as many: rows of a
+// page may be large, and are copied each time that room is made.
+const roomy = 64
+
 // collect is all rows of a query, nil when there are none.
 func collect[T any](ctx context.Context, r *Reader, scan func(scanner) (T, error), sql string, args ...any) ([]T, error) {
 	var found []T
 	err := r.each(ctx, sql, args, func(row scanner) (bool, error) {
 		value, err := scan(row)
+		if n := len(found); n == cap(found) && n > 0 && n <= roomy {
+			found = slices.Grow(found, 3*n)
+		}
 		found = append(found, value)
 		return true, err
 	})

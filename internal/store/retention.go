@@ -127,8 +127,8 @@ func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 // deliveries: one that fails every minute has a great many.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
-			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2 LIMIT $3)
-		RETURNING id`, micros(r.Events), int64(r.Domain), r.Batch)
+			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+upTo(r.Batch)+`)
+		RETURNING id`, micros(r.Events), int64(r.Domain))
 }
 
 // removeDeliveries removes deliveries, given with their events, unless they have
@@ -143,8 +143,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 		deliveries[i] = pair[0]
 	}
 	list, args := idList(r.Domain, deliveries)
-	tx.exec(fmt.Sprintf(`DELETE FROM delivery_attempt WHERE id IN (
-		SELECT id FROM delivery_attempt WHERE domain_id = $1 AND delivery_id IN (%s) LIMIT $%d)`, list, len(args)+1), append(args, 10*r.Batch)...)
+	tx.exec(`DELETE FROM delivery_attempt WHERE id IN (
+		SELECT id FROM delivery_attempt WHERE domain_id = $1 AND delivery_id IN (`+list+`)`+upTo(10*r.Batch)+`)`, args...)
 	tx.exec(`DELETE FROM delivery WHERE domain_id = $1 AND id IN (`+list+`)
 		AND NOT EXISTS (SELECT 1 FROM delivery_attempt a WHERE a.delivery_id = delivery.id)`, args...)
 	tx.removeEvents(r.Domain, second(over))
@@ -164,8 +164,8 @@ func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 
 func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM webhook_health WHERE (webhook_id, hour) IN (
-			SELECT webhook_id, hour FROM webhook_health WHERE domain_id = $1 AND hour < $2 LIMIT $3)
-		RETURNING hour`, int64(r.Domain), hourOf(r.Health), r.Batch)
+			SELECT webhook_id, hour FROM webhook_health WHERE domain_id = $1 AND hour < $2`+upTo(r.Batch)+`)
+		RETURNING hour`, int64(r.Domain), hourOf(r.Health))
 }
 
 // partsKept is how long a large body may wait for its event.

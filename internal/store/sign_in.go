@@ -43,7 +43,7 @@ func (tx *Tx) ReturnSignIn(subject []byte) {
 // made since an instant, and as many others as are too many: those with the fewest
 // attempts, of these the oldest.
 func (tx *Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
-	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest LIMIT $2)`, micros(before), limit)
+	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+upTo(limit)+`)`, micros(before))
 	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
 }
 

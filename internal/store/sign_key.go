@@ -35,7 +35,7 @@ func (tx *Tx) AddSignKey(k *SignKey) error {
 		return err
 	}
 	k.ID = id
-	sealed, err := tx.keys.Seal(signKeyPlace(k.Domain, id), k.Private)
+	sealed, err := tx.seal(signKeyPlace(k.Domain, id), k.Private)
 	if err != nil {
 		return fmt.Errorf("seal a key for answers: %w", err)
 	}

@@ -40,6 +40,8 @@ type DB struct {
 	migrations []migration
 	sequences  sequences
 	closed     atomic.Bool
+	keyRenewal time.Duration          // zero, but in tests
+	proof      atomic.Pointer[[]byte] // that the keys are those of the database, as it was last seen
 }
 
 // Reader reads committed rows and cannot write.

@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// Tenant is a domain as every request needs it, all of one moment: what it has
+// Tenant is a domain as every request needs it, and whoever sends, all of one moment: what it has
 // set besides, and whether the interface is closed for all domains.
 type Tenant struct {
 	passerelle.Domain
@@ -24,6 +24,11 @@ const tenants = `SELECT d.id, d.name, d.kind, d.base_url, d.created, d.clock_off
 // a Host header carries it), or ErrNotFound.
 func (r *Reader) TenantByHost(ctx context.Context, host string) (Tenant, error) {
 	return r.tenant(ctx, `d.host = $1`, host)
+}
+
+// Tenant loads a domain by id, or ErrNotFound.
+func (r *Reader) Tenant(ctx context.Context, id passerelle.DomainID) (Tenant, error) {
+	return r.tenant(ctx, `d.id = $1`, int64(id))
 }
 
 // FirstTenant loads the oldest domain, or ErrNotFound.

@@ -135,5 +135,5 @@ func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.Pa
 
 // PurgeTokens removes at most limit tokens that expired before the instant.
 func (tx *Tx) PurgeTokens(before time.Time, limit int) {
-	tx.exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires LIMIT $2)`, micros(before), limit)
+	tx.exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires`+upTo(limit)+`)`, micros(before))
 }

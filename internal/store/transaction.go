@@ -12,18 +12,22 @@ import (
 	"passerelle"
 )
 
-const transactionColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
-	t.details, t.scraped, t.last_update, t.deleted, t.date, ` + attachedCount
+const (
+	transactionColumns = undocumentedColumns + attachedCount
+	// undocumentedColumns are followed by how many documents there are.
+	undocumentedColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
+	t.details, t.scraped, t.last_update, t.deleted, `
+)
 
 func scanTransaction(row scanner) (passerelle.Transaction, error) {
 	var (
 		t                         passerelle.Transaction
-		key, day, details, date   string // the date is in the details as well
+		key, day, details         string
 		wording, comment, matches *string
 		cluster, deleted          *int64
 		scraped, update           int64
 	)
-	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted, &date, &t.Documents)
+	err := row.Scan(&t.ID, &t.Account, &key, &day, &wording, &comment, &t.Active, &matches, &cluster, &details, &scraped, &update, &deleted, &t.Documents)
 	if err != nil {
 		return t, err
 	}

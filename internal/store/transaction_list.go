@@ -37,35 +37,42 @@ type TransactionFilter struct {
 	// Least and Most bound the value; Values are the only ones, when there are any.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
-	// within are the accounts that were found to be meant, or nil.
-	within []accountEpoch
+	// within are the accounts that were found to be meant, or nil; undocumented tells
+	// that nothing in the accounts that are meant has a document.
+	within       []accountEpoch
+	undocumented bool
 }
 
-// accountEpoch is an account since it was last emptied.
-type accountEpoch struct{ account, epoch int64 }
+// accountEpoch is an account since it was last emptied, and what its amounts are in.
+type accountEpoch struct {
+	account, epoch int64
+	currency       passerelle.Currency
+}
 
 // maxWithin is how many accounts are told to a query; each transaction is held
 // against all of them.
 const maxWithin = 16
 
 // Within narrows the filter to the accounts of its span, which saves looking up the
-// account of each transaction, where the span has noted them.
+// account of each transaction, where the span has noted them, and its documents, where
+// none has any. What is withdrawn after the span was taken is shown once more.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
+	f.undocumented = s.documented == 0
 	if f.Account == 0 {
 		f.within = s.noted
 	}
 	return f
 }
 
-// among is the condition that a transaction is of one of the accounts. The plus
-// signs keep SQLite from looking each account up in an index, and sorting what it
-// finds.
+// among is the condition that a transaction is of one of the accounts. As a CASE it
+// leads to no index, and says nothing of how many there are: otherwise both databases
+// would look the accounts up, and sort all they have.
 func (f TransactionFilter) among(c *conditions) {
 	var each []string
 	for _, r := range padded(f.within) {
-		each = append(each, "+t.account_id = "+c.bind(r.account)+" AND +t.epoch = "+c.bind(r.epoch))
+		each = append(each, "t.account_id = "+c.bind(r.account)+" AND t.epoch = "+c.bind(r.epoch))
 	}
-	c.clauses = append(c.clauses, "("+strings.Join(each, " OR ")+")")
+	c.clauses = append(c.clauses, "CASE WHEN "+strings.Join(each, " OR ")+" THEN TRUE ELSE FALSE END")
 }
 
 func (f TransactionFilter) day() string {
@@ -255,8 +262,12 @@ func (f TransactionFilter) page(w Window) (sql string, args []any) {
 	if len(w.From) == 2 {
 		c.and("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
+	columns := transactionColumns
+	if f.undocumented {
+		columns = undocumentedColumns + `0`
+	}
 	return fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY %s %s, t.id %[5]s LIMIT %s OFFSET %s`,
-		transactionColumns, f.source(), c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
+		columns, f.source(), c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
 }
 
 // CountTransactions is exactly how many a filter selects.
@@ -275,8 +286,20 @@ func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (in
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
-	// noted are the accounts, unless they are many or a list is of no use.
+	// documented is in how many accounts something has a document.
+	documented int64
+	// noted are the accounts, unless they are many.
 	noted []accountEpoch
+}
+
+// Currency is that of an account, where the span has noted it.
+func (s TransactionSpan) Currency(id passerelle.AccountID) (currency passerelle.Currency, noted bool) {
+	for _, a := range s.noted {
+		if a.account == int64(id) {
+			return a.currency, true
+		}
+	}
+	return "", false
 }
 
 // TransactionSpan is taken from counters, and from the ends of an index for each
@@ -291,10 +314,11 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (s Tr
 	end := func(order string) string {
 		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
-	err = r.each(ctx, `SELECT a.id, a.epoch, `+stored+`, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
+	err = r.each(ctx, `SELECT a.id, a.epoch, a.details, `+stored+`,
+		CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.account_id = a.id AND x.account_epoch = a.epoch) THEN 1 ELSE 0 END, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
 		return true, s.add(row)
 	})
-	if s.Accounts > maxWithin || !r.engine.words().keysListed {
+	if s.Accounts > maxWithin {
 		s.noted = nil
 	}
 	return s, err
@@ -303,15 +327,19 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (s Tr
 // add adds what there is in an account.
 func (s *TransactionSpan) add(row scanner) error {
 	var (
-		of           accountEpoch
-		stored       int64
-		oldest, last *string
+		of                 accountEpoch
+		details            string
+		stored, documented int64
+		oldest, last       *string
 	)
-	if err := row.Scan(&of.account, &of.epoch, &stored, &oldest, &last); err != nil {
+	if err := row.Scan(&of.account, &of.epoch, &details, &stored, &documented, &oldest, &last); err != nil {
 		return err
 	}
-	s.Accounts, s.Transactions = s.Accounts+1, s.Transactions+stored
+	s.Accounts, s.Transactions, s.documented = s.Accounts+1, s.Transactions+stored, s.documented+documented
 	if s.Accounts <= maxWithin {
+		if err := decodeDetails(details, &struct{ Currency *passerelle.Currency }{&of.currency}); err != nil {
+			return fmt.Errorf("read the currency of account %d: %w", of.account, err)
+		}
 		s.noted = append(s.noted, of)
 	}
 	first, err := storedDate(oldest)

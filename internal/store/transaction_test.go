@@ -36,12 +36,15 @@ func newSavings(t *testing.T, s site) *savings {
 	return h
 }
 
+// currencies are those of the accounts, in turn.
+var currencies = []passerelle.Currency{"EUR", "CHF"}
+
 // enable adds an account that the person shares.
 func (h *savings) enable(key string) {
 	h.t.Helper()
 	a := StoredAccount{BankAccount: passerelle.BankAccount{
 		User: 7, Connection: h.connection.ID, Disabled: &now,
-		AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: "EUR"},
+		AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: currencies[len(h.accounts)%len(currencies)]},
 	}}
 	var err error
 	if a.ID, err = h.db.NewAccountID(h.t.Context()); err != nil {
@@ -153,6 +156,14 @@ func TestTransactionsOfAUser(t *testing.T) {
 		span, err := h.db.TransactionSpan(t.Context(), h.filter())
 		if err != nil || span.First != day(0) || span.Last != day(6) {
 			t.Errorf("from %s to %s (%v)", span.First, span.Last, err)
+		}
+		for i, a := range h.accounts {
+			if c, noted := span.Currency(a.ID); !noted || c != currencies[i%len(currencies)] {
+				t.Errorf("account %d is in %q, noted: %t", a.ID, c, noted)
+			}
+		}
+		if _, noted := span.Currency(h.accounts[len(h.accounts)-1].ID + 1); noted {
+			t.Error("an account that is none is noted")
 		}
 	})
 }

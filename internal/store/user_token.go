@@ -15,7 +15,7 @@ func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
 // KeepUserToken keeps the text of a permanent user token, sealed, so that
 // webhooks can carry it. The token has been created in the same unit.
 func (tx *Tx) KeepUserToken(t Token, text string) error {
-	sealed, err := tx.keys.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
+	sealed, err := tx.seal(userTokenPlace(t.Domain, t.ID), []byte(text))
 	if err != nil {
 		return fmt.Errorf("seal a user token: %w", err)
 	}

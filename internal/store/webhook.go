@@ -142,13 +142,13 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 }
 
 // PlanFlush ends a run of the flusher: the next one is due at next, unless
-// somebody asked for another one since the webhook was loaded, which is then
-// still to be done. A run that left nothing undelivered was the last, and the
-// webhook is not stopped any more.
-func (tx *Tx) PlanFlush(w Webhook, next time.Time) {
+// somebody asked for another one since, which is then still to be done: due is
+// the NextFlush of which this run was. A run that left nothing undelivered was the
+// last, and the webhook is not stopped any more.
+func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
-		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), optionalMicros(w.NextFlush))
+		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), micros(due))
 }
 
 // LeaveToFlusher leaves the deliveries of a webhook up to last, tried or not,
@@ -172,9 +172,9 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 // domain's instant, at most limit. The place up to which news are left to the
 // flusher always moves, so that whoever is about to move it takes notice.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
-	const some = dueHeldBack + ` ORDER BY not_before, id LIMIT $3`
+	some := dueHeldBack + ` ORDER BY not_before, id` + upTo(limit)
 	tx.exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
 		FROM (SELECT f.webhook_id, MIN(f.id) AS first FROM (SELECT webhook_id, id `+some+`) AS f GROUP BY f.webhook_id) AS due
-		WHERE webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), micros(now), limit)
-	tx.exec(`UPDATE delivery SET not_before = 0 WHERE domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now), limit)
+		WHERE webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), micros(now))
+	tx.exec(`UPDATE delivery SET not_before = 0 WHERE domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now))
 }

@@ -360,8 +360,8 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.bind(micros(now))
-	// Not the instant that a run under way is of: it would take this one for its own.
-	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush = `+at+` THEN `+at+` - 1 ELSE `+at+` END, flush_after = due.id - 1
+	// Never again an instant that a run under way may be of: it would take this one for its own.
+	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
 }

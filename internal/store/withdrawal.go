@@ -79,8 +79,8 @@ func (tx *Tx) withdraw(e withdrawal) {
 
 // holding selects the events whose bodies hold a subject.
 func (e withdrawal) holding(limit int) (sql string, args []any) {
-	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id LIMIT $4`,
-		[]any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %", limit}
+	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + upTo(limit),
+		[]any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %"}
 }
 
 // void does away with the bodies that hold a subject, at most limit, and calls
@@ -88,10 +88,10 @@ func (e withdrawal) holding(limit int) (sql string, args []any) {
 // without its body.
 func (tx *Tx) void(e withdrawal, limit int, voided func()) {
 	holding, args := e.holding(limit)
-	tx.exec(`UPDATE delivery SET dropped = $5, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND delivered IS NULL AND dropped IS NULL`, append(args, e.at)...)
+	tx.exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, e.at)...)
 	tx.exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
 	tx.query(func(row scanner) error { voided(); return row.Scan(new(int64)) },
-		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $5 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
+		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
 }
 
 // erasable are the tables below each kind of subject in the order in which they
@@ -198,7 +198,7 @@ func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int
 }
 
 func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (gone int, err error) {
-	args, which := append(e.args(), limit), condition
+	args, which := e.args(), condition
 	if holdFiles[table] {
 		which += noFile(table)
 	}
@@ -206,13 +206,13 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 		tx.onRetry(func() { gone = 0 })
 		tx.holdWithdrawal(e)
 		if holdFiles[table] {
-			tx.forgetFilesOf(table, condition, args)
+			tx.forgetFilesOf(table, condition, limit, args)
 		}
 		tx.query(func(row scanner) error {
 			gone++
 			var id int64
 			return row.Scan(&id)
-		}, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM %[1]s WHERE %s LIMIT $%d) RETURNING id`, table, which, len(args)), args...)
+		}, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM %[1]s WHERE %s%s) RETURNING id`, table, which, upTo(limit)), args...)
 		return nil
 	})
 	if err != nil {

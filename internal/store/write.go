@@ -23,6 +23,7 @@ type Tx struct {
 	retries    []func()
 	err        error // the first argument that no column can hold
 	handedOver bool
+	seals      bool
 }
 
 // statement is one statement of a unit. With scan it returns rows; with

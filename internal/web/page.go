@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -60,16 +61,21 @@ func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args
 // FallbackSeconds is Fallback as a template writes it.
 func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 
-// Pages are templates ready to be sent.
+// Pages are templates that can be sent.
 type Pages struct {
-	templates map[string]*template.Template
+	templates func() map[string]*template.Template
 }
 
 // MustPages parses the templates at the roots of folders. Each defines "content",
 // and may define the other blocks of the layout; those whose names begin with
-// an underscore define blocks for all of them. It panics on a template with a
-// mistake.
+// an underscore define blocks for all of them. They are parsed for the first page
+// that is sent, which panics on a template with a mistake: every start would take
+// noticeably longer otherwise.
 func MustPages(folders ...fs.FS) *Pages {
+	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
+}
+
+func mustParse(folders []fs.FS) map[string]*template.Template {
 	functions := template.FuncMap{"asset": Asset}
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(layouts, "layout/*.html"))
 	for _, files := range folders {
@@ -77,12 +83,12 @@ func MustPages(folders ...fs.FS) *Pages {
 			template.Must(layout.ParseFS(files, shared...))
 		}
 	}
-	pages := &Pages{templates: map[string]*template.Template{}}
+	pages := map[string]*template.Template{}
 	for _, files := range folders {
 		names, _ := fs.Glob(files, "[^_]*.html")
 		for _, name := range names {
 			own := template.Must(template.Must(layout.Clone()).ParseFS(files, name))
-			pages.templates[strings.TrimSuffix(path.Base(name), ".html")] = own
+			pages[strings.TrimSuffix(path.Base(name), ".html")] = own
 		}
 	}
 	return pages
@@ -91,7 +97,7 @@ func MustPages(folders ...fs.FS) *Pages {
 // Send renders a page and answers with it. When it returns an error, nothing
 // has been sent.
 func (s *Pages) Send(w http.ResponseWriter, p Page) error {
-	page, known := s.templates[p.Name]
+	page, known := s.templates()[p.Name]
 	if !known {
 		return fmt.Errorf("there is no page %q", p.Name)
 	}
@@ -115,7 +121,7 @@ const PartHeader = "Passerelle-Part"
 // and nothing when the asker has it as it is. When it returns an error, nothing
 // has been sent.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
-	page, known := s.templates[p.Name]
+	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {
 		return fmt.Errorf("page %q has no block %q", p.Name, block)
 	}
@@ -139,7 +145,7 @@ func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block s
 
 // Has reports whether a page has a block.
 func (s *Pages) Has(name, block string) bool {
-	page, known := s.templates[name]
+	page, known := s.templates()[name]
 	return known && page.Lookup(block) != nil
 }
 

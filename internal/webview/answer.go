@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -54,6 +55,13 @@ func (w *Webview) submit(v *visit) error {
 // form reads the body of a request, and nothing from its address.
 func (v *visit) form() (url.Values, error) {
 	raw, err := io.ReadAll(httpd.Bounded(v.writer, v.request.Body, maxForm))
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return nil, errTooLarge
+	}
+	if errors.Is(err, passerelle.Unavailable) {
+		return nil, err // there is no room for it
+	}
 	if err != nil {
 		return nil, errForm
 	}

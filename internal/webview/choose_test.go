@@ -166,7 +166,7 @@ func TestOnlyTheOwnFormIsRead(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
 		got := s.post(t, page, "same-origin", url.Values{"bank": {strings.Repeat("x", 100_000)}})
-		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "The form could not be read") {
+		if got.status != http.StatusRequestEntityTooLarge || !strings.Contains(got.body, "The form could not be read") {
 			t.Errorf("answered %d: %s", got.status, got.body)
 		}
 		if got := s.post(t, "/webview/en/payment?payment_id=1"+number(passerelle.PaymentID(99)), "same-origin", nil); got.status != http.StatusUnauthorized {

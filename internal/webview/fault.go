@@ -22,16 +22,17 @@ func (f *fault) Error() string { return "page answered with fault " + f.name }
 
 // The faults a person can meet.
 var (
-	errLink    = &fault{http.StatusUnauthorized, "link"}
-	errNoPage  = &fault{http.StatusNotFound, "page"}
-	errUsed    = &fault{http.StatusUnauthorized, "used"}
-	errSender  = &fault{http.StatusBadRequest, "sender"}
-	errMethod  = &fault{http.StatusMethodNotAllowed, "method"}
-	errForeign = &fault{http.StatusForbidden, "foreign"}
-	errTooLong = &fault{http.StatusBadRequest, "long"}
-	errForm    = &fault{http.StatusBadRequest, "form"}
-	errBusy    = &fault{http.StatusServiceUnavailable, "busy"}
-	errBug     = &fault{http.StatusInternalServerError, "bug"}
+	errLink     = &fault{http.StatusUnauthorized, "link"}
+	errNoPage   = &fault{http.StatusNotFound, "page"}
+	errUsed     = &fault{http.StatusUnauthorized, "used"}
+	errSender   = &fault{http.StatusBadRequest, "sender"}
+	errMethod   = &fault{http.StatusMethodNotAllowed, "method"}
+	errForeign  = &fault{http.StatusForbidden, "foreign"}
+	errTooLong  = &fault{http.StatusBadRequest, "long"}
+	errForm     = &fault{http.StatusBadRequest, "form"}
+	errTooLarge = &fault{http.StatusRequestEntityTooLarge, "form"}
+	errBusy     = &fault{http.StatusServiceUnavailable, "busy"}
+	errBug      = &fault{http.StatusInternalServerError, "bug"}
 
 	// Those that a person meets on the way to a connection.
 	errWrong     = &fault{http.StatusBadRequest, "wrong"}
@@ -105,8 +106,11 @@ func (w *Webview) fail(v *visit, err error) {
 		w.Log.LogAttrs(ctx, slog.LevelError, "a payment page could not be served",
 			slog.String("request_id", w.RequestID(ctx)), slog.Int("status", f.status), slog.Any("error", err))
 	}
-	if f == errMethod {
+	switch f {
+	case errMethod:
 		v.writer.Header().Set("Allow", "GET, HEAD, POST")
+	case errBusy:
+		v.writer.Header().Set("Retry-After", "1")
 	}
 	title := v.words.Say("fault." + f.name + ".title")
 	body := faultBody{Title: title, Text: v.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)}

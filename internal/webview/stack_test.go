@@ -81,7 +81,8 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 		MAC: ring.MAC, Timing: sandbox.CI, Log: log,
 	}
 	s.Initiation = &initiation.Initiation{
-		DB: db, Connectors: connectors(t, s.simulated, tune), Random: rand.Reader, Now: time.Now, MAC: ring.MAC, Wake: func() {}, Log: log,
+		Callers: &initiation.Callers{},
+		DB:      db, Connectors: connectors(t, s.simulated, tune), Random: rand.Reader, Now: time.Now, MAC: ring.MAC, Wake: func() {}, Log: log,
 	}
 	s.data = &aggregation.Aggregation{
 		DB: db, Connectors: s.Connectors, Now: time.Now, Wake: func() {}, Erase: func() {}, Sync: func() {}, Fetch: func(string) {},

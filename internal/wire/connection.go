@@ -237,29 +237,29 @@ func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
 		return nil
 	}
 	details := c.Details()
-	text := d.Rescale(details.Precision).Abs().String()
-	whole, fraction, pointed := strings.Cut(text, ".")
-	if pointed {
-		fraction = "," + fraction
-	}
-	text = grouped(whole) + fraction
+	whole, fraction, pointed := strings.Cut(d.Rescale(details.Precision).Abs().String(), ".")
+	out := make([]byte, 0, 32)
 	if d.IsNeg() {
-		text = "-" + text
+		out = append(out, '-')
+	}
+	out = grouped(out, whole)
+	if pointed {
+		out = append(append(out, ','), fraction...)
 	}
 	if details.Symbol != "" {
-		text += "\u00a0" + details.Symbol
+		out = append(append(out, "\u00a0"...), details.Symbol...)
 	}
+	text := string(out)
 	return &text
 }
 
-// grouped separates thousands.
-func grouped(digits string) string {
-	var b strings.Builder
-	for i, digit := range digits {
+// grouped appends digits with a space before each thousand.
+func grouped(out []byte, digits string) []byte {
+	for i := range len(digits) {
 		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(' ')
+			out = append(out, ' ')
 		}
-		b.WriteRune(digit)
+		out = append(out, digits[i])
 	}
-	return b.String()
+	return out
 }

@@ -1,0 +1,42 @@
+package backup_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/backup"
+	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
+)
+
+// TestRestoreBesideAnotherLog has the file of a database be gone, but not the log
+// that a killed program left: whatever is put there would have it replayed.
+func TestRestoreBesideAnotherLog(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := backup.Make(t.Context(), storetest.SQLite(t), copied); err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range []string{"-wal", "-journal"} {
+		path := filepath.Join(t.TempDir(), "passerelle.db")
+		if err := os.WriteFile(path+log, []byte("of another one"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := backup.Restore(t.Context(), copied, "sqlite:"+path); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), path+log) {
+			t.Errorf("beside %s: %v", log, err)
+		}
+		left, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(left) != 1 {
+			t.Errorf("beside %s there is more now: %v, %v", log, left, err)
+		}
+		if err := os.Remove(path + log); err != nil {
+			t.Fatal(err)
+		}
+		if err := backup.Restore(t.Context(), copied, "sqlite:"+path); err != nil {
+			t.Errorf("without %s: %v", log, err)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package httpd
+
+import (
+	"container/list"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// idlers are the connections that wait for a request, the first or the next. When as
+// many are open as may be, the one that has waited longest is closed: whoever comes
+// finds room, and who sends nothing keeps nobody out. A connection of HTTP/2 counts as
+// idle before its last answer is out, so that one is left to the idle timeout.
+type idlers struct {
+	most int
+
+	mu sync.Mutex
+	// open are all but those in gone, which were closed here and of whose end the
+	// server has not told yet.
+	open    int
+	longest *list.List // of net.Conn, the longest first
+	places  map[net.Conn]*list.Element
+	gone    map[net.Conn]bool
+}
+
+func newIdlers(most int) *idlers {
+	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
+}
+
+// note is told by the server what becomes of each connection. That of TLS is cut
+// without a word, which the goroutine that accepts would have to wait for.
+func (i *idlers) note(c net.Conn, state http.ConnState) {
+	goes := i.after(c, state)
+	if over, isTLS := goes.(*tls.Conn); isTLS {
+		goes = over.NetConn()
+	}
+	if goes != nil {
+		_ = goes.Close() // its client may have closed it
+	}
+}
+
+// after is the connection that is to go after a change, or nil. A new one is not it.
+func (i *idlers) after(c net.Conn, state http.ConnState) (goes net.Conn) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.leave(c)
+	ends := state == http.StateClosed || state == http.StateHijacked
+	switch gone := i.gone[c]; {
+	case gone && ends:
+		delete(i.gone, c)
+	case gone:
+	case ends:
+		i.open--
+	case state == http.StateNew:
+		i.open++
+		goes = i.choose()
+		i.places[c] = i.longest.PushBack(c)
+	case state == http.StateIdle && !multiplexed(c):
+		i.places[c] = i.longest.PushBack(c)
+		goes = i.choose()
+	}
+	return goes
+}
+
+// choose is the connection that has waited longest when one has to go.
+func (i *idlers) choose() net.Conn {
+	first := i.longest.Front()
+	if i.open < i.most || first == nil {
+		return nil
+	}
+	goes, _ := first.Value.(net.Conn)
+	i.leave(goes)
+	i.gone[goes] = true
+	i.open--
+	return goes
+}
+
+func (i *idlers) leave(c net.Conn) {
+	if place := i.places[c]; place != nil {
+		i.longest.Remove(place)
+		delete(i.places, c)
+	}
+}
+
+func multiplexed(c net.Conn) bool {
+	over, isTLS := c.(*tls.Conn)
+	return isTLS && over.ConnectionState().NegotiatedProtocol == "h2"
+}

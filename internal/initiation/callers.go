@@ -1,0 +1,58 @@
+package initiation
+
+import (
+	"fmt"
+	"sync"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// MaxCallers is how many callers wait for one bank at once.
+const MaxCallers = 128
+
+// maxReturning is how many of them do because the payer of one payment came back.
+const maxReturning = 2
+
+// Callers are those who wait for banks. They are few of all that the service takes
+// in, so that a bank which does not answer costs the clients of the others nothing.
+// The zero value is ready to use.
+type Callers struct {
+	mu   sync.Mutex
+	many map[any]int // by connector, and by payment
+}
+
+// enter counts a caller until leave is called, unless there are enough of them.
+func (c *Callers) enter(of any, most int) (leave func(), entered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.many[of] >= most {
+		return nil, false
+	}
+	if c.many == nil {
+		c.many = map[any]int{}
+	}
+	c.many[of]++
+	return func() { c.leave(of) }, true
+}
+
+func (c *Callers) leave(of any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.many[of]--; c.many[of] == 0 {
+		delete(c.many, of)
+	}
+}
+
+// call counts a caller of a bank until leave is called. It is Unavailable when
+// enough of them wait for this bank; nothing was decided then.
+func (i *Initiation) call(connector string) (leave func(), _ error) {
+	leave, entered := i.Callers.enter(connector, MaxCallers)
+	if !entered {
+		return nil, &passerelle.Error{
+			Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), RetryAfter: 5,
+			Message: fmt.Sprintf("%d calls wait for this bank already; try again when one of them has its answer.", MaxCallers),
+		}
+	}
+	return leave, nil
+}

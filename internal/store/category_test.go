@@ -1,0 +1,34 @@
+package store
+
+import (
+	"testing"
+
+	"passerelle"
+)
+
+// TestOwnCategoriesAreBehindNoSequence: their numbers begin where those of everybody's
+// end, which is not what their sequence says.
+func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		s.write(func(tx *Tx) error {
+			tx.exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))
+			return nil
+		})
+		for want := passerelle.FirstOwnCategory; want < passerelle.FirstOwnCategory+3; want++ {
+			c := passerelle.Category{User: 7, Name: "Pets"}
+			s.write(func(tx *Tx) error { return tx.CreateCategory(s.domain, &c, 10, ErrConflict) })
+			if c.ID != want {
+				t.Errorf("category %d, want %d", c.ID, want)
+			}
+		}
+		if behind, err := s.db.SequencesBehind(t.Context()); err != nil || len(behind) > 0 {
+			t.Errorf("behind: %q, %v", behind, err)
+		}
+		if err := s.sql(`UPDATE sequence SET next = 1 WHERE name = 'category'`); err != nil {
+			t.Fatal(err)
+		}
+		if behind, err := s.db.SequencesBehind(t.Context()); err != nil || len(behind) != 1 || behind[0] != "category" {
+			t.Errorf("behind: %q, %v", behind, err)
+		}
+	})
+}

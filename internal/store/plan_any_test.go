@@ -1,0 +1,199 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+	"passerelle/webhook"
+)
+
+// planner has PostgreSQL tell how it executes statements whatever their arguments are,
+// as it does for those that the program sends.
+type planner struct {
+	engine
+	t   *testing.T
+	db  *pgx.Conn
+	see func(s statement, plan []string)
+}
+
+func newPlanner(t *testing.T, url string) *planner {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range parameters {
+		config.RuntimeParams[name] = value
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	db, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close(context.WithoutCancel(t.Context())) })
+	return &planner{t: t, db: db}
+}
+
+// plan is that of a statement, a step in a line.
+func (p *planner) plan(s statement) []string {
+	p.t.Helper()
+	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+postgresDialect().text(s.sql)); err != nil {
+		p.t.Fatalf("prepare %s: %v", s.sql, err)
+	}
+	execute := `EXECUTE this`
+	if len(s.args) > 0 {
+		execute += "(" + strings.TrimSuffix(strings.Repeat("NULL, ", len(s.args)), ", ") + ")"
+	}
+	rows, err := p.db.Query(p.t.Context(), `EXPLAIN (COSTS OFF) `+execute)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	steps, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.db.Exec(p.t.Context(), `DEALLOCATE this`); err != nil {
+		p.t.Fatal(err)
+	}
+	return steps
+}
+
+func (p *planner) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	p.see(statement{sql: sql, args: args}, p.plan(statement{sql: sql, args: args}))
+	return p.engine.read(ctx, sql, args, row)
+}
+
+func (p *planner) write(ctx context.Context, tx *Tx) error {
+	for _, s := range tx.statements {
+		p.see(s, p.plan(s))
+	}
+	return p.engine.write(ctx, tx)
+}
+
+// crowdedTables have many rows in TestPlansForAnyArguments, of which a step may read
+// some only.
+var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change)( \w+)?$`)
+
+// TestPlansForAnyArguments asks PostgreSQL the questions of TestPlans when its tables
+// have many rows of everything, and of deliveries none that waits: none is answered
+// from a table, or an index, that is read from end to end.
+func TestPlansForAnyArguments(t *testing.T) {
+	url := storetest.Postgres(t)
+	s := newSite(t, url)
+	all := s.questions()
+	h := s.crowdAll()
+	for name, w := range map[string]Window{"a page of transactions": {Limit: pageOfList}, "… from on": {Limit: pageOfList, From: []any{"2010-01-05", int64(3)}}} {
+		f := h.filter()
+		all[name] = question{run: func() error {
+			span, err := s.db.TransactionSpan(t.Context(), f)
+			if err != nil {
+				return err
+			}
+			_, err = s.db.Transactions(t.Context(), f.Within(span), w)
+			return err
+		}}
+	}
+	p := newPlanner(t, url)
+	p.engine = s.db.engine
+	s.db.engine = p
+	for name, question := range all {
+		t.Run(name, func(t *testing.T) {
+			p.see = func(s statement, plan []string) {
+				for _, step := range growing(withoutDomains(plan)) {
+					if crowdedTables.MatchString(step) {
+						t.Errorf("%s\nof %s\n%s", step, s.sql, strings.Join(plan, "\n"))
+					}
+				}
+			}
+			if err := question.run(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+var ofDomain = regexp.MustCompile(`^ *Filter: \(domain_id = \$\d+\)$`)
+
+// withoutDomains takes for an index what only passes over the rows of other domains:
+// where there is one domain, which the statistics know, that is as good.
+func withoutDomains(plan []string) []string {
+	plan = slices.Clone(plan)
+	for i, step := range plan {
+		if ofDomain.MatchString(step) {
+			plan[i] = "Index Cond of the domain"
+		}
+	}
+	return plan
+}
+
+// crowdAll has the domain have thousands of everything, with numbers after those of
+// what is made otherwise.
+func (s site) crowdAll() *savings {
+	s.t.Helper()
+	const from, n = 100_000, 20 * fewDeliveries
+	h, _ := longHistory(s.t, s, n)
+	s.populateAfter(from, from+n)
+	s.write(func(tx *Tx) error {
+		tx.exec(numbers+`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
+			SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST($4 AS BYTEA), 1 FROM n`,
+			from+1, from+n, int64(s.domain), []byte(`{}`))
+		return nil
+	})
+	s.crowded(from, n)
+	s.crowdIn(s.domain, from, n)
+	for _, table := range []string{"token", "connection", "bank_account", "subscription"} {
+		if err := s.sql(`UPDATE ` + table + ` SET user_id = id WHERE user_id = 7 AND id > 100000`); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, statement := range []string{
+		`UPDATE delivery SET delivered = created, dropped = NULL, event_id = id WHERE id > 100000`, `UPDATE delivery_attempt SET delivery_id = id`, `ANALYZE`,
+	} {
+		if err := s.sql(statement); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// TestRequestsAreRecordedByTheirIDs: nor does what records requests go through all that
+// waits, of which there is little by the statistics.
+func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
+	url := storetest.Postgres(t)
+	s := newSite(t, url)
+	w := s.receiver(webhook.PaymentStateUpdated)
+	s.happen(1, 1, now)
+	s.crowdAll()
+	b := Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
+	for id := range int64(64) {
+		b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: passerelle.DeliveryID(id + 1), At: now})
+		b.Told = append(b.Told, id+1)
+		b.Void = append(b.Void, passerelle.DeliveryID(id+1))
+	}
+	var statements []statement
+	enough := errors.New("enough")
+	if err := s.try(func(tx *Tx) error {
+		defer func() { statements = slices.Clone(tx.statements) }()
+		return cmp.Or(tx.RecordBatch(w, b), enough)
+	}); !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	p := newPlanner(t, url)
+	for _, statement := range statements {
+		steps := p.plan(statement)
+		plan := strings.Join(steps, "\n")
+		if strings.Contains(plan, "delivery_waiting") || strings.Contains(plan, "event_of_user") || slices.ContainsFunc(growing(steps), crowdedTables.MatchString) {
+			t.Errorf("%s\n%s", statement.sql, plan)
+		}
+	}
+}

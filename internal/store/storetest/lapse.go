@@ -1,0 +1,27 @@
+package storetest
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+)
+
+// Lapse ends what a program that is dead held of webhooks and connections, as the
+// minute would for which a test cannot wait a thousand times.
+func Lapse(t testing.TB, url string) {
+	t.Helper()
+	driver, address := "pgx", url
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, table := range []string{"webhook", "connection"} {
+		if _, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET lease_until = 0 WHERE lease_until > 0"); err != nil {
+			t.Fatalf("end the leases of %s: %v", table, err)
+		}
+	}
+}
