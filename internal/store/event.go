@@ -114,11 +114,12 @@ func (r *Reader) Heard(ctx context.Context, domain passerelle.DomainID, user pas
 	return heard, err
 }
 
-// deliver makes the deliveries of an event.
+// deliver makes the deliveries of an event: of those due at once, the one to the
+// webhook registered first is tried first.
 func (tx *Tx) deliver(id int64, e Event) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
-		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL`,
+		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL ORDER BY id`,
 		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
 }
 
@@ -169,7 +170,7 @@ func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
 		JOIN webhook w ON w.domain_id = e.domain_id AND w.event = e.name AND (w.user_id IS NULL OR w.user_id = e.user_id)
 			AND w.deleted IS NULL AND w.disabled IS NULL
-		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held AND e.erased IS NULL ORDER BY e.id`, int64(domain), int64(user))
+		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held AND e.erased IS NULL ORDER BY e.id, w.id`, int64(domain), int64(user))
 	tx.eraseUnsent(domain, `user_id = $2 AND held`, int64(user))
 	tx.exec(`UPDATE event SET held = FALSE WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }

@@ -85,3 +85,40 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 		}
 	})
 }
+
+// TestTheOldestWebhookIsFirst makes the first of three webhooks the last that was
+// written: deliveries are in the order of the webhooks all the same, of an event
+// that goes out at once as of one that is held.
+func TestTheOldestWebhookIsFirst(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		var webhooks []passerelle.WebhookID
+		for range 3 {
+			w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+			s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+			webhooks = append(webhooks, w.ID)
+		}
+		for _, deleted := range []bool{true, false} {
+			s.write(func(tx *Tx) error {
+				tx.ChangeWebhook(s.domain, webhooks[0], WebhookChange{Deleted: &deleted}, now)
+				return nil
+			})
+		}
+		for version, held := range []bool{false, true} {
+			e := Event{
+				Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, Version: int64(version),
+				User: 1, Held: held, Body: []byte("{}"), Created: now,
+			}
+			s.write(func(tx *Tx) error { return tx.Emit(e) })
+			s.write(func(tx *Tx) error { tx.ReleaseHeld(s.domain, 1); return nil })
+			ids, err := s.db.DeliveriesOf(t.Context(), e, 10)
+			if err != nil || len(ids) != len(webhooks) {
+				t.Fatalf("deliveries %v, %v", ids, err)
+			}
+			for n, id := range ids {
+				if _, err := s.db.OneWebhookData(t.Context(), s.domain, webhooks[n], id); err != nil {
+					t.Errorf("held %t: delivery %d is not of webhook %d: %v", held, id, n, err)
+				}
+			}
+		}
+	})
+}
