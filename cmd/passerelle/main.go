@@ -104,7 +104,7 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 			return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics)})
 		}
 	}
-	fmt.Fprintln(diagnostics, "passerelle:", err)
+	complain(diagnostics, err.Error())
 	return misused
 }
 
@@ -113,11 +113,21 @@ func execute(command *kong.Context, c *console) int {
 	if err == nil {
 		return succeeded
 	}
-	fmt.Fprintln(c.err, "passerelle:", explain(command, err))
+	complain(c.err, explain(command, err))
 	if errors.Is(err, passerelle.Invalid) {
 		return misused // the same call will stay wrong
 	}
 	return failed
+}
+
+// complain writes an error as one line, also what a driver or another program said
+// in several: whoever reads our errors takes a line for one.
+func complain(diagnostics io.Writer, text string) {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for n, line := range lines {
+		lines[n] = strings.TrimSpace(line)
+	}
+	fmt.Fprintln(diagnostics, "passerelle:", strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
 }
 
 // explain is the sentence made for people, where there is one. It begins with

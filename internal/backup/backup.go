@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -96,7 +97,11 @@ func Restore(ctx context.Context, file, database string) error {
 	if _, err := os.Stat(file); err != nil {
 		return passerelle.InvalidField("--from", "there is no such file: %s", file)
 	}
-	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
+	path, sqlite := strings.CutPrefix(database, "sqlite:")
+	if err := fits(file, sqlite); err != nil {
+		return err
+	}
+	if sqlite {
 		return restoreSQLite(ctx, file, path)
 	}
 	filled, err := store.Filled(ctx, database)
@@ -111,6 +116,35 @@ func Restore(ctx context.Context, file, database string) error {
 		return fmt.Errorf("restore the database: %w", err)
 	}
 	return store.Analyze(ctx, database)
+}
+
+// The first bytes of the two formats of copies: of a file of SQLite (sqlite.org,
+// "Database File Format", 1.3) and of pg_dump's custom format.
+const (
+	ofSQLite   = "SQLite format 3\x00"
+	ofPostgres = "PGDMP"
+)
+
+// fits refuses a copy of the other database, which carries tables of its own and is
+// of no use here; whatever is no copy at all is refused by the program that reads it.
+func fits(file string, sqlite bool) error {
+	opened, err := os.Open(file)
+	if err != nil {
+		return passerelle.InvalidField("--from", "the copy cannot be read: %s", err)
+	}
+	defer opened.Close()
+	start := make([]byte, len(ofSQLite))
+	n, err := io.ReadFull(opened, start)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return passerelle.InvalidField("--from", "the copy cannot be read: %s", err)
+	}
+	switch {
+	case sqlite && bytes.HasPrefix(start[:n], []byte(ofPostgres)):
+		return passerelle.InvalidField("--from", "%s is a copy of a PostgreSQL database; restore it to one, with --database postgres://…", file)
+	case !sqlite && bytes.HasPrefix(start[:n], []byte(ofSQLite)):
+		return passerelle.InvalidField("--from", "%s is a copy of a SQLite database; restore it to one, with --database sqlite:PATH", file)
+	}
+	return nil
 }
 
 // restoreSQLite copies by SQLite as well, which reads the whole file and refuses

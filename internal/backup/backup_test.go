@@ -40,3 +40,27 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 		}
 	}
 }
+
+// TestACopyOfTheOtherDatabase is refused for what it is, before anything is made.
+func TestACopyOfTheOtherDatabase(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := backup.Make(t.Context(), storetest.SQLite(t), copied); err != nil {
+		t.Fatal(err)
+	}
+	dumped := filepath.Join(t.TempDir(), "dump")
+	if err := os.WriteFile(dumped, []byte("PGDMP\x01\x0e and so on, as pg_dump writes it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made := filepath.Join(t.TempDir(), "passerelle.db")
+	for _, test := range []struct{ from, to, want string }{
+		{copied, "postgres://nobody@127.0.0.1:1/none", "a copy of a SQLite database"},
+		{dumped, "sqlite:" + made, "a copy of a PostgreSQL database"},
+	} {
+		if err := backup.Restore(t.Context(), test.from, test.to); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s restored to %s: %v, want %q", test.from, test.to, err, test.want)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(made)); err != nil || len(left) > 0 {
+		t.Errorf("left there: %v, %v", left, err)
+	}
+}

@@ -114,8 +114,8 @@ func (r *Reader) Heard(ctx context.Context, domain passerelle.DomainID, user pas
 	return heard, err
 }
 
-// deliver makes the deliveries of an event: of those due at once, the one to the
-// webhook registered first is tried first.
+// deliver makes the deliveries of an event, with ids in the order of their webhooks:
+// without one, PostgreSQL's order is another one each time.
 func (tx *Tx) deliver(id int64, e Event) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook

@@ -44,7 +44,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	}
 	bound(config.ConnConfig, options.Limit)
 	for name, value := range parameters {
-		if config.ConnConfig.RuntimeParams[name] == "" {
+		if config.ConnConfig.RuntimeParams[name] == "" && (name != wholeTables || !options.Whole) {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
@@ -95,8 +95,10 @@ var parameters = map[string]string{
 	"jit":               "off",
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_bitmapscan": "off",
-	"enable_seqscan":    "off",
+	wholeTables:         "off",
 }
+
+const wholeTables = "enable_seqscan"
 
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second

@@ -24,6 +24,9 @@ type Options struct {
 	// Alone gives each unit a transaction of its own: it is there to measure what
 	// sharing one gains.
 	Alone bool
+	// Whole lets PostgreSQL read tables from end to end, which is what CheckInvariants
+	// asks of it and no request does.
+	Whole bool
 	// Limit is how long a query or a unit may take, the wait for a connection
 	// included, before it is given up with context.DeadlineExceeded or as
 	// passerelle.Unavailable; zero is as long as it likes, which is right for
