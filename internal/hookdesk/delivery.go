@@ -144,13 +144,13 @@ func (h *hooks) addSent(v *desk.Visit, w store.Webhook, data *deliveryData) erro
 
 // addAttempts adds the page of requests that the address asks for.
 func (h *hooks) addAttempts(v *desk.Visit, data *deliveryData) error {
-	where := v.Window(1)
+	where := v.Window(2)
 	where.Limit = shownAttempts + 1
 	all, err := h.DB.AttemptsOf(v, v.Domain.ID, data.ID, where)
 	if err != nil {
 		return fmt.Errorf("list the requests for delivery %d: %w", data.ID, err)
 	}
-	all, data.Turn = desk.Paged(v, where, all, func(l store.WebhookLog) []any { return desk.ByID(l.ID) })
+	all, data.Turn = desk.Paged(v, where, all, store.WebhookLog.Place)
 	for _, l := range all {
 		data.Attempts = append(data.Attempts, newAttemptRow(v, l, data.Hidden))
 	}

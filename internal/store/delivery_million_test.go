@@ -104,7 +104,8 @@ func deliveryLists(s site) map[string]deliveryList {
 			return len(rows), err
 		},
 		"requests, deep": func(_ Webhook, first int) (int, error) {
-			rows, err := s.db.AttemptsOf(s.t.Context(), s.domain, passerelle.DeliveryID(first), Window{Limit: pageOfList, From: []any{int64(first + fewDeliveries/2)}})
+			place := int64(first + fewDeliveries/2)
+			rows, err := s.db.AttemptsOf(s.t.Context(), s.domain, passerelle.DeliveryID(first), Window{Limit: pageOfList, From: []any{place * 1_000_000, place}})
 			return len(rows), err
 		},
 		"undelivered": func(w Webhook, _ int) (int, error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func (h *savings) fetched() (ids []passerelle.FileID) {
 		h.write(func(tx *Tx) error { tx.KeepFile(h.domain, l, "text/plain", 3, now); return nil })
 		ids = append(ids, l.ID)
 	}
+	slices.Sort(ids) // PostgreSQL returns what it updates in any order
 	return ids
 }
 

@@ -18,7 +18,7 @@ func TestUnitsHaveALimit(t *testing.T) {
 	url := storetest.Postgres(t)
 	patient := open(t, url)
 	script(t, patient, `INSERT INTO probe (id, name) VALUES (1, 'a')`)
-	const limit = time.Second
+	const limit = 2 * time.Second
 	hurried, err := Open(t.Context(), url, Options{Limit: limit, MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -260,11 +260,11 @@ func (s site) questions() map[string]question {
 		"last attempts": {func() error {
 			_, err := s.db.LastAttempts(ctx, s.domain, []passerelle.DeliveryID{1, 2})
 			return err
-		}, "delivery_attempt_by_delivery (delivery_id=? AND id>?)"},
+		}, "delivery_attempt_in_order (delivery_id=? AND at>?)"},
 		"attempts of one": {func() error {
-			_, err := s.db.AttemptsOf(ctx, s.domain, 1, Window{Limit: limit, From: []any{9}})
+			_, err := s.db.AttemptsOf(ctx, s.domain, 1, Window{Limit: limit, From: from})
 			return err
-		}, "delivery_attempt_by_delivery (delivery_id=? AND id<?)"},
+		}, "delivery_attempt_in_order (delivery_id=? AND at<?)"},
 		"pending of webhooks": {func() error {
 			_, err := s.db.Pending(ctx, s.domain, limit, 1, 2)
 			return err

@@ -84,7 +84,7 @@ const askHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NUL
 	FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND COALESCE(a.xact_start < clock_timestamp() - make_interval(secs => $1), TRUE)
 		AND EXISTS (SELECT 1 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r' AND c.relnamespace = to_regnamespace(quote_ident(current_schema()))
 			WHERE l.pid = a.pid AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-	ORDER BY a.xact_start LIMIT 3`
+	ORDER BY a.xact_start, a.pid LIMIT 3`
 
 // holders are those a migration has waited for, in words.
 func (p *postgresEngine) holders(ctx context.Context) string {

@@ -88,7 +88,7 @@ func TestNeighboursCommit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			db := open(t, storetest.SQLite(t))
-			db.engine.(*sqliteEngine).writer.limit = 100 * time.Millisecond
+			db.engine.(*sqliteEngine).writer.limit = 500 * time.Millisecond
 			results, groups := together(t, db, insert(1, "a"), all(insert(4, "d"), test.bad), insert(3, "c"))
 			if results[0] != nil || results[2] != nil {
 				t.Errorf("the neighbours failed: %v, %v", results[0], results[2])

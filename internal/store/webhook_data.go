@@ -203,7 +203,11 @@ func (f WebhookLogFilter) selection() selection {
 
 // WebhookLogs reads a window of requests, the newest first.
 func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) ([]WebhookLog, error) {
-	s := f.selection()
+	return r.logs(ctx, f.selection(), w)
+}
+
+// logs go by time: ids do not, as each process has its own.
+func (r *Reader) logs(ctx context.Context, s selection, w Window) ([]WebhookLog, error) {
 	page, args := s.newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
 	direction := "DESC"
 	if w.Backward {
@@ -219,9 +223,6 @@ func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int6
 	return r.countOf(ctx, f.selection())
 }
 
-// shownAttempts is how many requests of a delivery its expansion shows.
-const shownAttempts = 10
-
 // LastAttempts reads the last requests of at most 1000 deliveries, ten of each
 // at most, the oldest of them first.
 func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
@@ -230,33 +231,21 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 		return found, nil
 	}
 	list, args := idList(domain, deliveries)
-	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (SELECT d.id AS id,
-			(SELECT b.id FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.id DESC LIMIT 1 OFFSET %d) AS first
+	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
+	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (SELECT d.id AS id, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
-		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.id >= COALESCE(place.first, 0)
-		JOIN delivery d ON d.id = place.id JOIN event e ON e.id = d.event_id ORDER BY a.delivery_id, a.id`, logColumns, shownAttempts-1, list), args...)
+		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.at >= COALESCE(place.at, 0) AND (place.at IS NULL OR a.at > place.at OR a.id >= place.first)
+		JOIN delivery d ON d.id = place.id JOIN event e ON e.id = d.event_id ORDER BY a.delivery_id, a.at, a.id`, logColumns, tenth, tenth, list), args...)
 	for _, one := range all {
 		found[one.Delivery] = append(found[one.Delivery], one)
 	}
 	return found, err
 }
 
-// AttemptsOf reads a window of the requests for one delivery, the newest first. A
-// position is the id of a request.
+// AttemptsOf reads a window of the requests for one delivery, the newest first.
 func (r *Reader) AttemptsOf(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, w Window) ([]WebhookLog, error) {
-	s := selection{
-		from:  "delivery_attempt a JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id",
-		where: []string{"a.domain_id = $1"}, args: []any{int64(domain)},
-	}.and("a.delivery_id = $%d", int64(id))
-	sign, direction := "<", " DESC"
-	if w.Backward {
-		sign, direction = ">", ""
-	}
-	if w.From != nil {
-		s = s.and("a.id "+sign+" $%d", w.From...)
-	}
-	return collect(ctx, r, scanWebhookLog, `SELECT `+logColumns+` FROM `+s.from+` WHERE `+s.conditions()+
-		` ORDER BY a.id`+direction+` LIMIT `+s.bind(w.Limit), s.args...)
+	s := selection{from: "delivery_attempt a", where: []string{"a.domain_id = $1"}, args: []any{int64(domain)}}
+	return r.logs(ctx, s.and("a.delivery_id = $%d", int64(id)), w)
 }
 
 func scanWebhookLog(row scanner) (WebhookLog, error) {
@@ -315,7 +304,7 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := one(ctx, r, scanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
-			AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1),
+			AND (p.version < d.version OR p.id < d.id) ORDER BY p.version, p.id LIMIT 1),
 			CASE WHEN d.not_before > 0 AND d.dropped IS NULL THEN d.id ELSE 0 END)
 		FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id = $3 AND d.delivered IS NULL`,
 		int64(w.Domain), int64(w.ID), int64(id))

@@ -99,12 +99,12 @@ func leave(t testing.TB, server, name, address string) {
 	t.Helper()
 	schemas.Lock()
 	defer schemas.Unlock()
-	script := "DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE"
-	if !slices.Contains(schemas.spoilt, address) {
-		script = recall
-		schemas.free = append(schemas.free, name)
+	if slices.Contains(schemas.spoilt, address) {
+		execute(t, server, strings.ReplaceAll("DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE", "{schema}", name))
+		return
 	}
-	execute(t, server, strings.ReplaceAll(script, "{schema}", name))
+	execute(t, server, strings.ReplaceAll(recall, "{schema}", name)) // ends the test when it fails
+	schemas.free = append(schemas.free, name)
 }
 
 // spoil says that a schema is no longer what it was made.

@@ -433,8 +433,8 @@ constraint delivery_attempt.delivery_attempt_delivery_id_fkey FOREIGN KEY (deliv
 constraint delivery_attempt.delivery_attempt_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint delivery_attempt.delivery_attempt_pkey PRIMARY KEY (id)
 constraint delivery_attempt.delivery_attempt_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
-CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt USING btree (delivery_id, id)
 CREATE INDEX delivery_attempt_by_time ON delivery_attempt USING btree (webhook_id, at, id)
+CREATE INDEX delivery_attempt_in_order ON delivery_attempt USING btree (delivery_id, at, id)
 CREATE UNIQUE INDEX delivery_attempt_pkey ON delivery_attempt USING btree (id)
 column document.id bigint NOT NULL IDENTITY
 column document.domain_id bigint NOT NULL

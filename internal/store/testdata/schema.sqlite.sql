@@ -389,8 +389,8 @@ CREATE TABLE delivery_attempt (
   status      BIGINT,
   failure     TEXT
 , answer TEXT, detail TEXT, signed TEXT, signature TEXT, next_signature TEXT);
-CREATE INDEX delivery_attempt_by_delivery ON delivery_attempt (delivery_id, id);
 CREATE INDEX delivery_attempt_by_time ON delivery_attempt (webhook_id, at, id);
+CREATE INDEX delivery_attempt_in_order ON delivery_attempt (delivery_id, at, id);
 CREATE TABLE document (
   id              INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id       BIGINT NOT NULL,

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/webhook"
+)
+
+// TestRequestsAreInTheOrderOfTime has the later of two processes have the lower
+// ids, as when it reserved them first: which requests are the last, and in which
+// order, is told by their instants.
+func TestRequestsAreInTheOrderOfTime(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+		s.write(func(tx *Tx) error {
+			return tx.Emit(Event{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, User: 1, Body: []byte("{}"), Created: now})
+		})
+		const requests, last = 14, 10
+		s.write(func(tx *Tx) error {
+			for n := range requests {
+				id := int64(1 + (n+requests/2)%requests)
+				at := now.Add(time.Duration((n+1)/2) * time.Second) // two at each instant
+				tx.insertAttempts(w, id, []DeliveryAttempt{{Delivery: 1, At: at, Failure: "no answer"}})
+			}
+			return nil
+		})
+		want := []int64{8, 9, 10, 11, 12, 13, 14, 1, 2, 3, 4, 5, 6, 7}
+		found, err := s.db.LastAttempts(t.Context(), s.domain, []passerelle.DeliveryID{1})
+		if err != nil || !slices.Equal(requestsOf(found[1]), want[requests-last:]) {
+			t.Errorf("the last are %v, %v, want %v", requestsOf(found[1]), err, want[requests-last:])
+		}
+		slices.Reverse(want)
+		var got []int64
+		for window := (Window{Limit: 3}); len(got) < requests; {
+			page, err := s.db.AttemptsOf(t.Context(), s.domain, 1, window)
+			if err != nil || len(page) == 0 {
+				t.Fatalf("after %v: %v", got, err)
+			}
+			got, window.From = append(got, requestsOf(page)...), page[len(page)-1].Place()
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("page by page %v, want %v", got, want)
+		}
+		back, err := s.db.AttemptsOf(t.Context(), s.domain, 1, Window{Limit: 2, Backward: true, From: []any{micros(now.Add(time.Second)), int64(9)}})
+		if err != nil || !slices.Equal(requestsOf(back), []int64{10, 11}) {
+			t.Errorf("backward %v, %v", requestsOf(back), err)
+		}
+	})
+}
+
+func requestsOf(logs []WebhookLog) (ids []int64) {
+	for _, l := range logs {
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
