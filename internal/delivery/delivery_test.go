@@ -547,7 +547,7 @@ func (to redirected) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 	r := newRig(t, storetest.SQLite(t))
-	must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "1"}, r.clock.Now()))
+	must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "3"}, r.clock.Now()))
 	url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
 		io.Copy(io.Discard, req.Body)
 		http.NewResponseController(w).Flush()

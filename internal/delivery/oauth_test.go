@@ -447,6 +447,7 @@ func TestTokenEndpointsThatHang(t *testing.T) {
 		in.want(t)
 		_, err := r.UpdateProvider(t.Context(), r.domain, a.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{URL: new(newTokenServer(t).url)}})
 		must(t, err)
+		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "10"}, r.clock.Now()))
 		r.clock.advance(time.Minute)
 		r.run(4, 0)
 	})

@@ -295,7 +295,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Run(test.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
 				onEach(t, func(t *testing.T, w *world) {
 					p := w.steered("actn(psu)/done")
-					w.AnswerTime = 100 * time.Millisecond
+					w.AnswerTime = impatience
 					w.line.interrupts(test.broken, nil)
 					stands, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes))
 					must(t, err)

@@ -239,8 +239,8 @@ func TestLostCancellations(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				w.AnswerTime = 100 * time.Millisecond
-				p := w.onItsWay()
+				p, patient := w.onItsWay(), w.AnswerTime
+				w.AnswerTime = impatience
 				w.line.interrupts(nil, test.broken)
 				stands, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
 				must(t, err)
@@ -253,6 +253,7 @@ func TestLostCancellations(t *testing.T) {
 				w.wantNotes(t, p.ID, test.notes...)
 				w.wantBankTold(t, 0, test.told)
 				w.wantAttempt(t, p.ID, "answered")
+				w.AnswerTime = patient
 				w.runDue(t, w.Initiation, w.later(2*time.Hour), one)
 				w.wantState(t, p.ID, payment.Done)
 			})

@@ -23,6 +23,10 @@ var (
 // holder leaves behind is found at once.
 const lapsed = -time.Hour
 
+// impatience is how long a test waits for a bank that hangs. One that answers does so
+// well within it, also on a busy machine.
+const impatience = 500 * time.Millisecond
+
 // crashes are the places at which a process can die in a validation, each with
 // what it leaves to the next one.
 var crashes = []struct {
@@ -244,7 +248,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
 				id, patient := w.create(1), w.AnswerTime
-				w.AnswerTime, w.Lease = 500*time.Millisecond, lapsed
+				w.AnswerTime, w.Lease = impatience, lapsed
 				w.line.breaks(test.broken, nil)
 				p, err := w.Validate(t.Context(), w.domain, id, validated())
 				must(t, err)
@@ -261,7 +265,7 @@ func TestOutcomes(t *testing.T) {
 					return
 				}
 				w.wantTold(t, id)
-				w.AnswerTime = patient // a bank that answers takes the time of a busy machine
+				w.AnswerTime = patient
 				w.line.breaks(nil, nil)
 				w.rescue(t, id, "open")
 			})
@@ -289,7 +293,7 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				w.AnswerTime = 200 * time.Millisecond
+				w.AnswerTime = impatience
 				id := w.create(1)
 				w.line.breaks(before(fails(errCut)), nil)
 				_, err := w.Validate(t.Context(), w.domain, id, validated())

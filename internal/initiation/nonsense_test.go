@@ -60,7 +60,7 @@ func TestNonsense(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				w.AnswerTime = 200 * time.Millisecond
+				w.AnswerTime = impatience
 				w.bank.Timing = sandbox.Faithful
 				p := w.sent(1)
 				_, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"))

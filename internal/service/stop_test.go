@@ -27,7 +27,7 @@ func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 		s := opened(t, service.Config{Database: url, Keys: ring, Loopback: true})
 		s.Start()
 		hang(t, s.Addr())
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 		defer cancel()
 		stopped := make(chan error, 1)
 		go func() { stopped <- s.Stop(ctx) }()
