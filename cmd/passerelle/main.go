@@ -123,9 +123,11 @@ func execute(command *kong.Context, c *console) int {
 // complain writes an error as one line, also what a driver or another program said
 // in several: whoever reads our errors takes a line for one.
 func complain(diagnostics io.Writer, text string) {
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	for n, line := range lines {
-		lines[n] = strings.TrimSpace(line)
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
 	}
 	fmt.Fprintln(diagnostics, "passerelle:", strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
 }
