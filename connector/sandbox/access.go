@@ -57,8 +57,8 @@ type accessView struct {
 
 // access reads the address of a page back.
 func (b *Bank) access(id string) (*accessView, bool) {
-	raw, err := base64url.DecodeString(strings.TrimPrefix(id, accessPrefix))
-	if err != nil || len(id) > maxAccessID || len(raw) < numbers+macSize {
+	raw, whole := decoded(strings.TrimPrefix(id, accessPrefix))
+	if !whole || len(id) > maxAccessID || len(raw) < numbers+macSize {
 		return nil, false
 	}
 	name, mac := raw[:len(raw)-macSize], raw[len(raw)-macSize:]

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 
 	"passerelle"
 )
@@ -17,8 +18,15 @@ const (
 )
 
 // base64url refuses the unused bits of a last character, so that each page has
-// one id.
+// one id; what is read goes through decoded.
 var base64url = base64.RawURLEncoding.Strict()
+
+// decoded is what a text stands for. Line breaks, which a decoder passes over, are
+// refused: with one anywhere, the same id would have many forms.
+func decoded(text string) (raw []byte, ok bool) {
+	raw, err := base64url.DecodeString(text)
+	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
+}
 
 // pageID names the page of an order: who knows it may decide. The domain and
 // the key are in it, so no index leads from page to order, and it cannot be
@@ -33,8 +41,8 @@ func (b *Bank) orderOf(pageID string) (domain passerelle.DomainID, key string, o
 	if len(pageID) > maxPageID {
 		return 0, "", false
 	}
-	raw, err := base64url.DecodeString(pageID)
-	if err != nil || len(raw) < 8+macSize {
+	raw, whole := decoded(pageID)
+	if !whole || len(raw) < 8+macSize {
 		return 0, "", false
 	}
 	name, mac := raw[:len(raw)-macSize], raw[len(raw)-macSize:]

@@ -40,6 +40,9 @@ func FuzzPageID(f *testing.F) {
 	f.Add(b.pageID(-1, ""))
 	f.Add("")
 	f.Add("AAAAAAAAAAE")
+	id := b.pageID(1, "key")
+	f.Add(id[:20] + "\n" + id[20:])
+	f.Add(id + "\r")
 	f.Add(strings.Repeat("A", 2000))
 	f.Fuzz(func(t *testing.T, id string) {
 		domain, key, ok := b.orderOf(id)
