@@ -94,9 +94,6 @@ func write(ctx context.Context, database, part string) error {
 // must not exist; a PostgreSQL database must be there and hold no table. It is all or
 // nothing.
 func Restore(ctx context.Context, file, database string) error {
-	if _, err := os.Stat(file); err != nil {
-		return passerelle.InvalidField("--from", "there is no such file: %s", file)
-	}
 	path, sqlite := strings.CutPrefix(database, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
 		return err
@@ -125,23 +122,25 @@ const (
 	ofPostgres = "PGDMP"
 )
 
-// fits refuses a copy of the other database, which carries tables of its own and is
-// of no use here; whatever is no copy at all is refused by the program that reads it.
+// fits refuses a file that is not there and a copy of the other database, which
+// carries tables of its own and is of no use here; whatever is no copy at all is
+// refused by the program that reads it.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return passerelle.InvalidField("--from", "there is no such file: %s", file)
+	}
 	if err != nil {
 		return passerelle.InvalidField("--from", "the copy cannot be read: %s", err)
 	}
 	defer opened.Close()
-	start := make([]byte, len(ofSQLite))
-	n, err := io.ReadFull(opened, start)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return passerelle.InvalidField("--from", "the copy cannot be read: %s", err)
-	}
+	start, err := io.ReadAll(io.LimitReader(opened, int64(len(ofSQLite))))
 	switch {
-	case sqlite && bytes.HasPrefix(start[:n], []byte(ofPostgres)):
+	case err != nil:
+		return passerelle.InvalidField("--from", "the copy cannot be read: %s", err)
+	case sqlite && bytes.HasPrefix(start, []byte(ofPostgres)):
 		return passerelle.InvalidField("--from", "%s is a copy of a PostgreSQL database; restore it to one, with --database postgres://…", file)
-	case !sqlite && bytes.HasPrefix(start[:n], []byte(ofSQLite)):
+	case !sqlite && bytes.HasPrefix(start, []byte(ofSQLite)):
 		return passerelle.InvalidField("--from", "%s is a copy of a SQLite database; restore it to one, with --database sqlite:PATH", file)
 	}
 	return nil
