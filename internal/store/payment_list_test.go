@@ -308,6 +308,28 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
+// TestAPlaceWithoutADateInABoundedList: a page link may be sent with filters that
+// its list did not have, here a bound that selects only payments with a date. All
+// of them come before the place.
+func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		all := s.population(12)
+		f := PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now}
+		for _, w := range []Window{{}, {Descending: true}, {Backward: true}, {Backward: true, Descending: true}} {
+			w.Order, w.Limit, w.From = "validate_date", len(all), []any{nil, int64(all[0].ID)}
+			listed, err := s.db.Payments(t.Context(), f, w, false)
+			var got []passerelle.PaymentID
+			for _, p := range listed {
+				got = append(got, p.ID)
+			}
+			want := reference(all, f, w)
+			if err != nil || !slices.Equal(got, want) || w.Backward != (len(want) > 0) {
+				t.Errorf("%+v lists %v, want %v; %v", w, got, want, err)
+			}
+		}
+	})
+}
+
 // TestListShowsWholePayments: the same as loading each, sensitive or not.
 func TestListShowsWholePayments(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {

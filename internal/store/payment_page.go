@@ -38,13 +38,17 @@ func (p place) sign() string {
 	return ">"
 }
 
-// stretches are the parts of the list to be read, in the order of reading.
+// stretches are the parts of the list to be read, in the order of reading: one
+// at least, which may be empty.
 func (p place) stretches() []stretch {
 	if p.column == p.id {
 		return p.byID()
 	}
 	keyed, bare := p.keyed(), p.bare()
-	if p.backward {
+	switch {
+	case len(keyed)+len(bare) == 0:
+		return []stretch{{clause: "FALSE"}}
+	case p.backward:
 		return append(bare, keyed...)
 	}
 	return append(keyed, bare...)
@@ -57,9 +61,10 @@ func (p place) byID() []stretch {
 	return []stretch{{clause: p.id + " " + p.sign() + " $%d", values: p.from[1:], same: true}}
 }
 
-// keyed are the stretches of rows with a key.
+// keyed are the stretches of rows with a key. A place without one is after all
+// of them, also where the filter selects no others.
 func (p place) keyed() []stretch {
-	amongBare := p.optional && p.from != nil && p.from[0] == nil
+	amongBare := p.from != nil && p.from[0] == nil
 	switch {
 	case amongBare && !p.backward:
 		return nil
