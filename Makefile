@@ -42,6 +42,9 @@ race: tools ## the race detector, where goroutines meet
 
 .PHONY: torture
 torture: tools ## the random and the racing tests at full length (an hour and more)
+	scripts/with-postgres go test -v -count=1 -timeout 1h -run '^TestListIsThatOfTheReference$$' ./internal/store -rapid.checks=100000
+	go test -count=1 -timeout 1h ./cfonb ./payment ./internal/web -rapid.checks=20000
+	scripts/fuzz 1m
 	PASSERELLE_TEST_HISTORIES=1000000 go test -v -count=1 -timeout 10m -run '^TestRandomHistories$$' ./payment
 	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest
 	PASSERELLE_TEST_RACES=1000 scripts/with-postgres go test -count=1 -timeout 2h ./internal/initiation
