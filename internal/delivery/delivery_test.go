@@ -555,11 +555,16 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 	})
 	r.webhook(url, "")
 	r.emit(1, 1)
+	begun := time.Now()
 	r.run(0, 1)
+	took := time.Since(begun)
 	attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
 	must(t, err)
 	if len(attempts) != 1 || attempts[0].Status != 200 || attempts[0].Failure != "timeout" {
 		t.Errorf("attempts %+v", attempts)
+	}
+	if took < 3*time.Second || took >= 9*time.Second {
+		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without a word of it there would be 10
 	}
 }
 
