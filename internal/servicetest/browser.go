@@ -17,10 +17,16 @@ const browserPatience = 3 * time.Minute
 // in CSS pixels. It fails the test where there is no Chromium.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
+	// Chromium leaves sockets behind, and refuses the long paths that tests have.
+	temporary, err := os.MkdirTemp("", "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
 	timed, cancel := context.WithTimeout(context.Background(), browserPatience)
 	t.Cleanup(cancel)
 	ctx, closeBrowser := chromedp.NewContext(timed, chromedp.WithAllocatorOptions(
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+temporary),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true),
 	))

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"passerelle/internal/servicetest"
 )
 
 // atOnce is how many of the tests run at once that say that they may: they wait for
@@ -17,5 +19,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("test.parallel", atOnce)
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	servicetest.RemovePrograms()
+	os.Exit(status)
 }

@@ -44,12 +44,22 @@ var (
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
 )
 
+// programs is the folder of what this test binary built.
+var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
+
+// RemovePrograms deletes what was built, once no test needs it any more.
+func RemovePrograms() {
+	if folder, err := programs(); err == nil {
+		_ = os.RemoveAll(folder)
+	}
+}
+
 func builtWith(tags string) (string, error) {
-	dir, err := os.MkdirTemp("", "passerelle-binary-")
+	folder, err := programs()
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "passerelle")
+	binary := filepath.Join(folder, "passerelle"+tags)
 	_, err = exec.CommandContext(context.Background(), "go", "build", "-tags", tags, "-o", binary, "passerelle/cmd/passerelle").Output()
 	return binary, err
 }
