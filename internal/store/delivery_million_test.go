@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,10 @@ import (
 
 // fewDeliveries is how many the lists are compared with.
 const fewDeliveries = 1000
+
+// invariantPatience is far more than it takes to look at a million deliveries, a
+// quarter of which wait, and far less than to look at each of them for each.
+const invariantPatience = time.Minute
 
 // manyDeliveries is how many the lists are read from: PASSERELLE_TEST_DELIVERIES in
 // a long run, when times are compared as well.
@@ -63,6 +68,13 @@ func TestMillionDeliveries(t *testing.T) {
 		if err := s.sql(`ANALYZE`); err != nil {
 			t.Fatal(err)
 		}
+		t.Run("invariants", func(t *testing.T) {
+			patient, cancel := context.WithTimeout(t.Context(), invariantPatience)
+			defer cancel()
+			if _, err := s.db.CheckInvariants(patient, s.domain, now); err != nil {
+				t.Error(err)
+			}
+		})
 		for name, list := range deliveryLists(s) {
 			t.Run(name, func(t *testing.T) {
 				ratio := s.compareLists(t, list, few, many)
