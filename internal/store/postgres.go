@@ -44,7 +44,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	}
 	bound(config.ConnConfig, options.Limit)
 	for name, value := range parameters {
-		if config.ConnConfig.RuntimeParams[name] == "" && (name != wholeTables || !options.Whole) {
+		if config.ConnConfig.RuntimeParams[name] == "" && !(options.Whole && forFewRows[name]) {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
@@ -90,15 +90,20 @@ var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit
 // execute it, and comes to the same. A bitmap gives up the order, so that all
 // that waits is read and sorted for each page of it whenever the statistics are from
 // a time when little waited; and a table that was small then is read from end to end.
+// A LIMIT among the arguments is taken for a tenth of all rows, which are
+// worth a hash or a sort of each whole table that is joined to them.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_bitmapscan": "off",
-	wholeTables:         "off",
+	"enable_seqscan":    "off",
+	"enable_hashjoin":   "off",
+	"enable_mergejoin":  "off",
 }
 
-const wholeTables = "enable_seqscan"
+// forFewRows are those that are not asked for where whole tables are read.
+var forFewRows = map[string]bool{"enable_seqscan": true, "enable_hashjoin": true, "enable_mergejoin": true}
 
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second

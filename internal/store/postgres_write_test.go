@@ -273,28 +273,30 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestWholeTables has connections avoid reading whole tables unless that is what
-// they are for, or the address asks for something else.
+// TestWholeTables has connections avoid reading and joining whole tables unless that
+// is what they are for, or the address asks for something else.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
-	for _, test := range []struct {
-		url   string
-		whole bool
-		want  string
-	}{
-		{plain, false, "off"},
-		{plain, true, "on"},
-		{plain + "&enable_seqscan=on", false, "on"},
-		{plain + "&enable_seqscan=off", true, "off"},
-	} {
-		db, err := Open(t.Context(), test.url, Options{Whole: test.whole})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		got, err := collect(t.Context(), &db.Reader, scanString, `SHOW enable_seqscan`)
-		if err != nil || len(got) != 1 || got[0] != test.want {
-			t.Errorf("whole %t with %q: %v, %v, want %s", test.whole, test.url[len(plain):], got, err, test.want)
+	for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
+		for _, test := range []struct {
+			url   string
+			whole bool
+			want  string
+		}{
+			{plain, false, "off"},
+			{plain, true, "on"},
+			{plain + "&" + name + "=on", false, "on"},
+			{plain + "&" + name + "=off", true, "off"},
+		} {
+			db, err := Open(t.Context(), test.url, Options{Whole: test.whole})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			got, err := collect(t.Context(), &db.Reader, scanString, `SHOW `+name)
+			if err != nil || len(got) != 1 || got[0] != test.want {
+				t.Errorf("%s, whole %t with %q: %v, %v, want %s", name, test.whole, test.url[len(plain):], got, err, test.want)
+			}
 		}
 	}
 }
