@@ -2,17 +2,15 @@ package store
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"passerelle"
 )
 
 // rowsOfLists is how many rows of each kind the console's lists are read from:
 // PASSERELLE_TEST_ROWS in a long run, when times are compared as well.
-func rowsOfLists(t *testing.T) (rows int, timed bool) {
+func rowsOfLists(t *testing.T) (rows int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_ROWS", 4000)
 }
@@ -134,7 +132,7 @@ func listsOfConsole(s site) map[string]listOfConsole {
 // long.
 func TestMillionRowsOfTheConsole(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		n, timed := rowsOfLists(t)
+		n, long := rowsOfLists(t)
 		const after = 20_000_000
 		few := s.crowdIn(s.other, after, fewRows)
 		many := s.crowdIn(s.domain, after+fewRows, n)
@@ -143,37 +141,18 @@ func TestMillionRowsOfTheConsole(t *testing.T) {
 		}
 		for name, list := range listsOfConsole(s) {
 			t.Run(name, func(t *testing.T) {
-				ratio := s.compareDomains(t, list, few, many)
-				for range 2 {
-					if ratio > 3 { // or somebody else was busy
-						ratio = s.compareDomains(t, list, few, many)
-					}
-				}
-				t.Logf("over %d it takes %.2f times as long as over %d", n, ratio, fewRows)
-				if timed && ratio > 3 {
-					t.Errorf("over %d it takes %.2f times as long as over %d", n, ratio, fewRows)
-				}
+				pace{3, pagePatience}.hold(t, long, list.page(t, s.other, few), list.page(t, s.domain, many))
 			})
 		}
 	})
 }
 
-// compareDomains is the median of nine pairs.
-func (s site) compareDomains(t *testing.T, list listOfConsole, few, many passerelle.ConnectionID) float64 {
-	t.Helper()
-	took := func(domain passerelle.DomainID, connection passerelle.ConnectionID) float64 {
-		start := time.Now()
-		rows, err := list(domain, connection)
-		if err != nil || rows != pageOfList {
+// page reads a full page of the list.
+func (list listOfConsole) page(t *testing.T, domain passerelle.DomainID, connection passerelle.ConnectionID) func() {
+	return func() {
+		t.Helper()
+		if rows, err := list(domain, connection); err != nil || rows != pageOfList {
 			t.Fatalf("%d rows, %v", rows, err)
 		}
-		return float64(time.Since(start))
 	}
-	var ratios []float64
-	for range 9 {
-		a, b := took(s.other, few), took(s.domain, many)
-		ratios = append(ratios, b/a)
-	}
-	slices.Sort(ratios)
-	return ratios[4]
 }

@@ -2,13 +2,15 @@ package store
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // inALongRun is the number that a variable of the environment gives, in a run that is
 // long and compares times as well; without it, the usual number.
-func inALongRun(t *testing.T, variable string, usual int) (number int, timed bool) {
+func inALongRun(t *testing.T, variable string, usual int) (number int, long bool) {
 	t.Helper()
 	text, long := os.LookupEnv(variable)
 	if !long {
@@ -19,4 +21,49 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, timed boo
 		t.Fatalf("%s is %q, not a number", variable, text)
 	}
 	return n, true
+}
+
+// pagePatience is far more than a page takes by an index that has it in order, and
+// far less than one for which a million rows are read.
+const pagePatience = 25 * time.Millisecond
+
+// pace is how long a page may take that is of a longer list than another, or further
+// on in the same: so many times as long, and no longer than it has patience, as both
+// might go through the same table.
+type pace struct {
+	most     float64
+	patience time.Duration
+}
+
+// hold reads the two pages in turns, and has the pace kept in a long run.
+func (p pace) hold(t *testing.T, long bool, first, second func()) {
+	t.Helper()
+	ratio, shortest := compare(first, second)
+	for range 2 {
+		if ratio > p.most { // or somebody else was busy
+			ratio, shortest = compare(first, second)
+		}
+	}
+	t.Logf("the second page takes %v, %.2f times as long as the first", shortest, ratio)
+	if long && (ratio > p.most || shortest > p.patience) {
+		t.Errorf("the second page takes %v, %.2f times as long as the first", shortest, ratio)
+	}
+}
+
+// compare is the median of nine pairs, and the least that the second took.
+func compare(first, second func()) (ratio float64, shortest time.Duration) {
+	var ratios []float64
+	shortest = time.Hour
+	for range 9 {
+		a, b := timed(first), timed(second)
+		ratios, shortest = append(ratios, float64(b)/float64(a)), min(shortest, b)
+	}
+	slices.Sort(ratios)
+	return ratios[4], shortest
+}
+
+func timed(page func()) time.Duration {
+	start := time.Now()
+	page()
+	return time.Since(start)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 // lengthOfHistory is how many transactions the lists are read from:
 // PASSERELLE_TEST_TRANSACTIONS in a long run, when times are compared as well.
-func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
+func lengthOfHistory(t *testing.T) (transactions int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_TRANSACTIONS", 20_000)
 }
@@ -60,7 +59,7 @@ func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
 // long run it takes no more than half as long again.
 func TestMillionTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		n, timed := lengthOfHistory(t)
+		n, long := lengthOfHistory(t)
 		h, few := longHistory(t, s, n)
 		for name, with := range map[string]func(*TransactionFilter){
 			"all":     func(*TransactionFilter) {},
@@ -76,8 +75,8 @@ func TestMillionTransactions(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				f := h.filter()
 				with(&f)
-				s.compareEnds(t, f, timed)
-				s.compareEnds(t, s.within(t, f), timed)
+				s.compareEnds(t, f, long)
+				s.compareEnds(t, s.within(t, f), long)
 			})
 		}
 		t.Run("of a connection with little that is old", func(t *testing.T) {
@@ -87,7 +86,7 @@ func TestMillionTransactions(t *testing.T) {
 			if len(rows) != fewTransactions || total != fewTransactions {
 				t.Errorf("%d rows of %d", len(rows), total)
 			}
-			s.readsFew(t, f, Window{Limit: pageOfList}, timed)
+			s.readsFew(t, f, Window{Limit: pageOfList}, long)
 		})
 	})
 }
@@ -121,7 +120,7 @@ func (s site) countTransactions(t *testing.T, f TransactionFilter) int64 {
 }
 
 // compareEnds reads the first page and the last full one of a list.
-func (s site) compareEnds(t *testing.T, f TransactionFilter, timed bool) {
+func (s site) compareEnds(t *testing.T, f TransactionFilter, long bool) {
 	t.Helper()
 	total := s.countTransactions(t, f)
 	first := Window{Limit: pageOfList}
@@ -131,43 +130,18 @@ func (s site) compareEnds(t *testing.T, f TransactionFilter, timed bool) {
 	if rows := s.readTransactions(t, f, last); len(rows) != pageOfList {
 		t.Fatalf("%d rows on the last page of %d", len(rows), total)
 	}
-	s.readsFew(t, f, first, timed)
-	s.readsFew(t, f, last, timed)
-	if !timed {
+	s.readsFew(t, f, first, long)
+	s.readsFew(t, f, last, long)
+	if !long {
 		return // little is read faster without any index
 	}
-	ratio := s.timeEnds(t, f, first, last)
-	for range 2 {
-		if ratio > 1.5 { // or somebody else was busy
-			ratio = s.timeEnds(t, f, first, last)
-		}
-	}
-	t.Logf("the last page of %d takes %.2f times as long as the first", total, ratio)
-	if ratio > 1.5 {
-		t.Errorf("the last page takes %.2f times as long as the first", ratio)
-	}
-}
-
-// timeEnds is the median of nine pairs.
-func (s site) timeEnds(t *testing.T, f TransactionFilter, first, last Window) float64 {
-	t.Helper()
-	took := func(w Window) float64 {
-		start := time.Now()
-		s.readTransactions(t, f, w)
-		return float64(time.Since(start))
-	}
-	var ratios []float64
-	for range 9 {
-		ratios = append(ratios, took(last)/took(first))
-	}
-	slices.Sort(ratios)
-	return ratios[4]
+	pace{1.5, pagePatience}.hold(t, long, func() { s.readTransactions(t, f, first) }, func() { s.readTransactions(t, f, last) })
 }
 
 // readsFew holds a page to reading little more than it shows: PostgreSQL counts
 // its rows, once they are too many to be read without an index, and SQLite walks
 // an index in its order.
-func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, timed bool) {
+func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, long bool) {
 	t.Helper()
 	sql, args := f.page(w)
 	if s.db.engine.words().name == "postgres" {
@@ -175,7 +149,7 @@ func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, timed bool) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows := rowsOf(plan); timed && rows > 6*pageOfList {
+		if rows := rowsOf(plan); long && rows > 6*pageOfList {
 			t.Errorf("reads %d rows:\n%s", rows, strings.Join(plan, "\n"))
 		}
 		return

@@ -189,8 +189,11 @@ type WebhookLogFilter struct {
 	From, Until time.Time
 }
 
-const logColumns = `a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
-	CASE WHEN d.delivered IS NULL AND d.dropped IS NULL THEN TRUE ELSE FALSE END`
+// logColumns are those of a request and of its delivery, which is known by a name.
+func logColumns(delivery string) string {
+	return fmt.Sprintf(`a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
+		CASE WHEN %[1]s.delivered IS NULL AND %[1]s.dropped IS NULL THEN TRUE ELSE FALSE END`, delivery)
+}
 
 func (f WebhookLogFilter) selection() selection {
 	s := selection{from: "delivery_attempt a", where: []string{"a.domain_id = $1"}, args: []any{int64(f.Domain)}}
@@ -215,7 +218,7 @@ func (r *Reader) logs(ctx context.Context, s selection, w Window) ([]WebhookLog,
 	}
 	return collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN delivery_attempt a ON a.id = place.id
 		JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id ORDER BY place.at %s, place.id %s`,
-		logColumns, page, direction, direction), args...)
+		logColumns("d"), page, direction, direction), args...)
 }
 
 // CountWebhookLogs is the exact number of requests that a filter selects.
@@ -232,10 +235,13 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	}
 	list, args := idList(domain, deliveries)
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
-	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (SELECT d.id AS id, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
+	// With the table of deliveries joined as well, PostgreSQL may go from that to all
+	// requests of each, and look at their times afterwards.
+	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s
+		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
 		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.at >= COALESCE(place.at, 0) AND (place.at IS NULL OR a.at > place.at OR a.id >= place.first)
-		JOIN delivery d ON d.id = place.id JOIN event e ON e.id = d.event_id ORDER BY a.delivery_id, a.at, a.id`, logColumns, tenth, tenth, list), args...)
+		JOIN event e ON e.id = place.event_id ORDER BY a.delivery_id, a.at, a.id`, logColumns("place"), tenth, tenth, list), args...)
 	for _, one := range all {
 		found[one.Delivery] = append(found[one.Delivery], one)
 	}
