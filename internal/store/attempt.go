@@ -183,7 +183,7 @@ func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, lim
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}
 			ORDER BY lease_until`+upTo(limit)+` {skip locked})
 		UPDATE attempt SET lease_until = {now} + $2, asked = asked + 1
-		WHERE id IN (SELECT id FROM due) AND state <> 'answered' AND lease_until < {now}
+		WHERE id IN (SELECT id FROM due) AND lease_until < {now}
 		RETURNING payment_id`, int64(domain), lease.Microseconds())
 }
 

@@ -9,11 +9,13 @@ import (
 
 // DuePayments takes over at most limit payments of a domain whose bank is to
 // be asked at the domain's instant, for the length of a lease. Those with an
-// attempt that is not answered belong to who settles it.
+// attempt that is not answered belong to who settles it: they are looked up one by
+// one, where PostgreSQL would compare each with all of them for NOT EXISTS, once a bank
+// that is away has made many since its statistics were taken.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
-				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered')
+				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered') IS NULL
 			ORDER BY next_check`+upTo(limit)+` {skip locked})
 		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND next_check <= $2 AND check_lease < {now}
@@ -26,7 +28,7 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
-				AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = payment.id AND a.state = 'open')
+				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state = 'open') IS NULL
 			ORDER BY expires_from`+upTo(limit)+` {skip locked})
 		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND expires_from <= $2 AND check_lease < {now}

@@ -82,7 +82,7 @@ func (p *planner) write(ctx context.Context, tx *Tx) error {
 
 // crowdedTables have many rows in TestPlansForAnyArguments, of which a step may read
 // some only.
-var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change)( \w+)?$`)
+var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
 // TestPlansForAnyArguments asks PostgreSQL the questions of TestPlans when its tables
 // have many rows of everything, and of deliveries none that waits: none is answered
@@ -109,7 +109,7 @@ func TestPlansForAnyArguments(t *testing.T) {
 	for name, question := range all {
 		t.Run(name, func(t *testing.T) {
 			p.see = func(s statement, plan []string) {
-				for _, step := range growing(withoutDomains(plan)) {
+				for _, step := range growing(granted(plan)) {
 					if crowdedTables.MatchString(step) {
 						t.Errorf("%s\nof %s\n%s", step, s.sql, strings.Join(plan, "\n"))
 					}
@@ -122,18 +122,38 @@ func TestPlansForAnyArguments(t *testing.T) {
 	}
 }
 
-var ofDomain = regexp.MustCompile(`^ *Filter: \(domain_id = \$\d+\)$`)
+var (
+	ofDomain = regexp.MustCompile(`^ *Filter: \(domain_id = \$\d+\)$`)
+	inDoubt  = regexp.MustCompile(`using attempt_live on attempt attempt_1$`)
+)
 
-// withoutDomains takes for an index what only passes over the rows of other domains:
-// where there is one domain, which the statistics know, that is as good.
-func withoutDomains(plan []string) []string {
+// granted takes for an index what only passes over the rows of other domains: where
+// there is one domain, which the statistics know, that is as good. And the attempts
+// that have lapsed are looked for among those that are not answered, which are few
+// unless a bank has been away for long.
+func granted(plan []string) []string {
 	plan = slices.Clone(plan)
 	for i, step := range plan {
-		if ofDomain.MatchString(step) {
+		switch {
+		case ofDomain.MatchString(step):
 			plan[i] = "Index Cond of the domain"
+		case inDoubt.MatchString(step):
+			plan[i] = "what is not answered"
 		}
 	}
 	return plan
+}
+
+// more are rows beside those of other tests, numbered from $1 to $2.
+var more = []string{
+	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
+		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,
+	`INSERT INTO attempt (payment_id, domain_id, number, kind, key, connector_uuid, mechanism, fields, waits, state, created, lease_until)
+		SELECT i, CAST($3 AS BIGINT), 1, 'initiation', 'k' || CAST(i AS TEXT), 'a', 'redirect', CAST('' AS BYTEA), FALSE, 'answered', i, i FROM n`,
+	`INSERT INTO document (domain_id, user_id, subscription_id, epoch, key, type, date, details, digest, found, last_update, changed)
+		SELECT CAST($3 AS BIGINT), i % 1000, i, 0, 'k', 'bill', '2026-11-20', '{}', 1, i, i, i FROM n`,
+	`INSERT INTO consent (domain_id, user_id, connection_id, text_version, origin, given) SELECT CAST($3 AS BIGINT), i % 1000, i, 'x', 'x', i FROM n`,
+	`INSERT INTO received (domain_id, name, at, headers, body, verdict) SELECT CAST($3 AS BIGINT), 'x', i, '', CAST('' AS BYTEA), '' FROM n`,
 }
 
 // crowdAll has the domain have thousands of everything, with numbers after those of
@@ -144,9 +164,9 @@ func (s site) crowdAll() *savings {
 	h, _ := longHistory(s.t, s, n)
 	s.populateAfter(from, from+n)
 	s.write(func(tx *Tx) error {
-		tx.exec(numbers+`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
-			SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST($4 AS BYTEA), 1 FROM n`,
-			from+1, from+n, int64(s.domain), []byte(`{}`))
+		for _, text := range more {
+			tx.exec(numbers+text, from+1, from+n, int64(s.domain))
+		}
 		return nil
 	})
 	s.crowded(from, n)
