@@ -44,22 +44,22 @@ func (p pace) hold(t *testing.T, long bool, first, second func()) {
 			ratio, shortest = compare(first, second)
 		}
 	}
-	t.Logf("the second page takes %v, %.2f times as long as the first", shortest, ratio)
+	t.Logf("a page takes %v, the second %.2f times as long as the first", shortest, ratio)
 	if long && (ratio > p.most || shortest > p.patience) {
-		t.Errorf("the second page takes %v, %.2f times as long as the first", shortest, ratio)
+		t.Errorf("a page takes %v, the second %.2f times as long as the first", shortest, ratio)
 	}
 }
 
-// compare is the median of nine pairs, and the least that the second took.
+// compare is the median of nine pairs, and the least that the slower page took.
 func compare(first, second func()) (ratio float64, shortest time.Duration) {
 	var ratios []float64
-	shortest = time.Hour
+	a, b := time.Hour, time.Hour
 	for range 9 {
-		a, b := timed(first), timed(second)
-		ratios, shortest = append(ratios, float64(b)/float64(a)), min(shortest, b)
+		one, other := timed(first), timed(second)
+		ratios, a, b = append(ratios, float64(other)/float64(one)), min(a, one), min(b, other)
 	}
 	slices.Sort(ratios)
-	return ratios[4], shortest
+	return ratios[4], max(a, b)
 }
 
 func timed(page func()) time.Duration {

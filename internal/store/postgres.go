@@ -102,8 +102,9 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forFewRows are those that are not asked for where whole tables are read.
-var forFewRows = map[string]bool{"enable_seqscan": true, "enable_hashjoin": true, "enable_mergejoin": true}
+// forFewRows are those that are not asked for where whole tables are read, by plans
+// that are made for one domain.
+var forFewRows = map[string]bool{"plan_cache_mode": true, "enable_seqscan": true, "enable_hashjoin": true, "enable_mergejoin": true}
 
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second

@@ -273,20 +273,23 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestWholeTables has connections avoid reading and joining whole tables unless that
-// is what they are for, or the address asks for something else.
+// TestWholeTables has connections avoid reading and joining whole tables, and plans for
+// what they are asked, unless that is what they are for, or the address asks for
+// something else.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
-	for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
+	for name, values := range map[string][2]string{"enable_seqscan": {"off", "on"}, "enable_hashjoin": {"off", "on"}, "enable_mergejoin": {"off", "on"},
+		"plan_cache_mode": {"force_generic_plan", "auto"}} {
+		few, all := values[0], values[1]
 		for _, test := range []struct {
 			url   string
 			whole bool
 			want  string
 		}{
-			{plain, false, "off"},
-			{plain, true, "on"},
-			{plain + "&" + name + "=on", false, "on"},
-			{plain + "&" + name + "=off", true, "off"},
+			{plain, false, few},
+			{plain, true, all},
+			{plain + "&" + name + "=" + all, false, all},
+			{plain + "&" + name + "=" + few, true, few},
 		} {
 			db, err := Open(t.Context(), test.url, Options{Whole: test.whole})
 			if err != nil {

@@ -23,7 +23,7 @@ var dumps = map[string]string{
 	), line AS (
 		SELECT relname, 1 AS part, attnum::text AS name, format('column %s.%s %s%s%s%s', relname, attname, format_type(atttypid, atttypmod),
 			CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END, CASE WHEN attidentity <> '' THEN ' IDENTITY' ELSE '' END,
-			COALESCE(' DEFAULT ' || pg_get_expr(adbin, adrelid), '')) AS text, attnum AS position
+			COALESCE(' DEFAULT ' || pg_get_expr(adbin, adrelid), '') || COALESCE(' ' || attoptions::text, '')) AS text, attnum AS position
 		FROM relation JOIN pg_attribute ON attrelid = relation.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
 		WHERE attnum > 0 AND NOT attisdropped
 		UNION ALL

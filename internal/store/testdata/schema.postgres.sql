@@ -1,5 +1,5 @@
 column asset.id bigint NOT NULL IDENTITY
-column asset.domain_id bigint NOT NULL
+column asset.domain_id bigint NOT NULL {n_distinct=100}
 column asset.user_id bigint NOT NULL
 column asset.account_id bigint NOT NULL
 column asset.epoch bigint NOT NULL
@@ -22,7 +22,7 @@ CREATE INDEX asset_of_account ON asset USING btree (account_id, epoch, kind, id)
 CREATE INDEX asset_of_user ON asset USING btree (domain_id, user_id, kind, id)
 CREATE UNIQUE INDEX asset_pkey ON asset USING btree (id)
 column attachment.id bigint NOT NULL IDENTITY
-column attachment.domain_id bigint NOT NULL
+column attachment.domain_id bigint NOT NULL {n_distinct=100}
 column attachment.user_id bigint NOT NULL
 column attachment.account_id bigint NOT NULL
 column attachment.epoch bigint NOT NULL
@@ -43,7 +43,7 @@ CREATE UNIQUE INDEX attachment_pkey ON attachment USING btree (id)
 CREATE UNIQUE INDEX attachment_transaction_id_key_key ON attachment USING btree (transaction_id, key)
 column attempt.id bigint NOT NULL IDENTITY
 column attempt.payment_id bigint NOT NULL
-column attempt.domain_id bigint NOT NULL
+column attempt.domain_id bigint NOT NULL {n_distinct=100}
 column attempt.number bigint NOT NULL
 column attempt.kind text NOT NULL
 column attempt.key text
@@ -75,7 +75,7 @@ CREATE UNIQUE INDEX attempt_payment_id_number_key ON attempt USING btree (paymen
 CREATE UNIQUE INDEX attempt_pkey ON attempt USING btree (id)
 CREATE INDEX attempt_unanswered ON attempt USING btree (domain_id, lease_until) WHERE (state <> 'answered'::text)
 column audit.id bigint NOT NULL IDENTITY
-column audit.domain_id bigint
+column audit.domain_id bigint {n_distinct=100}
 column audit.at bigint NOT NULL
 column audit.operator_id bigint
 column audit.session_id bigint
@@ -118,7 +118,7 @@ constraint audit_turn.audit_turn_only_row_check CHECK ((only_row = 1))
 constraint audit_turn.audit_turn_pkey PRIMARY KEY (only_row)
 CREATE UNIQUE INDEX audit_turn_pkey ON audit_turn USING btree (only_row)
 column auth_provider.id bigint NOT NULL IDENTITY
-column auth_provider.domain_id bigint NOT NULL
+column auth_provider.domain_id bigint NOT NULL {n_distinct=100}
 column auth_provider.type text NOT NULL
 column auth_provider.name text NOT NULL
 column auth_provider.secret bytea NOT NULL
@@ -136,7 +136,7 @@ constraint auth_provider.auth_provider_type_check CHECK ((type = ANY (ARRAY['hma
 CREATE UNIQUE INDEX auth_provider_name ON auth_provider USING btree (domain_id, name) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX auth_provider_pkey ON auth_provider USING btree (id)
 column bank_account.id bigint NOT NULL IDENTITY
-column bank_account.domain_id bigint NOT NULL
+column bank_account.domain_id bigint NOT NULL {n_distinct=100}
 column bank_account.user_id bigint NOT NULL
 column bank_account.connection_id bigint NOT NULL
 column bank_account.source_id bigint
@@ -169,7 +169,7 @@ CREATE INDEX bank_account_of_connection ON bank_account USING btree (connection_
 CREATE INDEX bank_account_of_user ON bank_account USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX bank_account_pkey ON bank_account USING btree (id)
 column bank_transaction.id bigint NOT NULL IDENTITY
-column bank_transaction.domain_id bigint NOT NULL
+column bank_transaction.domain_id bigint NOT NULL {n_distinct=100}
 column bank_transaction.user_id bigint NOT NULL
 column bank_transaction.account_id bigint NOT NULL
 column bank_transaction.epoch bigint NOT NULL
@@ -208,7 +208,7 @@ CREATE INDEX transaction_of_connection_by_date ON bank_transaction USING btree (
 CREATE INDEX transaction_of_user ON bank_transaction USING btree (domain_id, user_id, application_date, id)
 CREATE INDEX transaction_of_user_by_date ON bank_transaction USING btree (domain_id, user_id, date, id)
 column category.id bigint NOT NULL IDENTITY
-column category.domain_id bigint NOT NULL
+column category.domain_id bigint NOT NULL {n_distinct=100}
 column category.user_id bigint NOT NULL
 column category.parent_id bigint
 column category.name text NOT NULL
@@ -221,7 +221,7 @@ constraint category.category_user_id_fkey FOREIGN KEY (user_id) REFERENCES end_u
 CREATE INDEX category_of_user ON category USING btree (user_id, id)
 CREATE UNIQUE INDEX category_pkey ON category USING btree (id)
 column client.id bigint NOT NULL IDENTITY
-column client.domain_id bigint NOT NULL
+column client.domain_id bigint NOT NULL {n_distinct=100}
 column client.name text NOT NULL
 column client.secret_hash bytea NOT NULL
 column client.redirect_uris text NOT NULL
@@ -243,7 +243,7 @@ CREATE UNIQUE INDEX client_by_domain ON client USING btree (domain_id, id)
 CREATE UNIQUE INDEX client_pkey ON client USING btree (id)
 column client_logo.id bigint NOT NULL IDENTITY
 column client_logo.client_id bigint NOT NULL
-column client_logo.domain_id bigint NOT NULL
+column client_logo.domain_id bigint NOT NULL {n_distinct=100}
 column client_logo.media_type text NOT NULL
 column client_logo.content bytea NOT NULL
 column client_logo.created bigint NOT NULL
@@ -255,7 +255,7 @@ constraint client_logo.client_logo_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX client_logo_client_id_key ON client_logo USING btree (client_id)
 CREATE UNIQUE INDEX client_logo_pkey ON client_logo USING btree (id)
 column connection.id bigint NOT NULL IDENTITY
-column connection.domain_id bigint NOT NULL
+column connection.domain_id bigint NOT NULL {n_distinct=100}
 column connection.user_id bigint NOT NULL
 column connection.connector_uuid text NOT NULL
 column connection.created bigint NOT NULL
@@ -291,7 +291,7 @@ CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, i
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
 CREATE INDEX connection_unfinished ON connection USING btree (domain_id, expire) WHERE ((expire IS NOT NULL) AND (deleted IS NULL))
 column connection_log.id bigint NOT NULL IDENTITY
-column connection_log.domain_id bigint NOT NULL
+column connection_log.domain_id bigint NOT NULL {n_distinct=100}
 column connection_log.user_id bigint NOT NULL
 column connection_log.connection_id bigint NOT NULL
 column connection_log.source_id bigint
@@ -308,7 +308,7 @@ constraint connection_log.connection_log_pkey PRIMARY KEY (id)
 CREATE INDEX connection_log_by_time ON connection_log USING btree (connection_id, at, id)
 CREATE UNIQUE INDEX connection_log_pkey ON connection_log USING btree (id)
 column connection_return.connection_id bigint NOT NULL
-column connection_return.domain_id bigint NOT NULL
+column connection_return.domain_id bigint NOT NULL {n_distinct=100}
 column connection_return.user_id bigint NOT NULL
 column connection_return.nonce bytea NOT NULL
 column connection_return.redirect_uri text
@@ -319,7 +319,7 @@ constraint connection_return.connection_return_pkey PRIMARY KEY (connection_id)
 CREATE INDEX connection_return_of_user ON connection_return USING btree (domain_id, user_id)
 CREATE UNIQUE INDEX connection_return_pkey ON connection_return USING btree (connection_id)
 column connection_source.id bigint NOT NULL IDENTITY
-column connection_source.domain_id bigint NOT NULL
+column connection_source.domain_id bigint NOT NULL {n_distinct=100}
 column connection_source.connection_id bigint NOT NULL
 column connection_source.connector_source bigint NOT NULL
 column connection_source.name text NOT NULL
@@ -341,7 +341,7 @@ column connector_name.name text NOT NULL
 constraint connector_name.connector_name_pkey PRIMARY KEY (uuid)
 CREATE UNIQUE INDEX connector_name_pkey ON connector_name USING btree (uuid)
 column consent.id bigint NOT NULL IDENTITY
-column consent.domain_id bigint NOT NULL
+column consent.domain_id bigint NOT NULL {n_distinct=100}
 column consent.user_id bigint NOT NULL
 column consent.connection_id bigint NOT NULL
 column consent.account_id bigint
@@ -375,7 +375,7 @@ CREATE INDEX console_session_by_expiry ON console_session USING btree (expires)
 CREATE INDEX console_session_of_operator ON console_session USING btree (operator_id, id) WHERE (revoked IS NULL)
 CREATE UNIQUE INDEX console_session_pkey ON console_session USING btree (id)
 CREATE UNIQUE INDEX console_session_token_hash_key ON console_session USING btree (token_hash)
-column counter.domain_id bigint NOT NULL
+column counter.domain_id bigint NOT NULL {n_distinct=100}
 column counter.name text NOT NULL
 column counter.shard bigint NOT NULL
 column counter.n bigint NOT NULL
@@ -383,7 +383,7 @@ constraint counter.counter_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES dom
 constraint counter.counter_pkey PRIMARY KEY (domain_id, name, shard)
 CREATE UNIQUE INDEX counter_pkey ON counter USING btree (domain_id, name, shard)
 column delivery.id bigint NOT NULL IDENTITY
-column delivery.domain_id bigint NOT NULL
+column delivery.domain_id bigint NOT NULL {n_distinct=100}
 column delivery.webhook_id bigint NOT NULL
 column delivery.event_id bigint NOT NULL
 column delivery.subject text NOT NULL
@@ -417,7 +417,7 @@ CASE
     ELSE 0
 END), id) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 column delivery_attempt.id bigint NOT NULL IDENTITY
-column delivery_attempt.domain_id bigint NOT NULL
+column delivery_attempt.domain_id bigint NOT NULL {n_distinct=100}
 column delivery_attempt.webhook_id bigint NOT NULL
 column delivery_attempt.delivery_id bigint NOT NULL
 column delivery_attempt.at bigint NOT NULL
@@ -437,7 +437,7 @@ CREATE INDEX delivery_attempt_by_time ON delivery_attempt USING btree (webhook_i
 CREATE INDEX delivery_attempt_in_order ON delivery_attempt USING btree (delivery_id, at, id)
 CREATE UNIQUE INDEX delivery_attempt_pkey ON delivery_attempt USING btree (id)
 column document.id bigint NOT NULL IDENTITY
-column document.domain_id bigint NOT NULL
+column document.domain_id bigint NOT NULL {n_distinct=100}
 column document.user_id bigint NOT NULL
 column document.subscription_id bigint NOT NULL
 column document.epoch bigint NOT NULL
@@ -474,7 +474,7 @@ CREATE INDEX document_of_subscription ON document USING btree (subscription_id, 
 CREATE INDEX document_of_user ON document USING btree (domain_id, user_id, date, id)
 CREATE UNIQUE INDEX document_pkey ON document USING btree (id)
 CREATE UNIQUE INDEX document_subscription_id_epoch_key_key ON document USING btree (subscription_id, epoch, key)
-column document_type.domain_id bigint NOT NULL
+column document_type.domain_id bigint NOT NULL {n_distinct=100}
 column document_type.number bigint NOT NULL
 column document_type.name text
 column document_type.attachable boolean
@@ -498,7 +498,7 @@ CREATE UNIQUE INDEX domain_host_key ON domain USING btree (host)
 CREATE UNIQUE INDEX domain_name_key ON domain USING btree (name)
 CREATE UNIQUE INDEX domain_pkey ON domain USING btree (id)
 column end_user.id bigint NOT NULL IDENTITY
-column end_user.domain_id bigint NOT NULL
+column end_user.domain_id bigint NOT NULL {n_distinct=100}
 column end_user.platform text NOT NULL
 column end_user.created bigint NOT NULL
 column end_user.permanent bigint
@@ -511,7 +511,7 @@ CREATE UNIQUE INDEX end_user_by_domain ON end_user USING btree (domain_id, id)
 CREATE INDEX end_user_by_expiry ON end_user USING btree (domain_id, expires) WHERE (expires IS NOT NULL)
 CREATE UNIQUE INDEX end_user_pkey ON end_user USING btree (id)
 column erasure.user_id bigint NOT NULL
-column erasure.domain_id bigint NOT NULL
+column erasure.domain_id bigint NOT NULL {n_distinct=100}
 column erasure.since bigint NOT NULL
 column erasure.due bigint NOT NULL
 constraint erasure.erasure_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
@@ -519,7 +519,7 @@ constraint erasure.erasure_pkey PRIMARY KEY (user_id)
 CREATE INDEX erasure_due ON erasure USING btree (domain_id, due)
 CREATE UNIQUE INDEX erasure_pkey ON erasure USING btree (user_id)
 column event.id bigint NOT NULL IDENTITY
-column event.domain_id bigint NOT NULL
+column event.domain_id bigint NOT NULL {n_distinct=100}
 column event.name text NOT NULL
 column event.subject text NOT NULL
 column event.subject_id bigint NOT NULL
@@ -544,7 +544,7 @@ CREATE INDEX event_of_user ON event USING btree (domain_id, user_id, id) WHERE (
 CREATE UNIQUE INDEX event_pkey ON event USING btree (id)
 column event_part.event_id bigint NOT NULL
 column event_part.number bigint NOT NULL
-column event_part.domain_id bigint NOT NULL
+column event_part.domain_id bigint NOT NULL {n_distinct=100}
 column event_part.body bytea NOT NULL
 column event_part.created bigint NOT NULL
 constraint event_part.event_part_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
@@ -552,7 +552,7 @@ constraint event_part.event_part_pkey PRIMARY KEY (event_id, number)
 CREATE INDEX event_part_by_age ON event_part USING btree (created, event_id)
 CREATE UNIQUE INDEX event_part_pkey ON event_part USING btree (event_id, number)
 column field_key.id bigint NOT NULL IDENTITY
-column field_key.domain_id bigint NOT NULL
+column field_key.domain_id bigint NOT NULL {n_distinct=100}
 column field_key.number bigint NOT NULL
 column field_key.kid text NOT NULL
 column field_key.private bytea NOT NULL
@@ -565,7 +565,7 @@ CREATE UNIQUE INDEX field_key_domain_id_number_key ON field_key USING btree (dom
 CREATE UNIQUE INDEX field_key_kid_key ON field_key USING btree (kid)
 CREATE UNIQUE INDEX field_key_pkey ON field_key USING btree (id)
 column idempotency.id bigint NOT NULL IDENTITY
-column idempotency.domain_id bigint NOT NULL
+column idempotency.domain_id bigint NOT NULL {n_distinct=100}
 column idempotency.token_id bigint NOT NULL
 column idempotency.key_hash bytea NOT NULL
 column idempotency.request_hash bytea NOT NULL
@@ -583,7 +583,7 @@ CREATE UNIQUE INDEX idempotency_pkey ON idempotency USING btree (id)
 column instruction.id bigint NOT NULL IDENTITY
 column instruction.payment_id bigint NOT NULL
 column instruction.position bigint NOT NULL
-column instruction.domain_id bigint NOT NULL
+column instruction.domain_id bigint NOT NULL {n_distinct=100}
 column instruction.reference_id text NOT NULL
 column instruction.amount bigint NOT NULL
 column instruction.label text NOT NULL
@@ -619,7 +619,7 @@ CREATE INDEX instruction_of_reference ON instruction USING btree (domain_id, ref
 CREATE UNIQUE INDEX instruction_payment_id_position_key ON instruction USING btree (payment_id, "position")
 CREATE UNIQUE INDEX instruction_pkey ON instruction USING btree (id)
 column investment_value.id bigint NOT NULL IDENTITY
-column investment_value.domain_id bigint NOT NULL
+column investment_value.domain_id bigint NOT NULL {n_distinct=100}
 column investment_value.account_id bigint NOT NULL
 column investment_value.epoch bigint NOT NULL
 column investment_value.investment_id bigint NOT NULL
@@ -638,7 +638,7 @@ constraint key_check.key_check_only_row_check CHECK ((only_row = 1))
 constraint key_check.key_check_pkey PRIMARY KEY (only_row)
 CREATE UNIQUE INDEX key_check_pkey ON key_check USING btree (only_row)
 column mail.id bigint NOT NULL IDENTITY
-column mail.domain_id bigint NOT NULL
+column mail.domain_id bigint NOT NULL {n_distinct=100}
 column mail.webhook_id bigint
 column mail.kind text NOT NULL
 column mail.recipient text NOT NULL
@@ -688,7 +688,7 @@ CREATE UNIQUE INDEX operator_identity_issuer_subject_key ON operator_identity US
 CREATE UNIQUE INDEX operator_identity_operator_id_issuer_key ON operator_identity USING btree (operator_id, issuer)
 CREATE UNIQUE INDEX operator_identity_pkey ON operator_identity USING btree (id)
 column payment.id bigint NOT NULL IDENTITY
-column payment.domain_id bigint NOT NULL
+column payment.domain_id bigint NOT NULL {n_distinct=100}
 column payment.client_id bigint NOT NULL
 column payment.version bigint NOT NULL
 column payment.seq bigint NOT NULL
@@ -763,7 +763,7 @@ constraint payment_edge.payment_edge_pkey PRIMARY KEY (from_state, to_state)
 CREATE UNIQUE INDEX payment_edge_pkey ON payment_edge USING btree (from_state, to_state)
 column payment_evidence.id bigint NOT NULL IDENTITY
 column payment_evidence.payment_id bigint NOT NULL
-column payment_evidence.domain_id bigint NOT NULL
+column payment_evidence.domain_id bigint NOT NULL {n_distinct=100}
 column payment_evidence.attempt bigint NOT NULL
 column payment_evidence.act text NOT NULL
 column payment_evidence.language text NOT NULL
@@ -778,7 +778,7 @@ CREATE UNIQUE INDEX payment_evidence_payment_id_attempt_key ON payment_evidence 
 CREATE UNIQUE INDEX payment_evidence_pkey ON payment_evidence USING btree (id)
 CREATE TRIGGER payment_evidence_stays BEFORE UPDATE OF id, payment_id, domain_id, attempt, act, language, at ON payment_evidence FOR EACH ROW EXECUTE FUNCTION payment_evidence_stays()
 column payment_given.payment_id bigint NOT NULL
-column payment_given.domain_id bigint NOT NULL
+column payment_given.domain_id bigint NOT NULL {n_distinct=100}
 column payment_given.fields bytea NOT NULL
 constraint payment_given.payment_given_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_given.payment_given_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
@@ -786,7 +786,7 @@ constraint payment_given.payment_given_pkey PRIMARY KEY (payment_id)
 CREATE UNIQUE INDEX payment_given_pkey ON payment_given USING btree (payment_id)
 column payment_identity.id bigint NOT NULL IDENTITY
 column payment_identity.payment_id bigint NOT NULL
-column payment_identity.domain_id bigint NOT NULL
+column payment_identity.domain_id bigint NOT NULL {n_distinct=100}
 column payment_identity.role text NOT NULL
 column payment_identity.line bigint NOT NULL
 column payment_identity.plain text NOT NULL
@@ -803,7 +803,7 @@ CREATE UNIQUE INDEX payment_identity_payment_id_role_line_key ON payment_identit
 CREATE UNIQUE INDEX payment_identity_pkey ON payment_identity USING btree (id)
 column payment_note.payment_id bigint NOT NULL
 column payment_note.number bigint NOT NULL
-column payment_note.domain_id bigint NOT NULL
+column payment_note.domain_id bigint NOT NULL {n_distinct=100}
 column payment_note.seq bigint NOT NULL
 column payment_note.kind text NOT NULL
 column payment_note.actor text NOT NULL
@@ -817,7 +817,7 @@ constraint payment_note.payment_note_pkey PRIMARY KEY (payment_id, number)
 CREATE UNIQUE INDEX payment_note_pkey ON payment_note USING btree (payment_id, number)
 column payment_transition.payment_id bigint NOT NULL
 column payment_transition.seq bigint NOT NULL
-column payment_transition.domain_id bigint NOT NULL
+column payment_transition.domain_id bigint NOT NULL {n_distinct=100}
 column payment_transition.previous_seq bigint
 column payment_transition.from_state text
 column payment_transition.to_state text NOT NULL
@@ -834,14 +834,14 @@ constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, s
 CREATE UNIQUE INDEX payment_transition_domain_id_payment_id_seq_to_state_key ON payment_transition USING btree (domain_id, payment_id, seq, to_state)
 CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
-column purge_place.domain_id bigint NOT NULL
+column purge_place.domain_id bigint NOT NULL {n_distinct=100}
 column purge_place.subject text NOT NULL
 column purge_place.created bigint NOT NULL
 column purge_place.last bigint NOT NULL
 constraint purge_place.purge_place_pkey PRIMARY KEY (domain_id, subject)
 CREATE UNIQUE INDEX purge_place_pkey ON purge_place USING btree (domain_id, subject)
 column received.id bigint NOT NULL IDENTITY
-column received.domain_id bigint NOT NULL
+column received.domain_id bigint NOT NULL {n_distinct=100}
 column received.name text NOT NULL
 column received.at bigint NOT NULL
 column received.headers text NOT NULL
@@ -851,7 +851,7 @@ constraint received.received_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES d
 constraint received.received_pkey PRIMARY KEY (id)
 CREATE INDEX received_by_domain ON received USING btree (domain_id, id)
 CREATE UNIQUE INDEX received_pkey ON received USING btree (id)
-column sandbox_order.domain_id bigint NOT NULL
+column sandbox_order.domain_id bigint NOT NULL {n_distinct=100}
 column sandbox_order.key text NOT NULL
 column sandbox_order.version bigint NOT NULL
 column sandbox_order.submissions bigint NOT NULL
@@ -870,7 +870,7 @@ column sequence.next bigint NOT NULL
 constraint sequence.sequence_next_check CHECK ((next > 0))
 constraint sequence.sequence_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX sequence_pkey ON sequence USING btree (name)
-column setting.domain_id bigint NOT NULL
+column setting.domain_id bigint NOT NULL {n_distinct=100}
 column setting.key text NOT NULL
 column setting.value text NOT NULL
 column setting.updated bigint NOT NULL
@@ -879,7 +879,7 @@ constraint setting.setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES dom
 constraint setting.setting_pkey PRIMARY KEY (domain_id, key)
 CREATE UNIQUE INDEX setting_pkey ON setting USING btree (domain_id, key)
 column setting_change.id bigint NOT NULL IDENTITY
-column setting_change.domain_id bigint NOT NULL
+column setting_change.domain_id bigint NOT NULL {n_distinct=100}
 column setting_change.key text NOT NULL
 column setting_change.previous_value text
 column setting_change.new_value text
@@ -904,7 +904,7 @@ CREATE INDEX sign_in_failure_by_weight ON sign_in_failure USING btree (failures,
 CREATE INDEX sign_in_failure_part_of ON sign_in_failure USING btree (part_of) WHERE (part_of IS NOT NULL)
 CREATE UNIQUE INDEX sign_in_failure_pkey ON sign_in_failure USING btree (subject)
 column sign_key.id bigint NOT NULL IDENTITY
-column sign_key.domain_id bigint NOT NULL
+column sign_key.domain_id bigint NOT NULL {n_distinct=100}
 column sign_key.number bigint NOT NULL
 column sign_key.public text NOT NULL
 column sign_key.private bytea NOT NULL
@@ -916,7 +916,7 @@ constraint sign_key.sign_key_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX sign_key_domain_id_number_key ON sign_key USING btree (domain_id, number)
 CREATE UNIQUE INDEX sign_key_pkey ON sign_key USING btree (id)
 column stored_file.id bigint NOT NULL IDENTITY
-column stored_file.domain_id bigint NOT NULL
+column stored_file.domain_id bigint NOT NULL {n_distinct=100}
 column stored_file.user_id bigint NOT NULL
 column stored_file.media_type text NOT NULL
 column stored_file.size bigint NOT NULL
@@ -935,7 +935,7 @@ CREATE INDEX stored_file_of_user ON stored_file USING btree (domain_id, user_id,
 CREATE UNIQUE INDEX stored_file_pkey ON stored_file USING btree (id)
 CREATE INDEX stored_file_to_fetch ON stored_file USING btree (connector, domain_id, next_fetch) WHERE (next_fetch IS NOT NULL)
 column subscription.id bigint NOT NULL IDENTITY
-column subscription.domain_id bigint NOT NULL
+column subscription.domain_id bigint NOT NULL {n_distinct=100}
 column subscription.user_id bigint NOT NULL
 column subscription.connection_id bigint NOT NULL
 column subscription.source_id bigint
@@ -959,7 +959,7 @@ CREATE INDEX subscription_of_connection ON subscription USING btree (connection_
 CREATE INDEX subscription_of_user ON subscription USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX subscription_pkey ON subscription USING btree (id)
 column terms.id bigint NOT NULL IDENTITY
-column terms.domain_id bigint NOT NULL
+column terms.domain_id bigint NOT NULL {n_distinct=100}
 column terms.version text NOT NULL
 column terms.created bigint NOT NULL
 column terms.deleted bigint
@@ -976,7 +976,7 @@ constraint terms_text.terms_text_pkey PRIMARY KEY (terms_id, language)
 constraint terms_text.terms_text_terms_id_fkey FOREIGN KEY (terms_id) REFERENCES terms(id)
 CREATE UNIQUE INDEX terms_text_pkey ON terms_text USING btree (terms_id, language)
 column token.id bigint NOT NULL IDENTITY
-column token.domain_id bigint NOT NULL
+column token.domain_id bigint NOT NULL {n_distinct=100}
 column token.client_id bigint
 column token.kind text NOT NULL
 column token.hash bytea NOT NULL
@@ -1002,7 +1002,7 @@ CREATE UNIQUE INDEX token_hash_key ON token USING btree (hash)
 CREATE INDEX token_of_program ON token USING btree (domain_id, id) WHERE (kind = ANY (ARRAY['config'::text, 'users'::text]))
 CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
 column transaction_cluster.id bigint NOT NULL IDENTITY
-column transaction_cluster.domain_id bigint NOT NULL
+column transaction_cluster.domain_id bigint NOT NULL {n_distinct=100}
 column transaction_cluster.user_id bigint NOT NULL
 column transaction_cluster.account_id bigint NOT NULL
 column transaction_cluster.epoch bigint NOT NULL
@@ -1021,7 +1021,7 @@ CREATE INDEX cluster_of_user ON transaction_cluster USING btree (domain_id, user
 CREATE UNIQUE INDEX transaction_cluster_account_id_epoch_key_key ON transaction_cluster USING btree (account_id, epoch, key)
 CREATE UNIQUE INDEX transaction_cluster_pkey ON transaction_cluster USING btree (id)
 column transaction_document.id bigint NOT NULL IDENTITY
-column transaction_document.domain_id bigint NOT NULL
+column transaction_document.domain_id bigint NOT NULL {n_distinct=100}
 column transaction_document.user_id bigint NOT NULL
 column transaction_document.account_id bigint NOT NULL
 column transaction_document.account_epoch bigint NOT NULL
@@ -1036,7 +1036,7 @@ CREATE INDEX transaction_document_of_subscription ON transaction_document USING 
 CREATE UNIQUE INDEX transaction_document_pkey ON transaction_document USING btree (id)
 CREATE UNIQUE INDEX transaction_document_transaction_id_document_id_key ON transaction_document USING btree (transaction_id, document_id)
 column transaction_information.id bigint NOT NULL IDENTITY
-column transaction_information.domain_id bigint NOT NULL
+column transaction_information.domain_id bigint NOT NULL {n_distinct=100}
 column transaction_information.account_id bigint NOT NULL
 column transaction_information.epoch bigint NOT NULL
 column transaction_information.transaction_id bigint NOT NULL
@@ -1056,13 +1056,13 @@ CREATE UNIQUE INDEX unit_mark_pkey ON unit_mark USING btree (slot)
 column user_setting.user_id bigint NOT NULL
 column user_setting.key text NOT NULL
 column user_setting.value text NOT NULL
-column user_setting.domain_id bigint NOT NULL
+column user_setting.domain_id bigint NOT NULL {n_distinct=100}
 constraint user_setting.user_setting_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint user_setting.user_setting_pkey PRIMARY KEY (user_id, key)
 constraint user_setting.user_setting_user_id_fkey FOREIGN KEY (user_id) REFERENCES end_user(id) ON DELETE CASCADE
 CREATE UNIQUE INDEX user_setting_pkey ON user_setting USING btree (user_id, key)
 column user_token.token_id bigint NOT NULL
-column user_token.domain_id bigint NOT NULL
+column user_token.domain_id bigint NOT NULL {n_distinct=100}
 column user_token.client_id bigint
 column user_token.user_id bigint NOT NULL
 column user_token.sealed bytea NOT NULL
@@ -1072,7 +1072,7 @@ constraint user_token.user_token_pkey PRIMARY KEY (token_id)
 CREATE INDEX user_token_newest ON user_token USING btree (domain_id, user_id, client_id, created, token_id)
 CREATE UNIQUE INDEX user_token_pkey ON user_token USING btree (token_id)
 column webhook.id bigint NOT NULL IDENTITY
-column webhook.domain_id bigint NOT NULL
+column webhook.domain_id bigint NOT NULL {n_distinct=100}
 column webhook.client_id bigint
 column webhook.event text NOT NULL
 column webhook.url text NOT NULL
@@ -1106,7 +1106,7 @@ CREATE UNIQUE INDEX webhook_pkey ON webhook USING btree (id)
 CREATE INDEX webhook_to_flush ON webhook USING btree (domain_id, next_flush) WHERE ((next_flush IS NOT NULL) AND (deleted IS NULL))
 column webhook_health.webhook_id bigint NOT NULL
 column webhook_health.hour bigint NOT NULL
-column webhook_health.domain_id bigint NOT NULL
+column webhook_health.domain_id bigint NOT NULL {n_distinct=100}
 column webhook_health.requests bigint NOT NULL
 column webhook_health.successes bigint NOT NULL
 column webhook_health.duration bigint NOT NULL
@@ -1117,7 +1117,7 @@ constraint webhook_health.webhook_health_webhook_id_fkey FOREIGN KEY (webhook_id
 CREATE INDEX webhook_health_by_age ON webhook_health USING btree (domain_id, hour)
 CREATE UNIQUE INDEX webhook_health_pkey ON webhook_health USING btree (webhook_id, hour)
 column withdrawal.id bigint NOT NULL IDENTITY
-column withdrawal.domain_id bigint NOT NULL
+column withdrawal.domain_id bigint NOT NULL {n_distinct=100}
 column withdrawal.kind text NOT NULL
 column withdrawal.subject_id bigint NOT NULL
 column withdrawal.epoch bigint
