@@ -278,8 +278,10 @@ func TestSlotsAreSwept(t *testing.T) {
 // something else.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
-	for name, values := range map[string][2]string{"enable_seqscan": {"off", "on"}, "enable_hashjoin": {"off", "on"}, "enable_mergejoin": {"off", "on"},
-		"plan_cache_mode": {"force_generic_plan", "auto"}} {
+	for name, values := range map[string][2]string{
+		"enable_seqscan": {"off", "on"}, "enable_hashjoin": {"off", "on"}, "enable_mergejoin": {"off", "on"},
+		"plan_cache_mode": {"force_generic_plan", "auto"},
+	} {
 		few, all := values[0], values[1]
 		for _, test := range []struct {
 			url   string
