@@ -115,7 +115,7 @@ func unlessMissing(err error) error {
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		h, engine := planned(t, url)
-		for _, queries := range []map[string]query{h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.aroundQueries(), h.exportQueries(), h.withdrawalQueries(), h.providerQueries(), h.consoleQueries()} {
+		for _, queries := range h.queries() {
 			for name, q := range queries {
 				engine.plans = nil
 				if err := q.run(); err != nil {
@@ -141,6 +141,13 @@ func TestPlansOfBankingData(t *testing.T) {
 			}
 		}
 	})
+}
+
+func (h *savings) queries() []map[string]query {
+	return []map[string]query{
+		h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.aroundQueries(), h.exportQueries(), h.withdrawalQueries(),
+		h.providerQueries(), h.consoleQueries(),
+	}
 }
 
 func (h *savings) connectionQueries() map[string]query {
