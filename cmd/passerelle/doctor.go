@@ -65,7 +65,7 @@ func (d *doctorCommand) Run(c *console) error {
 }
 
 func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding, error) {
-	options := store.Options{Log: c.log, Whole: d.Invariants}
+	options := store.Options{Log: c.log}
 	if d.KeyFile != "" {
 		ring, err := openKeys(d.KeyFile)
 		if err != nil {

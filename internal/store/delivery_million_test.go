@@ -14,8 +14,8 @@ import (
 // fewDeliveries is how many the lists are compared with.
 const fewDeliveries = 1000
 
-// invariantPatience is far more than it takes to look at a million deliveries, a
-// quarter of which wait, and far less than to look at each of them for each.
+// invariantPatience is far more than it takes to look at a million payments, or as many
+// deliveries, a quarter of which wait, and far less than to look at each of them for each.
 const invariantPatience = time.Minute
 
 // manyDeliveries is how many the lists are read from: PASSERELLE_TEST_DELIVERIES in
@@ -68,19 +68,21 @@ func TestMillionDeliveries(t *testing.T) {
 		if err := s.sql(`ANALYZE`); err != nil {
 			t.Fatal(err)
 		}
-		t.Run("invariants", func(t *testing.T) {
-			patient, cancel := context.WithTimeout(t.Context(), invariantPatience)
-			defer cancel()
-			if _, err := s.db.CheckInvariants(patient, s.domain, now); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Run("invariants", s.checkInvariants)
 		for name, list := range deliveryLists(s) {
 			t.Run(name, func(t *testing.T) {
 				pace{3, pagePatience}.hold(t, long, list.page(t, few, 1), list.page(t, many, fewDeliveries+1))
 			})
 		}
 	})
+}
+
+func (s site) checkInvariants(t *testing.T) {
+	patient, cancel := context.WithTimeout(t.Context(), invariantPatience)
+	defer cancel()
+	if _, err := s.db.CheckInvariants(patient, s.domain, now); err != nil {
+		t.Error(err)
+	}
 }
 
 // deliveryList reads a page about a webhook, and says how many rows it had.

@@ -139,7 +139,12 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 		if invariant.recent {
 			args = append(args, micros(since))
 		}
-		what, err := collect(ctx, r, scanString, invariant.broken+fmt.Sprintf(" ORDER BY 1 LIMIT %d", maxBroken), args...)
+		var what []string
+		err := r.eachWhole(ctx, invariant.broken+fmt.Sprintf(" ORDER BY 1 LIMIT %d", maxBroken), args, func(row scanner) (bool, error) {
+			one, err := scanString(row)
+			what = append(what, one)
+			return true, err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("check the invariant %q of domain %d: %w", invariant.Name, domain, err)
 		}

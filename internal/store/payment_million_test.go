@@ -129,6 +129,7 @@ func TestMillion(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		n, long := crowd(t)
 		s.populate(n)
+		t.Run("invariants", s.checkInvariants)
 		for name, list := range million(s, n) {
 			t.Run(name, func(t *testing.T) {
 				matches, err := s.db.CountPayments(t.Context(), list.filter)

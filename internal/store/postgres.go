@@ -44,7 +44,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 	}
 	bound(config.ConnConfig, options.Limit)
 	for name, value := range parameters {
-		if config.ConnConfig.RuntimeParams[name] == "" && !(options.Whole && forFewRows[name]) {
+		if config.ConnConfig.RuntimeParams[name] == "" {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
@@ -102,9 +102,10 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forFewRows are those that are not asked for where whole tables are read, by plans
-// that are made for one domain.
-var forFewRows = map[string]bool{"plan_cache_mode": true, "enable_seqscan": true, "enable_hashjoin": true, "enable_mergejoin": true}
+// forWholeTables takes back, for a transaction, what is right for few rows only, plans
+// that are made for any domain included.
+const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
+	SET LOCAL plan_cache_mode = force_custom_plan`
 
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second
@@ -135,7 +136,23 @@ func (p *postgresEngine) close() error {
 }
 
 func (p *postgresEngine) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
-	rows, err := p.pool.Query(ctx, p.dialect.text(sql), args...)
+	return p.rows(ctx, p.pool, sql, args, row)
+}
+
+func (p *postgresEngine) readWhole(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	return pgx.BeginTxFunc(ctx, p.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, forWholeTables, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+		return p.rows(ctx, tx, sql, args, row)
+	})
+}
+
+func (p *postgresEngine) rows(ctx context.Context, from interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string, args []any, row func(scanner) (bool, error),
+) error {
+	rows, err := from.Query(ctx, p.dialect.text(sql), args...)
 	if err != nil {
 		return err
 	}

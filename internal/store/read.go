@@ -65,11 +65,20 @@ func scanString(row scanner) (string, error) {
 }
 
 func (r *Reader) each(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	return r.by(ctx, r.engine.read, sql, args, row)
+}
+
+// eachWhole is each for a query that goes through whole tables.
+func (r *Reader) eachWhole(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	return r.by(ctx, r.engine.readWhole, sql, args, row)
+}
+
+func (r *Reader) by(ctx context.Context, read func(context.Context, string, []any, func(scanner) (bool, error)) error, sql string, args []any, row func(scanner) (bool, error)) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	values, err := arguments(args)
 	if err == nil {
-		err = r.engine.read(ctx, sql, values, row)
+		err = read(ctx, sql, values, row)
 	}
 	if err != nil {
 		return fmt.Errorf("read %q: %w", opening(sql), classify(resume(err)))

@@ -126,6 +126,10 @@ func (s *sqliteEngine) read(ctx context.Context, text string, args []any, row fu
 	return drain(rows, row)
 }
 
+func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, row func(scanner) (bool, error)) error {
+	return s.read(ctx, text, args, row)
+}
+
 func (s *sqliteEngine) write(ctx context.Context, tx *Tx) error { return s.writer.submit(ctx, tx) }
 
 // migrate works on a connection of its own, without references being enforced,

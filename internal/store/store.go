@@ -24,9 +24,6 @@ type Options struct {
 	// Alone gives each unit a transaction of its own: it is there to measure what
 	// sharing one gains.
 	Alone bool
-	// Whole lets PostgreSQL read tables from end to end, which is what CheckInvariants
-	// asks of it and no request does.
-	Whole bool
 	// Limit is how long a query or a unit may take, the wait for a connection
 	// included, before it is given up with context.DeadlineExceeded or as
 	// passerelle.Unavailable; zero is as long as it likes, which is right for
@@ -66,6 +63,8 @@ func (r *Reader) bounded(ctx context.Context) (context.Context, context.CancelFu
 type engine interface {
 	// read calls row for each row until it says no more or fails.
 	read(ctx context.Context, sql string, args []any, row func(scanner) (more bool, err error)) error
+	// readWhole is read for a query that goes through whole tables.
+	readWhole(ctx context.Context, sql string, args []any, row func(scanner) (more bool, err error)) error
 	// write executes the unit. A nil error means that it is durable.
 	write(ctx context.Context, tx *Tx) error
 	// migrate calls fn in a transaction that excludes other migrators.
