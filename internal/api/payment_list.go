@@ -30,7 +30,7 @@ type listPaymentsInput struct {
 	PayerEnd                  string                    `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
 	BeneficiaryEnd            string                    `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
 	Label                     string                    `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
-	IDClient                  *int64                    `query:"id_client" doc:"only payments that this application registered"`
+	IDClient                  *int64                    `query:"id_client" min:"1" doc:"only payments that this application registered"`
 	MinAmount                 protocol.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
 	MaxAmount                 protocol.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
 	ExecutionDateType         payment.DateType          `query:"execution_date_type" doc:"only payments of this type"`

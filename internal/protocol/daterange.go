@@ -45,6 +45,9 @@ func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {
 	if tag.Get("max") == "exclusive" {
 		d.until = high.Start(zone)
 	}
+	if d.until.IsZero() { // the first instant there is, before which there is nothing
+		d.until = d.until.Add(time.Microsecond)
+	}
 	return nil
 }
 

@@ -178,9 +178,7 @@ type DocumentFilter struct {
 	All bool
 }
 
-// totalAt is the total as a whole number, as valueAt is the value of a
-// transaction.
-var totalAt = strings.ReplaceAll(valueAt, "t.value", "d.total")
+var totalAt = exactly("d.total")
 
 // subscriptions selects the subscriptions whose documents are selected.
 func (f DocumentFilter) subscriptions() SubscriptionFilter {
@@ -245,10 +243,10 @@ func (f DocumentFilter) bounds(c *conditions) {
 		c.and("d.date <= %s", f.Until.String())
 	}
 	if f.Least != nil {
-		c.and(totalAt+" >= CAST(%s AS NUMERIC)", tenDigits(*f.Least))
+		c.clauses = append(c.clauses, c.compare(totalAt, ">=", *f.Least))
 	}
 	if f.Most != nil {
-		c.and(totalAt+" <= CAST(%s AS NUMERIC)", tenDigits(*f.Most))
+		c.clauses = append(c.clauses, c.compare(totalAt, "<=", *f.Most))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"passerelle"
 	"passerelle/payment"
@@ -49,6 +50,14 @@ type Window struct {
 	Offset     int64
 	From       []any
 	Backward   bool
+}
+
+// end is after how many rows a window ends.
+func (w Window) end() int64 {
+	if w.Offset > math.MaxInt64-int64(w.Limit) {
+		return math.MaxInt64
+	}
+	return int64(w.Limit) + w.Offset
 }
 
 // Listed is a payment of a page with its place in the order.

@@ -168,7 +168,7 @@ func (p place) straight(s selection, x stretch, w Window) (sql string, args []an
 // joined reads the beginning of every stretch of every list, which is from the
 // indexes alone, and then the payments that the page begins with.
 func (p place) joined(s selection, lists []stretch, w Window) (sql string, args []any) {
-	enough := s.bind(int64(w.Limit) + w.Offset)
+	enough := s.bind(w.end())
 	var beginnings []string
 	for part, x := range p.stretches() {
 		for _, list := range lists {

@@ -135,10 +135,32 @@ func (f TransactionFilter) accounts(c *conditions) {
 	}
 }
 
-// scaled compares a stored value with a decimal exactly: both as whole numbers
-// of the smaller unit.
-const valueAt = `(CAST(t.value AS NUMERIC) * CASE t.value_scale WHEN 0 THEN 10000000000 WHEN 1 THEN 1000000000 WHEN 2 THEN 100000000 WHEN 3 THEN 10000000
-	WHEN 4 THEN 1000000 WHEN 5 THEN 100000 WHEN 6 THEN 10000 WHEN 7 THEN 1000 WHEN 8 THEN 100 WHEN 9 THEN 10 ELSE 1 END)`
+// exact is a stored decimal in two parts: how many ones, and how many ten-billionths
+// beside them, both with its sign. In one number they would be beyond 64 bits, which
+// SQLite takes for a float.
+type exact struct{ whole, rest string }
+
+// exactly is a column that has its scale in another, of the same name with _scale.
+func exactly(column string) exact {
+	one := "CASE " + column + "_scale WHEN 0 THEN 1 WHEN 1 THEN 10 WHEN 2 THEN 100 WHEN 3 THEN 1000 WHEN 4 THEN 10000 WHEN 5 THEN 100000 WHEN 6 THEN 1000000" +
+		" WHEN 7 THEN 10000000 WHEN 8 THEN 100000000 WHEN 9 THEN 1000000000 ELSE 10000000000 END"
+	return exact{whole: "(" + column + " / " + one + ")", rest: fmt.Sprintf("(%s %% %s * (10000000000 / %s))", column, one, one)}
+}
+
+// compare is the condition that a stored decimal compares so with another one, of at
+// most ValueDigits.
+func (c *conditions) compare(stored exact, sign string, with decimal.Decimal) string {
+	whole, rest, ok := with.Int64(ValueDigits)
+	if !ok {
+		return "FALSE" // it has more digits than what is stored can have
+	}
+	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.bind(whole), c.bind(rest))
+}
+
+// ValueDigits is how many digits after the point values are compared with.
+const ValueDigits = 10
+
+var valueAt = exactly("t.value")
 
 func (f TransactionFilter) where(c *conditions) {
 	if f.within != nil {
@@ -192,7 +214,7 @@ func (f TransactionFilter) search(c *conditions) {
 	part := c.bind(contains(fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
 	if value, err := decimal.Parse(f.Search); err == nil && value.Scale() <= ValueDigits {
-		clause += " OR ABS(" + valueAt + ") = CAST(" + c.bind(tenDigits(value.Abs())) + " AS NUMERIC)"
+		clause += " OR " + c.compare(exact{"ABS(" + valueAt.whole + ")", "ABS(" + valueAt.rest + ")"}, "=", value.Abs())
 	}
 	c.clauses = append(c.clauses, "("+clause+")")
 }
@@ -210,25 +232,16 @@ func (f TransactionFilter) words(c *conditions) {
 		sign  string
 	}{{f.Least, ">="}, {f.Most, "<="}} {
 		if bound.value != nil {
-			c.and(valueAt+" "+bound.sign+" CAST(%s AS NUMERIC)", tenDigits(*bound.value))
+			c.clauses = append(c.clauses, c.compare(valueAt, bound.sign, *bound.value))
 		}
 	}
-	if f.Values != nil {
-		var names []string
+	if len(f.Values) > 0 {
+		var equal []string
 		for _, value := range padded(f.Values) {
-			names = append(names, "CAST("+c.bind(tenDigits(value))+" AS NUMERIC)")
+			equal = append(equal, c.compare(valueAt, "=", value))
 		}
-		c.clauses = append(c.clauses, valueAt+" IN ("+strings.Join(names, ", ")+")")
+		c.clauses = append(c.clauses, "("+strings.Join(equal, " OR ")+")")
 	}
-}
-
-// ValueDigits is how many digits after the point values are compared with.
-const ValueDigits = 10
-
-// tenDigits is a decimal of at most ValueDigits as a whole number of
-// ten-billionths, in text: it may have more digits than a decimal has.
-func tenDigits(d decimal.Decimal) string {
-	return strings.Replace(d.String(), ".", "", 1) + strings.Repeat("0", ValueDigits-d.Scale())
 }
 
 // contains is the pattern of texts that hold another one.

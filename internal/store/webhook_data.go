@@ -107,7 +107,7 @@ func (f WebhookDataFilter) window(w Window) (sql string, args []any) {
 		return f.selection().newest(dataPlace, "d.created", "d.id", w)
 	}
 	each := w
-	each.Limit, each.Offset = w.Limit+int(w.Offset), 0
+	each.Limit, each.Offset = int(w.end()), 0
 	var states []string
 	for n, state := range []WebhookState{WebhookPending, WebhookDropped, WebhookDelivered} {
 		f.State = state

@@ -1,0 +1,335 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/govalues/decimal"
+	"pgregory.net/rapid"
+
+	"passerelle"
+)
+
+// heldAccount is an account as the reference knows it.
+type heldAccount struct {
+	StoredAccount
+	domain passerelle.DomainID
+	// gone tells that its connection is deleted, hidden that it is not shared or
+	// that the institution does not show it any more.
+	gone, hidden bool
+	// bill is what some of its transactions have for a document; nil in most.
+	bill *passerelle.Document
+}
+
+// heldTransaction is a transaction as the reference knows it.
+type heldTransaction struct {
+	passerelle.Transaction
+	*heldAccount
+	epoch     int64
+	documents int64
+}
+
+// wealth is accounts of several users with their transactions.
+type wealth struct {
+	site
+	connections  []Connection
+	accounts     []*heldAccount
+	transactions []*heldTransaction
+}
+
+// saver and spender have fewer and more accounts than a query is told of.
+const saver, spender = 7, 8
+
+func newWealth(t *testing.T, s site) *wealth {
+	h := &wealth{site: s}
+	for _, c := range []struct {
+		domain   passerelle.DomainID
+		user     passerelle.UserID
+		accounts int
+		gone     bool
+	}{{s.domain, saver, 3, false}, {s.domain, saver, 2, false}, {s.domain, saver, 1, true}, {s.domain, spender, maxWithin + 2, false}, {s.other, saver, 1, false}, {s.domain, 9, 0, false}} {
+		h.connect(c.domain, c.user, c.accounts, c.gone)
+	}
+	return h
+}
+
+func (h *wealth) connect(domain passerelle.DomainID, user passerelle.UserID, accounts int, gone bool) {
+	h.t.Helper()
+	c := Connection{Domain: domain, User: user, Connector: "c1", Created: now, Active: true}
+	h.write(func(tx *Tx) error {
+		return tx.CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
+	})
+	h.connections = append(h.connections, c)
+	for n := range accounts {
+		h.open(c, n, gone)
+	}
+	if gone {
+		h.write(func(tx *Tx) error {
+			tx.exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
+			return nil
+		})
+	}
+}
+
+// open adds an account with transactions of two epochs, the former of which are out
+// of sight and not erased yet.
+func (h *wealth) open(c Connection, n int, gone bool) {
+	h.t.Helper()
+	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: StoredAccount{BankAccount: passerelle.BankAccount{
+		User: c.User, Connection: c.ID, AccountDetails: passerelle.AccountDetails{Key: fmt.Sprint(n), Type: "checking", Currency: "EUR"},
+	}}}
+	var err error
+	if a.ID, err = h.db.NewAccountID(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(func(tx *Tx) error { return tx.CreateAccount(c.Domain, &a.StoredAccount) })
+	if n == 1 {
+		a.bill = h.bill(c)
+	}
+	h.fill(a, 3)
+	h.write(func(tx *Tx) error { tx.DisableAccount(c.Domain, c.User, a.StoredAccount, now); return nil })
+	h.write(func(tx *Tx) error { tx.EnableAccount(c.Domain, c.User, a.ID); return nil })
+	a.Epoch++
+	rows := 9
+	if c.User == spender {
+		rows = 2
+	}
+	h.fill(a, rows)
+	if column := []string{"", "", "disabled", "deleted"}[n%4]; column != "" {
+		a.hidden = true
+		h.write(func(tx *Tx) error {
+			tx.exec(`UPDATE bank_account SET `+column+` = 1 WHERE id = $1`, int64(a.ID))
+			return nil
+		})
+	}
+	h.accounts = append(h.accounts, a)
+}
+
+// values are alike in amount and differ in how they are written.
+var values = []string{"-5", "5.00", "0.1", "0.10000", "12.34", "-12.340", "0", "7.0000000001", "1234567890123.45"}
+
+var wordings = []string{"Shop", "shop 5", "Café Été", "50%_off!", "Straße", "Shop"}
+
+func (h *wealth) fill(a *heldAccount, rows int) {
+	h.t.Helper()
+	var made []*heldTransaction
+	for i := range rows {
+		n := i + int(a.ID)
+		d := passerelle.TransactionDetails{
+			Key: fmt.Sprintf("%d-%d", a.Epoch, i), Date: day(n % 3), RDate: day(n % 4), Type: "card", Wording: wordings[n%len(wordings)], Value: decimal.MustParse(values[n*2%len(values)]),
+		}
+		one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now.Add(time.Duration(n%3) * time.Hour)}
+		made = append(made, &heldTransaction{Transaction: one, heldAccount: a, epoch: a.Epoch})
+	}
+	h.write(func(tx *Tx) error {
+		for _, one := range made {
+			if err := tx.CreateTransactions(a.domain, a.StoredAccount, 1, NewTransaction{Transaction: &one.Transaction}); err != nil {
+				return err
+			}
+		}
+		tx.CountTransactions(a.domain, a.StoredAccount, int64(rows), 0)
+		return nil
+	})
+	for i, one := range made {
+		h.change(one, i)
+	}
+	h.transactions = append(h.transactions, made...)
+}
+
+// change does to some of the transactions what can happen to them.
+func (h *wealth) change(one *heldTransaction, i int) {
+	h.t.Helper()
+	switch i % 5 {
+	case 1:
+		name, moved := "Mine, SHOP", day(1)
+		one.CustomWording, one.ApplicationDate, one.Categories, one.LastUpdate = name, moved, []string{"food", "rent"}, now
+		h.write(func(tx *Tx) error {
+			tx.EditTransaction(one.domain, one.User, one.Transaction.ID, TransactionEdit{Wording: &name, ApplicationDate: &moved, Categories: one.Categories}, now)
+			return nil
+		})
+	case 2:
+		one.Transaction.Deleted, one.LastUpdate = &now, now
+		h.write(func(tx *Tx) error {
+			tx.LoseTransaction(one.domain, one.StoredAccount, one.Transaction.ID, now, 1)
+			tx.CountTransactions(one.domain, one.StoredAccount, -1, 1)
+			return nil
+		})
+	case 3:
+		if one.bill != nil {
+			one.documents = 1
+			h.write(func(tx *Tx) error {
+				tx.exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
+					VALUES ($1, $2, $3, $4, $5, $6, 0, $7)`, int64(one.domain), int64(one.User), int64(one.heldAccount.ID), one.epoch, int64(one.Transaction.ID), int64(one.bill.Subscription), int64(one.bill.ID))
+				return nil
+			})
+		}
+	}
+}
+
+// bill is a document of a subscription that is shared.
+func (h *wealth) bill(c Connection) *passerelle.Document {
+	h.t.Helper()
+	id, err := h.db.NewSubscriptionID(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	of := StoredSubscription{Subscription: passerelle.Subscription{ID: id, Connection: c.ID, User: c.User, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
+	bill := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "d", Type: "bill"}, Found: now, LastUpdate: now}
+	h.write(func(tx *Tx) error {
+		return errors.Join(tx.CreateSubscription(c.Domain, &of), tx.CreateDocument(c.Domain, of, &bill, 1))
+	})
+	return &bill
+}
+
+// inAccounts tells whether a filter narrows to the account of a transaction.
+func (one *heldTransaction) inAccounts(f TransactionFilter) bool {
+	a := one.heldAccount
+	return f.Domain == a.domain && f.User == a.User && (f.Connection == 0 || f.Connection == a.Connection) && (f.Account == 0 || f.Account == a.ID) &&
+		!a.gone && (f.All || !a.hidden) && one.epoch == a.Epoch
+}
+
+func (one *heldTransaction) label() string {
+	return fold(cmp.Or(one.CustomWording, one.Wording))
+}
+
+// meets is the rest of the filter in other words than SQL.
+func (one *heldTransaction) meets(f TransactionFilter) bool {
+	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
+	return one.inAccounts(f) && (f.ID == 0 || f.ID == one.Transaction.ID) && (f.Deleted || one.Transaction.Deleted == nil) &&
+		(f.From.IsZero() || date.Compare(f.From) >= 0) && (f.Until.IsZero() || date.Compare(f.Until) <= 0) &&
+		(f.Since == nil || one.LastUpdate.After(*f.Since)) && (f.Income == nil || *f.Income && sign > 0 || !*f.Income && sign < 0) &&
+		strings.Contains(one.label(), fold(f.Wording)) && (f.Search == "" || one.found(f.Search)) &&
+		(f.Least == nil || one.Value.Cmp(*f.Least) >= 0) && (f.Most == nil || one.Value.Cmp(*f.Most) <= 0) &&
+		(len(f.Values) == 0 || slices.ContainsFunc(f.Values, func(v decimal.Decimal) bool { return one.Value.Cmp(v) == 0 }))
+}
+
+func (one *heldTransaction) found(text string) bool {
+	value, err := decimal.Parse(text)
+	part := func(s string) bool { return strings.Contains(s, fold(text)) }
+	return part(one.label()) || part(one.Date.String()) || part(one.ApplicationDate.String()) || slices.ContainsFunc(one.Categories, part) ||
+		err == nil && one.Value.Abs().Cmp(value.Abs()) == 0
+}
+
+func (h *wealth) drawFilter(t *rapid.T) TransactionFilter {
+	f := TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted")}
+	maybe(t, "domain", &f.Domain, h.other)
+	maybe(t, "user", &f.User, spender, spender, spender, 9, 10)
+	maybe(t, "from", &f.From, day(0), day(1), day(2), day(3), day(4))
+	maybe(t, "until", &f.Until, day(-1), day(0), day(1), day(2), day(3))
+	maybe(t, "wording", &f.Wording, "shop", "SHOP 5", "été", "%", "_", "!", "strasse", "mine")
+	maybe(t, "search", &f.Search, "shop", "2026-01-02", "5", "-5.0", "0.10", "food", "OD", "É", "%", "1234567890123.45", "12.34")
+	if rapid.IntRange(0, 3).Draw(t, "of a connection") == 0 {
+		f.Connection = rapid.SampledFrom(h.connections).Draw(t, "connection").ID
+	}
+	if rapid.IntRange(0, 3).Draw(t, "of an account") == 0 {
+		a := rapid.SampledFrom(h.accounts).Draw(t, "account")
+		f.Account, f.Epoch = a.ID, a.Epoch
+		maybe(t, "its user", &f.User, a.User)
+	}
+	if rapid.IntRange(0, 9).Draw(t, "one") == 0 {
+		f.ID = rapid.SampledFrom(h.transactions).Draw(t, "transaction").Transaction.ID
+	}
+	h.drawBounds(t, &f)
+	return f
+}
+
+func (h *wealth) drawBounds(t *rapid.T, f *TransactionFilter) {
+	one := func(text string) *decimal.Decimal { d := decimal.MustParse(text); return &d }
+	yes, no, later := true, false, now.Add(time.Hour)
+	maybe(t, "income", &f.Income, &yes, &no)
+	maybe(t, "since", &f.Since, &now, &later)
+	maybe(t, "least", &f.Least, one("-5.0"), one("0"), one("0.1"), one("7.0000000001"), one("12.34"))
+	maybe(t, "most", &f.Most, one("-5.0"), one("0"), one("0.1"), one("7.0000000000"), one("1234567890123.44"))
+	maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
+}
+
+// listing has a filter asked for as it is, or within the accounts of its span.
+func (h *wealth) listing(t *rapid.T) listing {
+	f := h.drawFilter(t)
+	at := func(one *heldTransaction) spot {
+		return spot{f.DayOf(one.Transaction).String(), int64(one.Transaction.ID)}
+	}
+	q := listing{ways: ways{newest: true, turns: true, skips: true}, all: spotsOf(h.transactions, at, anyRow[*heldTransaction])}
+	q.selected = spotsOf(h.transactions, at, func(one *heldTransaction) bool { return one.meets(f) })
+	span := h.span(t, f)
+	if rapid.Bool().Draw(t, "within its accounts") {
+		f = f.Within(span)
+	}
+	q.read = func(w Window) ([]int64, error) {
+		rows, err := h.db.Transactions(h.t.Context(), f, w)
+		return numbersOf(func(one passerelle.Transaction) int64 { return int64(one.ID) })(rows, errors.Join(err, h.documents(rows)))
+	}
+	q.count = func() (int64, error) { return h.db.CountTransactions(h.t.Context(), f) }
+	return q
+}
+
+// documents reports transactions that are not shown with their number of documents.
+func (h *wealth) documents(rows []passerelle.Transaction) error {
+	for _, row := range rows {
+		i := slices.IndexFunc(h.transactions, func(one *heldTransaction) bool { return one.Transaction.ID == row.ID })
+		if want := h.transactions[i]; int64(row.Documents) != want.documents {
+			return fmt.Errorf("transaction %d has %d documents, not %d", row.ID, row.Documents, want.documents)
+		}
+	}
+	return nil
+}
+
+// span is what the store says of the accounts, held against the reference.
+func (h *wealth) span(t *rapid.T, f TransactionFilter) TransactionSpan {
+	got, err := h.db.TransactionSpan(h.t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var days []passerelle.Date
+	for _, one := range h.transactions {
+		if one.inAccounts(f) && (f.Deleted || one.Transaction.Deleted == nil) {
+			days = append(days, f.DayOf(one.Transaction))
+		}
+	}
+	var first, last passerelle.Date
+	if len(days) > 0 {
+		first, last = slices.MinFunc(days, passerelle.Date.Compare), slices.MaxFunc(days, passerelle.Date.Compare)
+	}
+	if got.Transactions != int64(len(days)) || got.First != first || got.Last != last {
+		t.Errorf("%+v spans %+v, want %d from %s to %s", f, got, len(days), first, last)
+	}
+	return got
+}
+
+// TestTransactionsAreThoseOfTheReference reads arbitrary windows of arbitrary filters.
+func TestTransactionsAreThoseOfTheReference(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newWealth(t, s)
+		rapid.Check(t, func(rt *rapid.T) { h.listing(rt).check(rt) })
+	})
+}
+
+// TestValuesAreComparedExactly: also those of 18 digits, which as whole numbers of
+// the smallest unit that is compared are more than 64 bits.
+func TestValuesAreComparedExactly(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		h := newWealth(t, s)
+		a := h.accounts[0]
+		for _, text := range []string{"99999999999999.98", "99999999999999.99", "-99999999999999.99", "1234567890.12345678", "1234567890.12345679"} {
+			one := passerelle.Transaction{TransactionDetails: passerelle.TransactionDetails{Key: text, Date: day(0), RDate: day(0), Value: decimal.MustParse(text)}, ApplicationDate: day(0), Scraped: now, LastUpdate: now}
+			s.write(func(tx *Tx) error {
+				return tx.CreateTransactions(s.domain, a.StoredAccount, 1, NewTransaction{Transaction: &one})
+			})
+			h.transactions = append(h.transactions, &heldTransaction{Transaction: one, heldAccount: a, epoch: a.Epoch})
+		}
+		for _, one := range h.transactions[len(h.transactions)-5:] {
+			for name, f := range map[string]TransactionFilter{"is": {Values: []decimal.Decimal{one.Value}}, "least": {Least: &one.Value}, "most": {Most: &one.Value}, "search": {Search: one.Value.String()}} {
+				f.Domain, f.User, f.Account, f.Epoch, f.Deleted = s.domain, a.User, a.ID, a.Epoch, true
+				want := len(spotsOf(h.transactions, func(*heldTransaction) spot { return spot{} }, func(one *heldTransaction) bool { return one.meets(f) }))
+				if n, err := s.db.CountTransactions(t.Context(), f); err != nil || n != int64(want) {
+					t.Errorf("%s %s counts %d, want %d; %v", name, one.Value, n, want, err)
+				}
+			}
+		}
+	})
+}
