@@ -1,6 +1,8 @@
 package store
 
 import (
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,5 +169,29 @@ func TestMisnumberedMigrations(t *testing.T) {
 				t.Error("accepted")
 			}
 		})
+	}
+}
+
+// TestMigrateInASchemaOfAnyName: also one that has to be quoted, with tables of others
+// in it that look like ours.
+func TestMigrateInASchemaOfAnyName(t *testing.T) {
+	address := storetest.Postgres(t)
+	s := open(t, address)
+	script(t, s, `CREATE SCHEMA "Tenant-A"; CREATE VIEW "Tenant-A".other AS SELECT 1 AS domain_id; CREATE TABLE "Tenant-A".more (domain_id TEXT)`)
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := parsed.Query()
+	query.Set("search_path", `"Tenant-A"`)
+	parsed.RawQuery = query.Encode()
+	db := openOnly(t, parsed.String())
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	options, err := collect(t.Context(), &db.Reader, scanString, `SELECT COALESCE(CAST(attoptions AS TEXT), 'none') FROM pg_attribute
+		WHERE attrelid IN ('"Tenant-A".payment'::regclass, '"Tenant-A".more'::regclass) AND attname = 'domain_id' ORDER BY 1`)
+	if err != nil || !slices.Equal(options, []string{"none", "{n_distinct=100}"}) {
+		t.Errorf("%v, %v", options, err)
 	}
 }

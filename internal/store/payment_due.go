@@ -11,7 +11,8 @@ import (
 // be asked at the domain's instant, for the length of a lease. Those with an
 // attempt that is not answered belong to who settles it: they are looked up one by
 // one, where PostgreSQL would compare each with all of them for NOT EXISTS, once a bank
-// that is away has made many since its statistics were taken.
+// that is away has made many since its statistics were taken. There is one of a payment
+// at most, by the index attempt_live.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}

@@ -7,16 +7,22 @@
 -- only postgres
 DO $$
 DECLARE
-  held record;
+  name text;
 BEGIN
-  FOR held IN
-    SELECT t.relname, t.reltuples FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
-    WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND a.attname = 'domain_id' AND NOT a.attisdropped
-    ORDER BY t.relname
-  LOOP
-    EXECUTE format('ALTER TABLE %I ALTER COLUMN domain_id SET (n_distinct = 100)', held.relname);
-    IF held.reltuples > 0 THEN
-      EXECUTE format('ANALYZE %I', held.relname);
+  FOREACH name IN ARRAY ARRAY[
+    'asset', 'attachment', 'attempt', 'audit', 'auth_provider', 'bank_account', 'bank_transaction',
+    'category', 'client', 'client_logo', 'connection', 'connection_log', 'connection_return',
+    'connection_source', 'consent', 'counter', 'delivery', 'delivery_attempt', 'document', 'document_type',
+    'end_user', 'erasure', 'event', 'event_part', 'field_key', 'idempotency', 'instruction',
+    'investment_value', 'mail', 'payment', 'payment_evidence', 'payment_given', 'payment_identity',
+    'payment_note', 'payment_transition', 'purge_place', 'received', 'sandbox_order', 'setting',
+    'setting_change', 'sign_key', 'stored_file', 'subscription', 'terms', 'token', 'transaction_cluster',
+    'transaction_document', 'transaction_information', 'user_setting', 'user_token', 'webhook',
+    'webhook_health', 'withdrawal'
+  ] LOOP
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN domain_id SET (n_distinct = 100)', name);
+    IF (SELECT reltuples > 0 FROM pg_class WHERE oid = to_regclass(quote_ident(name))) THEN
+      EXECUTE format('ANALYZE %I', name);
     END IF;
   END LOOP;
 END $$;
