@@ -177,7 +177,8 @@ func (tx *Tx) DoubtAttempt(a Attempt, wait time.Duration) {
 }
 
 // ClaimAttempts takes over at most limit attempts of a domain whose lease has
-// lapsed, for the length of a new lease.
+// lapsed, for the length of a new lease. What is due was locked as it is: to ask for
+// its state once more would have PostgreSQL begin with all that is not answered.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}

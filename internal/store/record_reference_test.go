@@ -24,9 +24,9 @@ func recordSpot(at time.Time, id int64) spot { return spot{micros(at), id} }
 type bounds struct{ from, until time.Time }
 
 func drawTimes(t *rapid.T) (b bounds) {
-	for name, bound := range map[string]*time.Time{"from": &b.from, "until": &b.until} {
-		maybe(t, name, bound, at(-1), at(0), at(1), at(2), at(3), at(4), at(1).Add(time.Microsecond))
-	}
+	instants := []time.Time{at(-1), at(0), at(1), at(2), at(3), at(4), at(1).Add(time.Microsecond)}
+	maybe(t, "from", &b.from, instants...)
+	maybe(t, "until", &b.until, instants...)
 	return b
 }
 

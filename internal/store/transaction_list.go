@@ -152,7 +152,7 @@ func exactly(column string) exact {
 func (c *conditions) compare(stored exact, sign string, with decimal.Decimal) string {
 	whole, rest, ok := with.Int64(ValueDigits)
 	if !ok {
-		return "FALSE" // it has more digits than what is stored can have
+		return "FALSE" // a search for more digits than what is stored can have; bounds have less
 	}
 	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.bind(whole), c.bind(rest))
 }
