@@ -108,16 +108,10 @@ func (w *world) live(t *testing.T) {
 // spelt as the papers spell them: not every receiver takes names in any case.
 func TestSignatureHeaders(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	heads := make(chan map[string]string, 1)
-	go hear(listener, heads)
+	url, heads := listens(t)
 	var provider struct{ ID json.Number }
 	s.JSON(s.OK(s.Call("POST", "/webhooks/auth", s.ConfigToken, `{"type":"hmac_signature","name":"raw"}`)), &provider)
-	s.OK(s.Call("POST", "/webhooks", s.ConfigToken, `{"event":"USER_CREATED","url":"http://`+listener.Addr().String()+`/hook","id_auth":"`+provider.ID.String()+`"}`))
+	s.OK(s.Call("POST", "/webhooks", s.ConfigToken, `{"event":"USER_CREATED","url":"`+url+`","id_auth":"`+provider.ID.String()+`"}`))
 	(&world{Instance: s}).user(t)
 	head := <-heads
 	for _, name := range []string{"Signature", "Signature-Date"} {
@@ -128,6 +122,19 @@ func TestSignatureHeaders(t *testing.T) {
 	if head["SVC-Event"] != "USER_CREATED" {
 		t.Errorf("SVC-Event is %q", head["SVC-Event"])
 	}
+}
+
+// listens opens a receiver of one request, whose headers come as they were sent.
+func listens(t *testing.T) (url string, heads <-chan map[string]string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	came := make(chan map[string]string, 1)
+	go hear(listener, came)
+	return "http://" + listener.Addr().String() + "/hook", came
 }
 
 // hear takes one request and gives its headers as they came.
