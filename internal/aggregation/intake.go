@@ -316,7 +316,7 @@ func (in *intake) AccountRead(key string, from passerelle.Date) error {
 	}
 	a.read = true
 	now := in.instant()
-	a.LastUpdate = &now
+	a.LastUpdate, a.Error = &now, ""
 	a.cover(from, passerelle.DateOf(in.started, time.UTC))
 	return in.storeNews(func() (store.Event, error) { return in.accountSynced(in.ctx, a) }, func(tx *store.Tx) error {
 		tx.TouchAccount(in.domain.ID, a.ID, now, a.CoveredFrom)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/settings"
@@ -131,7 +132,10 @@ func (v *visit) finalEvents(ctx context.Context, in *intake, first bool) ([]stor
 		}
 		events = append(events, found...)
 	}
-	v.told = in.told()
+	var err error
+	if v.told, err = v.toldOf(ctx, in); err != nil {
+		return nil, err
+	}
 	synced, err := v.connectionSynced(ctx)
 	if err != nil {
 		return nil, err
@@ -210,6 +214,48 @@ func (in *intake) told() (t told) {
 		}
 	}
 	return t
+}
+
+// toldOf is what a visit tells of. After a failed update every enabled account and
+// subscription is told of, with the error: a receiver that takes the event account
+// by account would lose it otherwise.
+func (v *visit) toldOf(ctx context.Context, in *intake) (told, error) {
+	t := in.told()
+	if v.c.State == "" {
+		return t, nil
+	}
+	accounts, err := v.DB.AccountsOf(ctx, v.domain.ID, v.c.ID)
+	if err != nil {
+		return t, fmt.Errorf("list the accounts of connection %d: %w", v.c.ID, err)
+	}
+	subscriptions, err := v.DB.SubscriptionsOf(ctx, v.domain.ID, v.c.ID)
+	if err != nil {
+		return t, fmt.Errorf("list the subscriptions of connection %d: %w", v.c.ID, err)
+	}
+	t.failed(v.c.State, accounts, subscriptions)
+	return t, nil
+}
+
+// failed adds what is enabled and was not read, and marks all of it with the error.
+func (t *told) failed(state passerelle.ConnectionState, accounts []store.StoredAccount, subscriptions []store.StoredSubscription) {
+	for _, a := range accounts {
+		same := func(other store.StoredAccount) bool { return other.ID == a.ID }
+		if a.Readings = noReading; a.Disabled == nil && a.Deleted == nil && !slices.ContainsFunc(t.accounts, same) {
+			t.accounts = append(t.accounts, a)
+		}
+	}
+	for _, s := range subscriptions {
+		same := func(other store.StoredSubscription) bool { return other.ID == s.ID }
+		if s.Readings = noReading; s.Disabled == nil && s.Deleted == nil && !slices.ContainsFunc(t.subscriptions, same) {
+			t.subscriptions = append(t.subscriptions, s)
+		}
+	}
+	for i := range t.accounts {
+		t.accounts[i].Error = state
+	}
+	for i := range t.subscriptions {
+		t.subscriptions[i].Error = state
+	}
 }
 
 func (v *visit) connectionSynced(ctx context.Context) (store.Event, error) {

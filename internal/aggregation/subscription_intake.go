@@ -174,7 +174,7 @@ func (in *intake) SubscriptionRead(key string) error {
 	}
 	s.read = true
 	now := in.instant()
-	s.LastUpdate = &now
+	s.LastUpdate, s.Error = &now, ""
 	return in.storeNews(func() (store.Event, error) { return in.subscriptionSynced(in.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
 		tx.TouchSubscription(in.domain.ID, s.ID, now)
 		return nil

@@ -156,6 +156,7 @@ func (v *visit) end(ctx context.Context, in *intake, o connector.Outcome) error 
 		c := v.c
 		tx.SaveConnection(c, c.Version)
 		tx.SaveSource(v.domain.ID, v.source)
+		tx.SetUpdateError(c)
 		v.expect(tx)
 		if o.Memory != nil {
 			if err := tx.SetConnectionMemory(c, o.Memory); err != nil {

@@ -184,7 +184,7 @@ func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, 
 // once and erased in small steps, first of all where it is on its way to
 // receivers. ErrConflict when it was disabled already.
 func (tx *Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
+	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND disabled IS NULL`, micros(now), int64(domain), int64(user), int64(a.ID))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: micros(now)})
 }

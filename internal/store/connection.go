@@ -209,6 +209,15 @@ func (tx *Tx) SaveConnection(c Connection, former int64) {
 		int64(c.Domain), int64(c.ID), former)
 }
 
+// SetUpdateError stores the state of a connection as the error of its enabled
+// accounts and subscriptions; a connection without one clears it.
+func (tx *Tx) SetUpdateError(c Connection) {
+	for _, table := range []string{"bank_account", "subscription"} {
+		tx.exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
+			optionalText(c.State), int64(c.ID), int64(c.Domain))
+	}
+}
+
 // SetConnectionValues replaces the values a person gave.
 func (tx *Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	sealed, err := tx.sealValues(c, values)

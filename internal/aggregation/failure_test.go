@@ -1,0 +1,103 @@
+package aggregation_test
+
+import (
+	"testing"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+// errors are those of the enabled accounts and subscriptions of the user, and what
+// withheld ones have instead of none.
+func (h *home) errors() (all []passerelle.ConnectionState) {
+	h.t.Helper()
+	subscriptions, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
+	must(h.t, err)
+	for _, a := range h.accounts(true) {
+		if a.Disabled == nil {
+			all = append(all, a.Error)
+		} else if a.Error != "" {
+			h.t.Errorf("account %d is withheld and has the error %s", a.ID, a.Error)
+		}
+	}
+	for _, s := range subscriptions {
+		if s.Disabled == nil {
+			all = append(all, s.Error)
+		} else if s.Error != "" {
+			h.t.Errorf("subscription %d is withheld and has the error %s", s.ID, s.Error)
+		}
+	}
+	return all
+}
+
+// told are the accounts and subscriptions of the last event, each with its error
+// and without news.
+func (h *home) toldErrors(events []event) (all []any) {
+	h.t.Helper()
+	last := events[len(events)-1]
+	connection := last.body["connection"].(map[string]any)
+	for kind, news := range map[string]string{"accounts": "transactions", "subscriptions": "documents"} {
+		for _, one := range connection[kind].([]any) {
+			shown := one.(map[string]any)
+			all = append(all, shown["error"])
+			if n := len(shown[news].([]any)); last.name != "CONNECTION_SYNCED" || n != 0 {
+				h.t.Errorf("%s tells of %d %s", last.name, n, news)
+			}
+		}
+	}
+	return all
+}
+
+// TestErrorOfAFailedUpdate: what is enabled has the code of the last failed update,
+// is told of with it, and has none after a success.
+func TestErrorOfAFailedUpdate(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		h.share(h.accounts(true)[0], true)
+		h.share(h.accounts(true)[1], true)
+		h.shareSubscription(c.ID, "power")
+		h.sync()
+		h.events()
+		for login, want := range map[string]passerelle.ConnectionState{
+			"down": passerelle.WebsiteUnavailable, "bug": passerelle.Bug, "action": passerelle.ActionNeeded, "otp": passerelle.AdditionalInformationNeeded,
+		} {
+			h.ends(c.ID, login, want)
+			told := h.toldErrors(h.events())
+			if len(told) != 3 || told[0] != string(want) || told[1] != string(want) || told[2] != string(want) {
+				t.Errorf("%s is told as %v", login, told)
+			}
+			h.ends(c.ID, "anna", "")
+			events := h.events()
+			for _, e := range events[:len(events)-1] {
+				if e.body["error"] != nil {
+					t.Errorf("%s has the error %v after a success", e.name, e.body["error"])
+				}
+			}
+			if told := h.toldErrors(events); len(told) != 3 || told[0] != nil || told[1] != nil || told[2] != nil {
+				t.Errorf("a success is told as %v", told)
+			}
+		}
+		h.ends(c.ID, "down", passerelle.WebsiteUnavailable)
+		h.share(h.accounts(true)[0], false)
+		if got := h.errors(); len(got) != 2 {
+			t.Errorf("with one withheld: %v", got)
+		}
+	})
+}
+
+// ends has the next update end in a state, and all that is enabled have it.
+func (h *home) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
+	h.t.Helper()
+	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{"login": login}})
+	if err != nil || c.State != want || c.Connector != sandbox.TestConnector {
+		h.t.Fatalf("%s ends in %q (%v)", login, c.State, err)
+	}
+	for _, got := range h.errors() {
+		if got != want {
+			h.t.Errorf("after %s an error is %q, want %q", login, got, want)
+		}
+	}
+}
