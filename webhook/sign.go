@@ -23,6 +23,10 @@ const (
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
 	OmittedHeader  = Prefix + "-Cfonb-Omitted"
+	// Those of what a body is about that has no place for ids.
+	UserHeader       = Prefix + "-User-Id"
+	ConnectionHeader = Prefix + "-Connection-Id"
+	AccountHeader    = Prefix + "-Account-Id"
 )
 
 // Signature is the pair of values that authenticates a request: the instant

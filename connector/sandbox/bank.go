@@ -52,7 +52,7 @@ func (b *Bank) Connectors() []connector.Connector {
 	for _, v := range variants {
 		list = append(list, b.connector(v))
 	}
-	return append(list, b.provider(), b.restricted())
+	return append(list, b.provider(), b.restricted(), b.website())
 }
 
 func (b *Bank) connector(v variant) connector.Connector {

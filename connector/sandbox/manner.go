@@ -23,7 +23,7 @@ type manner struct {
 	accounts func() []holding
 	// most bounds the transactions of an account; zero for no bound.
 	most int
-	// changes has accounts come, go and be renamed from one day to the next,
+	// changes has accounts and subscriptions come, go and be renamed from one day to the next,
 	// and transactions be corrected and vanish.
 	changes, foreignText, repeats bool
 	// receipts has an attachment with regular transactions.
@@ -63,7 +63,7 @@ var manners = []manner{
 	{word: "big", shows: "an account with 50,000 transactions", accounts: big, most: 50_000},
 	{word: "currencies", shows: "accounts in several currencies, one of them overdrawn", accounts: currencies},
 	{word: "wealth", shows: "securities, savings plans, a life insurance and a loan with their positions, orders, pockets and lines", accounts: invested},
-	{word: "changing", shows: "accounts come, go and are renamed, transactions are corrected and vanish, from one day to the next", changes: true},
+	{word: "changing", shows: "accounts and subscriptions come and go, accounts are renamed, transactions are corrected and vanish, from one day to the next", changes: true},
 	{word: "foreign", shows: "labels in other scripts", foreignText: true},
 	{word: "receipts", shows: "regular transactions have an attachment", receipts: true},
 	{word: "repeats", shows: "every page comes twice, once an account is shared", repeats: true},

@@ -10,34 +10,45 @@ import (
 	"passerelle/connector"
 )
 
-// contracts are the subscriptions of every customer of the simulated provider,
-// with a bill for each month.
-var contracts = []struct {
+// contract is a subscription with a bill for each month.
+type contract struct {
 	key, number, label, issuer string
 	day                        int
 	cents                      int64
-}{
-	{"power", "C-2019-4711", "Électricité", "Électricité du Parc", 15, 84_60},
-	{"phone", "M-0601020304", "Mobile et internet", "Réseau du Nord", 4, 39_99},
+	validity                   passerelle.Date
+}
+
+// contracts are those of a customer of the simulated provider on the day. One whose
+// data changes has another besides every other day, which is gone the next.
+func (c customer) contracts() []contract {
+	all := []contract{
+		{key: "power", number: "C-2019-4711", label: "Électricité", issuer: "Électricité du Parc", day: 15, cents: 84_60},
+		{key: "phone", number: "M-0601020304", label: "Mobile et internet", issuer: "Réseau du Nord", day: 4, cents: 39_99},
+	}
+	if c.manner.changes && !c.odd() {
+		day := c.today.String()
+		all = append(all, contract{key: "trial-" + day, number: "E-" + day, label: "Offre d'essai", issuer: "Réseau du Nord", day: 1, cents: 1_00, validity: c.today})
+	}
+	return all
 }
 
 // showSubscriptions hands over the subscriptions and the bills of those that
 // are wanted.
 func (c customer) showSubscriptions(out connector.Sink) error {
 	var all []passerelle.SubscriptionDetails
-	for _, s := range contracts {
+	for _, s := range c.contracts() {
 		all = append(all, passerelle.SubscriptionDetails{
-			Key: s.key, Number: s.number, Label: s.label, Subscriber: "Jeanne Martin", Renewing: beginning.AddMonths(12 * (c.years() + 1)),
+			Key: s.key, Number: s.number, Label: s.label, Subscriber: "Jeanne Martin", Validity: s.validity, Renewing: c.renewing(s),
 		})
 	}
 	if err := out.Subscriptions(all); err != nil {
 		return err
 	}
-	for i, s := range contracts {
+	for _, s := range c.contracts() {
 		if !out.SubscriptionWanted(s.key) {
 			continue
 		}
-		if err := out.Documents(s.key, c.bills(i)); err != nil {
+		if err := out.Documents(s.key, c.bills(s)); err != nil {
 			return err
 		}
 		if err := out.SubscriptionRead(s.key); err != nil {
@@ -47,13 +58,20 @@ func (c customer) showSubscriptions(out connector.Sink) error {
 	return nil
 }
 
+// renewing is the next anniversary of a contract that has no end.
+func (c customer) renewing(s contract) passerelle.Date {
+	if !s.validity.IsZero() {
+		return passerelle.Date{}
+	}
+	return beginning.AddMonths(12 * (c.years() + 1))
+}
+
 // years is how many are over since the beginning.
 func (c customer) years() int {
 	return c.today.In(time.UTC).Year() - beginning.In(time.UTC).Year()
 }
 
-func (c customer) bills(contract int) []passerelle.DocumentDetails {
-	s := contracts[contract]
+func (c customer) bills(s contract) []passerelle.DocumentDetails {
 	var bills []passerelle.DocumentDetails
 	for month := 12; ; month++ {
 		day := beginning.AddMonths(month).AddDays(s.day - 1)
@@ -86,11 +104,11 @@ func (r reader) File(_ context.Context, v connector.Visit, of connector.FileName
 
 // bill is the page of a document, nil when there is none.
 func (c customer) bill(of connector.FileName) []byte {
-	for i, s := range contracts {
+	for _, s := range c.contracts() {
 		if s.key != of.Subscription {
 			continue
 		}
-		for _, bill := range c.bills(i) {
+		for _, bill := range c.bills(s) {
 			if bill.Key == of.Document {
 				return pdf("Facture "+bill.Number, s.issuer, bill.Name, "Total EUR "+bill.Total.String())
 			}

@@ -74,6 +74,18 @@ func (b *Bank) restricted() reader {
 	return reader{world: b, profile: profile, accounts: true}
 }
 
+// WebsiteConnector is the UUID of the connector that asks for a website.
+const WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
+
+func (b *Bank) website() reader {
+	profile := connector.Profile{
+		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Website", 66),
+		Sources: sources(66), Data: dataSettings("bank"),
+	}
+	profile.Data.Fields[0].Required = true
+	return reader{world: b, profile: profile, accounts: true}
+}
+
 // look is that of a simulated institution: the capitals of its name, and a color
 // by its number.
 func look(name string, id int64) connector.Look {

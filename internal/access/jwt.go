@@ -63,13 +63,14 @@ func (a *Access) SigningKey(ctx context.Context, client store.Client) (jose.Sign
 	return signer, nil
 }
 
-// GrantSigned is GrantUser for a token that is signed. It expires with a
+// GrantSigned is GrantUser for a token that is signed. Its payload repeats the scope,
+// which nobody asks for. It expires with a
 // temporary user, otherwise when the token given says so.
-func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
+func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	now := a.Now()
 	p := Payload{
 		User: token.User, Audience: strconv.FormatInt(int64(token.Client), 10), Issuer: issuer, Issued: now.Unix(),
-		Type: string(passerelle.SharedAccess), ID: randomHex(randomBytes),
+		Scope: scope, Type: string(passerelle.SharedAccess), ID: randomHex(randomBytes),
 	}
 	if token.Expires != nil {
 		expires := token.Expires.Unix()

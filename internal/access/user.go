@@ -53,7 +53,8 @@ func badCode() error {
 
 // Redeem finds what an application may exchange for a permanent token: a code,
 // or the token of a temporary user, that was issued to it or to nobody in
-// particular. Anything else is Unauthenticated.
+// particular, or a permanent token that was issued to it. Anything else is
+// Unauthenticated.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok := wellFormed(code)
 	if !ok || (kind != CodeToken && kind != UserToken) {
@@ -66,11 +67,19 @@ func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (
 	if err != nil {
 		return store.Token{}, fmt.Errorf("look a code up: %w", err)
 	}
-	foreign := token.Client != 0 && token.Client != client.ID
-	if foreign || token.Kind != string(kind) || token.Revoked != nil || token.Expires == nil || !a.Now().Before(*token.Expires) {
+	if token.Kind != string(kind) || token.Revoked != nil || !a.redeemable(token, client.ID) {
 		return store.Token{}, badCode()
 	}
 	return token, nil
+}
+
+// redeemable reports whether a token is the application's, or nobody's while it is
+// temporary, and has not expired.
+func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool {
+	if token.Expires == nil {
+		return token.Client == client
+	}
+	return (token.Client == 0 || token.Client == client) && a.Now().Before(*token.Expires)
 }
 
 // Spend uses a code up, if it is good for one exchange only, in the unit that

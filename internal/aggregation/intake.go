@@ -42,6 +42,9 @@ type intake struct {
 	ctx      context.Context
 	accounts map[string]*account
 	order    []string
+	// gone are accounts that are no longer listed, lapsed subscriptions.
+	gone   []store.StoredAccount
+	lapsed []store.StoredSubscription
 
 	subscriptions map[string]*subscription
 	subscribed    []string
@@ -134,8 +137,11 @@ func (in *intake) found(details passerelle.AccountDetails) (store.StoredAccount,
 	body := wire.Encode(wire.FoundAccount{
 		ID: int64(a.ID), IDUser: int64(a.User), IDConnection: int64(a.Connection), Disabled: passerelle.FormatDateTime(now, in.zone()), Type: details.Type,
 	})
-	e := store.Event{Name: webhook.AccountFound, Body: body}
+	e := store.Event{Name: webhook.AccountFound, Body: body, Account: a.ID}
 	in.stateOf(in.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, in.zone())))
+	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
+		e.Holds = []store.Holding{in.c.Holding()}
+	}
 	return a, in.store(func(tx *store.Tx) error { return tx.CreateAccount(in.domain.ID, &a) }, e)
 }
 
@@ -156,6 +162,7 @@ func (in *intake) lost(a store.StoredAccount) error {
 	}
 	now := in.instant()
 	a.Deleted, a.Changed = &now, in.sync
+	in.gone = append(in.gone, (&account{StoredAccount: a}).told())
 	return in.store(func(tx *store.Tx) error { return tx.UpdateAccount(in.domain.ID, &a) })
 }
 

@@ -213,6 +213,10 @@ func (in *intake) told() (t told) {
 			t.subscriptions = append(t.subscriptions, s.told())
 		}
 	}
+	withheldAccount := func(a store.StoredAccount) bool { return a.Disabled != nil }
+	withheldSubscription := func(s store.StoredSubscription) bool { return s.Disabled != nil }
+	t.accounts = append(t.accounts, slices.DeleteFunc(in.gone, withheldAccount)...)
+	t.subscriptions = append(t.subscriptions, slices.DeleteFunc(in.lapsed, withheldSubscription)...)
 	return t
 }
 

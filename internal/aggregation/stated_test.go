@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/govalues/decimal"
@@ -52,20 +53,15 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// What happens is told of in statements as what is triggered is. No account that
-// was just found is in one, since it is withheld; once it is shared its
-// transactions are.
+// What happens is told of in statements as what is triggered is. The statement of an
+// account that was just found has no movements; once it is shared it has.
 func TestWhatIsReadIsStated(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
 		_, err := h.connect("anna", "1234")
 		must(t, err)
 		found, bodies := h.sent(webhook.AccountFound)
-		for i, d := range found {
-			if d.MediaType != stated || d.Omitted != 1 || len(bodies[i]) > 0 {
-				t.Errorf("an account was found: %s with %d omitted, %q", d.MediaType, d.Omitted, bodies[i])
-			}
-		}
+		h.foundStated(found, bodies)
 		if synced, bodies := h.sent(webhook.ConnectionSynced); len(found) != 4 || len(synced) != 1 || synced[0].MediaType != stated || synced[0].Omitted != 0 || len(bodies[0]) > 0 {
 			t.Errorf("%d accounts found, synced %+v, %q", len(found), synced, bodies)
 		}
@@ -98,6 +94,30 @@ func TestWhatIsReadIsStated(t *testing.T) {
 			t.Errorf("another event is sent as %s", fetched[0].MediaType)
 		}
 	})
+}
+
+// foundStated: each account that was found is told of in a statement with a balance
+// and without movements, or in an empty one, and is named besides.
+func (h *home) foundStated(found []store.Delivery, bodies [][]byte) {
+	h.t.Helper()
+	for _, a := range h.accounts(true) {
+		_, _, number, french := cfonb.Split(a.IBAN)
+		i := slices.IndexFunc(found, func(d store.Delivery) bool { return d.Account == a.ID })
+		d := found[max(i, 0)]
+		if i < 0 || d.MediaType != stated || d.User != a.User || d.SubjectID != int64(a.Connection) {
+			h.t.Errorf("account %d was found: %+v", a.ID, d)
+		}
+		want := 0
+		for s, err := range cfonb.Parse(bytes.NewReader(bodies[i])) {
+			must(h.t, err)
+			if want++; s.Account.Number != number || len(s.Movements) != 0 || s.Opened != s.Closed {
+				h.t.Errorf("the statement of account %d is %+v", a.ID, s)
+			}
+		}
+		if french != (want == 1) || french != (d.Omitted == 0) {
+			h.t.Errorf("account %d has %d statements, and %d omitted", a.ID, want, d.Omitted)
+		}
+	}
 }
 
 // booked counts the transactions of an account that are part of its balance.

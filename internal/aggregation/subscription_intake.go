@@ -109,6 +109,7 @@ func (in *intake) lostSubscription(s store.StoredSubscription) error {
 	}
 	now := in.instant()
 	s.Deleted, s.Changed = &now, in.sync
+	in.lapsed = append(in.lapsed, (&subscription{StoredSubscription: s}).told())
 	return in.store(func(tx *store.Tx) error { return tx.UpdateSubscription(in.domain.ID, &s) })
 }
 

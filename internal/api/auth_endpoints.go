@@ -21,8 +21,8 @@ func (s *Service) authRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
 			Method: http.MethodPost, Pattern: "/auth/init", Needs: protocol.Public, Endpoint: protocol.Handle(s.initUser),
-			Summary: "Create a user", Errors: []string{"invalidToken", "forbidden", "rateLimited"},
-			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it.",
+			Summary: "Create a user", Errors: []string{"invalidToken", "rateLimited"},
+			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it. Any other token is ignored.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: protocol.Handle(s.userCode),
@@ -35,7 +35,7 @@ func (s *Service) authRoutes() []protocol.Route {
 		{
 			Method: http.MethodPost, Pattern: "/auth/token/access", Needs: protocol.Public, Endpoint: protocol.Handle(s.exchange),
 			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "Takes a temporary code, the code that a webview came back with, or the token of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
+			Doc: "Takes a temporary code, the code that a webview came back with, or a user token of the application or of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/renew", Needs: protocol.Public, Endpoint: protocol.Handle(s.renew),
@@ -121,7 +121,7 @@ func (s *Service) initUser(ctx context.Context, c *protocol.Caller, in credentia
 
 // vouched tells whether somebody answers for a new user, and which application
 // its token belongs to: the one that calls, or the domain's only one when a
-// config token does.
+// config token does. Any other token is ignored, as open calls do.
 func (s *Service) vouched(ctx context.Context, c *protocol.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.came():
@@ -132,14 +132,14 @@ func (s *Service) vouched(ctx context.Context, c *protocol.Caller, in credential
 	}
 	token, err := protocol.Bearer(in.Authorization)
 	if err != nil {
-		return 0, false, err
+		return 0, false, nil //nolint:nilerr // what is no token is ignored like one
 	}
 	p, err := s.Access.Authenticate(ctx, c.Domain.ID, token)
+	if errors.Is(err, passerelle.Unauthenticated) || err == nil && p.Kind != access.ConfigToken {
+		return 0, false, nil
+	}
 	if err != nil {
 		return 0, false, err
-	}
-	if p.Kind != access.ConfigToken {
-		return 0, false, &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "Only an application's credentials or a config token make a permanent user."}
 	}
 	client, err := s.Access.Sole(ctx, c.Domain.ID)
 	return client, true, err
@@ -241,7 +241,7 @@ func (in exchangeInput) code() (string, error) {
 		return in.Code, nil
 	}
 	if _, basic := in.basic(); basic || in.Authorization == "" {
-		return "", passerelle.MissingField("code", "is required, unless the token of a temporary user comes as the bearer token")
+		return "", passerelle.MissingField("code", "is required, unless a user token comes as the bearer token")
 	}
 	return protocol.Bearer(in.Authorization)
 }
@@ -287,7 +287,7 @@ func (s *Service) namedUser(ctx context.Context, c *protocol.Caller, id protocol
 type signedTokenInput struct {
 	credentialsInput
 	IDUser protocol.Number `body:"id_user" doc:"a user is created when absent"`
-	Scope  protocol.Words  `body:"scope" doc:"must be absent or empty: the tokens of users have no scopes"`
+	Scope  protocol.Words  `body:"scope" max:"1000" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
 	Expire bool            `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
 }
 
@@ -301,9 +301,6 @@ func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signed
 	if err != nil {
 		return signedTokenOutput{}, err
 	}
-	if strings.TrimSpace(strings.Join(in.Scope, "")) != "" {
-		return signedTokenOutput{}, passerelle.InvalidField("scope", "the tokens of users have no scopes; leave it out")
-	}
 	signer, err := s.Access.SigningKey(ctx, client)
 	if err != nil {
 		return signedTokenOutput{}, err
@@ -311,7 +308,7 @@ func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signed
 	expires := s.signedTokenEnd(c, in.Expire)
 	var out signedTokenOutput
 	err = s.namedUser(ctx, c, in.IDUser, func(tx *store.Tx, u passerelle.User) error {
-		grant, payload, err := s.Access.GrantSigned(tx, signer, c.Domain.BaseURL, store.Token{Domain: u.Domain, Client: client.ID, User: u.ID, Expires: expires})
+		grant, payload, err := s.Access.GrantSigned(tx, signer, c.Domain.BaseURL, strings.Join(in.Scope, " "), store.Token{Domain: u.Domain, Client: client.ID, User: u.ID, Expires: expires})
 		out = signedTokenOutput{grant.Text, payload}
 		return err
 	})

@@ -29,7 +29,10 @@ import (
 // emitEvent stores an event of user 7, whose body a function may write in parts.
 func (r *rig) emitEvent(e store.Event, write func(io.Writer)) {
 	r.t.Helper()
-	e.Domain, e.Name, e.Subject, e.SubjectID, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, "user", 7, 7, r.clock.Now()
+	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
+	if e.Subject == "" {
+		e.Subject, e.SubjectID = "user", 7
+	}
 	if write != nil {
 		e.Parts = r.DB.WriteBody(r.t.Context(), r.domain.ID)
 		write(e.Parts)
@@ -83,7 +86,8 @@ func TestBodies(t *testing.T) {
 		"in one part":       {store.Event{}, func(w io.Writer) { io.WriteString(w, `{"id":1}`) }, `{"id_webhook_data":1,"id":1}`},
 		"in one part, none": {store.Event{}, func(w io.Writer) { io.WriteString(w, "{\n}") }, `{"id_webhook_data":1}`},
 		"in several parts":  {store.Event{}, large(1 << 20), `{"id_webhook_data":1,` + big.String()[1:]},
-		"statement":         {store.Event{MediaType: "text/plain; charset=us-ascii", Omitted: 3, Body: []byte("01 X\n")}, nil, "01 X\n"},
+		"statement":         {store.Event{MediaType: "text/plain; charset=us-ascii", Omitted: 3, Subject: "connection", SubjectID: 7, Account: 9, Body: []byte("01 X\n")}, nil, "01 X\n"},
+		"empty statement":   {store.Event{MediaType: "text/plain; charset=us-ascii", Omitted: 1, Subject: "connection", SubjectID: 8, Account: 10}, nil, ""},
 		"large statement":   {store.Event{MediaType: "text/plain; charset=us-ascii"}, large(1 << 20), big.String()},
 	}
 	for name, test := range tests {
@@ -112,14 +116,19 @@ func wantRequest(t *testing.T, got request, body string, e store.Event, compress
 	}
 	want := map[string]string{"Content-Type": "application/json; charset=utf-8"}
 	if e.MediaType != "" {
-		want = map[string]string{"Content-Type": e.MediaType, "SVC-Webhook-Data": "1", "SVC-Cfonb-Omitted": fmt.Sprint(e.Omitted)}
+		want = map[string]string{"Content-Type": e.MediaType, "SVC-Webhook-Data": "1", "SVC-Cfonb-Omitted": fmt.Sprint(e.Omitted), "SVC-User-Id": "7"}
+		for name, id := range map[string]int64{"SVC-Connection-Id": e.SubjectID, "SVC-Account-Id": int64(e.Account)} {
+			if id != 0 {
+				want[name] = fmt.Sprint(id)
+			}
+		}
 	}
 	length := int64(len(body))
 	if compressed {
 		want["Content-Encoding"], length = "gzip", -1
 	}
 	headers := map[string]string{}
-	for _, name := range []string{"Content-Type", "Content-Encoding", "SVC-Webhook-Data", "SVC-Cfonb-Omitted"} {
+	for _, name := range []string{"Content-Type", "Content-Encoding", "SVC-Webhook-Data", "SVC-Cfonb-Omitted", "SVC-User-Id", "SVC-Connection-Id", "SVC-Account-Id"} {
 		if value := got.header.Get(name); value != "" {
 			headers[name] = value
 		}

@@ -130,6 +130,20 @@ func (to target) describe(header http.Header, d store.Delivery) {
 		header["Content-Type"] = []string{d.MediaType}
 		header[webhook.DeliveryHeader] = []string{strconv.FormatInt(int64(d.ID), 10)}
 		header[webhook.OmittedHeader] = []string{strconv.Itoa(d.Omitted)}
+		name(header, d)
+	}
+}
+
+// name says whose body it is that has no place for ids, and may even be empty.
+func name(header http.Header, d store.Delivery) {
+	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
+	if d.Subject == string(webhook.SubjectConnection) {
+		ids[webhook.ConnectionHeader] = d.SubjectID
+	}
+	for key, id := range ids {
+		if id != 0 {
+			header[key] = []string{strconv.FormatInt(id, 10)}
+		}
 	}
 }
 

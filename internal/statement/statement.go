@@ -64,9 +64,10 @@ type transaction struct {
 	Deleted         *string                    `json:"deleted"`
 }
 
-// Of makes one statement per account of a payload, in their order. Omitted
-// counts the accounts that a statement cannot carry: those that are disabled
-// or gone, have no French IBAN, or of which the payload has no balance, currency
+// Of makes one statement per account of a payload, in their order; that of a
+// payload which is an account, just found, has no movements. Omitted counts the
+// accounts that a statement cannot carry: those of a connection that are disabled, or
+// gone, have no French IBAN, or of which the payload has no balance, currency
 // or update. An amount has the decimals of the currency, or more when an
 // amount of its statement needs them.
 func Of(body []byte) (text []byte, omitted int, err error) {
@@ -102,6 +103,7 @@ func read(body []byte) ([]account, error) {
 		return nil, passerelle.InvalidField("data", "must be the payload of an event: %s", err)
 	}
 	if p.Connection == nil && p.Connections == nil {
+		p.Disabled, p.Transactions = nil, nil // an account alone was just found
 		return []account{p.account}, nil
 	}
 	var accounts []account

@@ -23,6 +23,11 @@ type Delivery struct {
 	// User is whose event it is, zero when it belongs to no user.
 	User    passerelle.UserID
 	Version int64
+	// Subject and SubjectID name what the event is about, and Account the account,
+	// zero when it is about none or many.
+	Subject   string
+	SubjectID int64
+	Account   passerelle.AccountID
 	// MediaType is that of the body. A body of another type than JSON is sent
 	// without id_webhook_data; Omitted accounts are not in it.
 	MediaType string
@@ -38,10 +43,11 @@ type Delivery struct {
 
 func scanDelivery(row scanner) (Delivery, error) {
 	var (
-		d    Delivery
-		user *int64
+		d             Delivery
+		user, account *int64
 	)
-	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted, &d.Erased)
+	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted, &d.Erased, &d.Subject, &d.SubjectID, &account)
+	d.Account = owner[passerelle.AccountID](account)
 	d.User = owner[passerelle.UserID](user)
 	return d, err
 }
@@ -53,7 +59,7 @@ func scanDelivery(row scanner) (Delivery, error) {
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
-		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END
+		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
 	WHERE d.not_before = 0`
 	undeliveredHeads = deliverable + ` AND d.delivered IS NULL AND d.dropped IS NULL AND d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3

@@ -24,6 +24,8 @@ type Event struct {
 	// a temporary user is Held until ReleaseHeld.
 	User passerelle.UserID
 	Held bool
+	// Account is the one that the event is about, zero when it is about none or many.
+	Account passerelle.AccountID
 	// MediaType is that of the body, application/json when empty. Other bodies
 	// have no place for id_webhook_data, and Omitted says how many accounts
 	// they could not carry.
@@ -78,10 +80,10 @@ func (tx *Tx) Emit(e Event) error {
 }
 
 func (tx *Tx) insertEvent(id int64, e Event, mediaType string, parted int64) {
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
-		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds))
+		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds), optionalID(e.Account))
 }
 
 // emitUnheard stores an event that has no body, unless a webhook wants it.

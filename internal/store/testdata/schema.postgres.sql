@@ -533,6 +533,7 @@ column event.omitted bigint NOT NULL DEFAULT 0
 column event.parted bigint NOT NULL DEFAULT 0
 column event.erased bigint
 column event.holds text
+column event.account_id bigint
 constraint event.event_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint event.event_domain_id_subject_subject_id_name_version_key UNIQUE (domain_id, subject, subject_id, name, version)
 constraint event.event_pkey PRIMARY KEY (id)

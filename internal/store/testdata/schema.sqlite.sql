@@ -462,7 +462,7 @@ CREATE TABLE event (
   subject_id   BIGINT NOT NULL,
   version      BIGINT NOT NULL,
   body         BLOB NOT NULL,
-  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT, holds TEXT,
+  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT, holds TEXT, account_id BIGINT,
   UNIQUE (domain_id, subject, subject_id, name, version)
 );
 CREATE INDEX event_by_age ON event (domain_id, created, id);

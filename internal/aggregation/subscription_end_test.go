@@ -1,0 +1,71 @@
+package aggregation_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+func (h *home) subscriptions() []store.StoredSubscription {
+	h.t.Helper()
+	all, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
+	must(h.t, err)
+	return all
+}
+
+// TestSubscriptionThatEnds: a subscription with an end disappears, is told of as
+// deleted while it is shared, and is erased with its connection.
+func TestSubscriptionThatEnds(t *testing.T) {
+	atHome(t, func(t *testing.T, h *home) {
+		c, err := h.connect("changing", "1234")
+		must(t, err)
+		if len(h.subscriptions()) == 2 { // this day has none that ends
+			h.now = h.now.Add(24 * time.Hour)
+			h.sync()
+		}
+		today := passerelle.DateOf(h.now, time.UTC)
+		index := slices.IndexFunc(h.subscriptions(), func(s store.StoredSubscription) bool { return s.Validity == today })
+		if index < 0 {
+			t.Fatalf("none ends on %s: %+v", today, h.subscriptions())
+		}
+		trial := h.subscriptions()[index]
+		h.shareSubscription(c.ID, trial.Key)
+		h.sync()
+		h.events()
+		h.now = h.now.Add(24 * time.Hour)
+		if h.sync() != 1 {
+			t.Error("the next day nothing was read")
+		}
+		h.toldDeleted(trial)
+		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		must(t, h.EraseWithdrawn(t.Context()))
+		if left := h.subscriptions(); len(left) != 0 {
+			t.Errorf("%d are left", len(left))
+		}
+		documents, err := h.DB.Documents(t.Context(), store.DocumentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
+		if err != nil || len(documents) != 0 {
+			t.Errorf("%d documents are left (%v)", len(documents), err)
+		}
+	})
+}
+
+func (h *home) toldDeleted(trial store.StoredSubscription) {
+	h.t.Helper()
+	events := h.events()
+	last := events[len(events)-1]
+	told := last.body["connection"].(map[string]any)["subscriptions"].([]any)
+	if last.name != "CONNECTION_SYNCED" || len(told) != 1 || told[0].(map[string]any)["deleted"] == nil || told[0].(map[string]any)["id"] != float64(trial.ID) {
+		h.t.Errorf("%s tells of %v", last.name, told)
+	}
+	for _, s := range h.subscriptions() {
+		if (s.Deleted != nil) != (s.ID == trial.ID) {
+			h.t.Errorf("subscription %s is deleted at %v", s.Key, s.Deleted)
+		}
+	}
+	_, err := h.Resume(h.t.Context(), h.domain, h.user.ID, trial.Connection, aggregation.Request{})
+	must(h.t, err)
+}
