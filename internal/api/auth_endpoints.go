@@ -64,7 +64,7 @@ func (s *Service) authRoutes() []protocol.Route {
 type credentialsInput struct {
 	ClientID      protocol.Number `body:"client_id" doc:"may also come as HTTP Basic"`
 	ClientSecret  string          `body:"client_secret" max:"255"`
-	Authorization string          `header:"Authorization" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
+	Authorization string          `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
 // basic are the credentials of HTTP Basic. Old clients put a colon behind the
@@ -287,7 +287,7 @@ func (s *Service) namedUser(ctx context.Context, c *protocol.Caller, id protocol
 type signedTokenInput struct {
 	credentialsInput
 	IDUser protocol.Number `body:"id_user" doc:"a user is created when absent"`
-	Scope  protocol.Words  `body:"scope" max:"1000" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
+	Scope  protocol.Words  `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
 	Expire bool            `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
 }
 

@@ -27,8 +27,8 @@ type changePaymentInput struct {
 type validateBody struct {
 	connectorInput
 	ValidateMechanism string            `body:"validate_mechanism" doc:"webauth when omitted"`
-	Fields            map[string]string `body:"fields" doc:"values of the connector's payment fields, in plain text or encrypted as compact JWE"`
-	Website           *string           `body:"website" doc:"deprecated: the field website"`
+	Fields            map[string]string `body:"fields" max:"8192" doc:"values of the connector's payment fields, in plain text or encrypted as compact JWE"`
+	Website           *string           `body:"website" max:"255" doc:"deprecated: the field website"`
 	Payer             *accountInput     `body:"payer" doc:"for connectors that need the payer's account"`
 	WebviewURL        string            `body:"webview_url,required" doc:"where the payer returns after an action; may have a query"`
 	Validated         bool              `body:"validated" doc:"send the order now"`
@@ -50,7 +50,7 @@ type resumeBody struct {
 }
 
 type submitBody struct {
-	Fields map[string]string `body:"fields,required" doc:"values for the fields of the payment, in plain text or encrypted as compact JWE; for the action additionalInformationNeeded"`
+	Fields map[string]string `body:"fields,required" max:"8192" doc:"values for the fields of the payment, in plain text or encrypted as compact JWE; for the action additionalInformationNeeded"`
 }
 
 type psuBody struct {

@@ -20,8 +20,8 @@ type endpointInput struct {
 	ClientID     *string `body:"client_id"`
 	ClientSecret *string `body:"client_secret" doc:"never shown"`
 	GrantType    *string `body:"grant_type" enum:"client_credentials"`
-	PublicCert   *string `body:"public_cert" doc:"certificate of the client as PEM, for token endpoints that ask for one; empty for none"`
-	PrivateCert  *string `body:"private_cert" doc:"its private key as PEM, not encrypted; never shown"`
+	PublicCert   *string `body:"public_cert" max:"65536" doc:"certificate of the client as PEM, for token endpoints that ask for one; empty for none"`
+	PrivateCert  *string `body:"private_cert" max:"65536" doc:"its private key as PEM, not encrypted; never shown"`
 }
 
 // change is what a body without config leaves as it is.

@@ -132,7 +132,7 @@ type connectInput struct {
 	IDBank          *int64            `body:"id_bank" min:"1" doc:"deprecated, see connector_uuid"`
 	IDProvider      *int64            `body:"id_provider" min:"1" doc:"deprecated, see connector_uuid"`
 	Source          string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
-	Values          map[string]string `body:"*,query" doc:"values of the connector's fields"`
+	Values          map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
 }
 
 func (s *Service) connect(ctx context.Context, c *protocol.Caller, in connectInput) (connectionOutput, error) {
@@ -203,7 +203,7 @@ type resumeConnectionInput struct {
 	Source          string            `body:"source" doc:"name of the source the connection goes through"`
 	Active          *bool             `body:"active" doc:"whether it is synchronised in the background"`
 	Resume          bool              `body:"resume" doc:"the end user has done what they were asked to do elsewhere"`
-	Values          map[string]string `body:"*,query" doc:"what the institution asks for, or new values of the connector's fields"`
+	Values          map[string]string `body:"*,query" max:"8192" doc:"what the institution asks for, or new values of the connector's fields"`
 }
 
 func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in resumeConnectionInput) (connectionOutput, error) {

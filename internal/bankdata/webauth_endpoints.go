@@ -30,7 +30,7 @@ type webauthURLInput struct {
 	IDConnection  *passerelle.ConnectionID `query:"id_connection" min:"1" doc:"for a connection that waits for the end user"`
 	Source        string                   `query:"source" doc:"name of the connector's source to go through; the first by priority with the mechanism webauth when it is left out"`
 	State         string                   `query:"state" max:"2000" doc:"comes back with the end user"`
-	Values        map[string]string        `query:"*" doc:"values of the connector's fields, each as a parameter of its own"`
+	Values        map[string]string        `query:"*" max:"8192" doc:"values of the connector's fields, each as a parameter of its own"`
 }
 
 type webauthURLOutput struct {

@@ -82,6 +82,9 @@ func (i *Initiation) checkAnswer(ctx context.Context, t conversation, a Answer) 
 	if err != nil {
 		return a, err
 	}
+	if err := boundFields(values); err != nil {
+		return a, err
+	}
 	a.Yes = true
 	a.Fields, err = takeFields(t.payment.Fields, values)
 	return a, err

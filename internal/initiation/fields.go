@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
 
@@ -19,8 +20,14 @@ import (
 	"passerelle/payment"
 )
 
-// maxFieldValue is the longest value of a payment field, in characters.
-const maxFieldValue = 1000
+// The bounds of values for payment fields, in characters: lists are filtered by the
+// website, which is in an index.
+const (
+	maxFields     = 100
+	maxFieldName  = 255
+	maxFieldValue = 1000
+	maxWebsite    = 255
+)
 
 // fieldPrefix stands before the name of a value in messages.
 const fieldPrefix = "fields."
@@ -39,7 +46,31 @@ func (i *Initiation) given(ctx context.Context, d passerelle.Domain, p *payment.
 	if err := i.checkSecrecy(ctx, d, now); err != nil {
 		return nil, err
 	}
-	return secrecy.Open(ctx, &i.DB.Reader, d, fieldPrefix, now)
+	values, err := secrecy.Open(ctx, &i.DB.Reader, d, fieldPrefix, now)
+	if err != nil {
+		return nil, err
+	}
+	return values, boundFields(values)
+}
+
+// boundFields refuses values that no field has, before anything is done with them.
+func boundFields(values map[string]string) error {
+	if len(values) > maxFields {
+		return passerelle.InvalidField("fields", "has more than %d values", maxFields)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if utf8.RuneCountInString(name) > maxFieldName {
+			return passerelle.InvalidField("fields", "has a name of more than %d characters", maxFieldName)
+		}
+		most := maxFieldValue
+		if name == websiteField {
+			most = maxWebsite
+		}
+		if err := passerelle.CheckText(fieldPrefix+name, values[name], most); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkSecrecy refuses plain text where it is not allowed.

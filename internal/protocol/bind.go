@@ -102,6 +102,9 @@ func setTextual(b *binding, v reflect.Value, n *node) error {
 	if n.shape != text && n.shape != loose {
 		return b.path.wrong("a string", n)
 	}
+	if err := b.path.bounded(n); err != nil {
+		return err
+	}
 	if err := as[encoding.TextUnmarshaler](v).UnmarshalText([]byte(n.text)); err != nil {
 		return b.path.invalid("%s", err)
 	}
@@ -147,14 +150,36 @@ func separate(words string) []node {
 	return items
 }
 
+// The bounds of what comes: of a text that has no other, in characters, and of the
+// members of an object whose names clients choose.
+const (
+	maxText    = 4096
+	maxMembers = 1000
+	maxName    = 255
+)
+
+// bounded refuses a text that is longer than any.
+func (p *path) bounded(n *node) error {
+	if len(n.text) > maxText && utf8.RuneCountInString(n.text) > maxText {
+		return p.invalid("longer than %d characters", maxText)
+	}
+	return nil
+}
+
 func setMap(t reflect.Type, set setter) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		if n.shape != object {
 			return b.path.wrong("an object", n)
 		}
+		if len(n.nodes) > maxMembers {
+			return b.path.invalid("has more than %d members", maxMembers)
+		}
 		v.Set(reflect.MakeMapWithSize(t, len(n.nodes)))
 		for i := range n.nodes {
 			b.path.enter(memberStep(n.nodes[i].name))
+			if utf8.RuneCountInString(n.nodes[i].name) > maxName {
+				return b.path.invalid("has a name longer than %d characters", maxName)
+			}
 			item := reflect.New(t.Elem()).Elem()
 			if err := set(b, item, &n.nodes[i]); err != nil {
 				return err
@@ -167,18 +192,27 @@ func setMap(t reflect.Type, set setter) setter {
 }
 
 func setText(r rules) setter {
+	most := r.longest()
 	return func(b *binding, v reflect.Value, n *node) error {
 		switch {
 		case n.shape != text && n.shape != loose:
 			return b.path.wrong("a string", n)
-		case r.max != nil && int64(utf8.RuneCountInString(n.text)) > *r.max:
-			return b.path.invalid("longer than %d characters", *r.max)
+		case int64(len(n.text)) > most && int64(utf8.RuneCountInString(n.text)) > most:
+			return b.path.invalid("longer than %d characters", most)
 		case r.enum != nil && !slices.Contains(r.enum, n.text):
 			return b.path.invalid("must be one of %s", strings.Join(r.enum, ", "))
 		}
 		v.SetString(n.text)
 		return nil
 	}
+}
+
+// longest is how many characters a text may have.
+func (r rules) longest() int64 {
+	if r.max == nil {
+		return maxText
+	}
+	return *r.max
 }
 
 func setInteger(r rules) setter {

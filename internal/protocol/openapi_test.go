@@ -75,8 +75,8 @@ func TestDocumentDescribesAnEndpoint(t *testing.T) {
 		"components schemas CreateItem properties colour":                           `{"enum":["red","green","blue"],"type":"string"}`,
 		"components schemas CreateItem properties count":                            `{"format":"int64","maximum":9,"minimum":1,"type":"integer"}`,
 		"components schemas CreateItem properties lines":                            `{"items":{"$ref":"#/components/schemas/Line"},"type":"array"}`,
-		"components schemas CreateItem properties fields":                           `{"additionalProperties":{"type":"string"},"type":"object"}`,
-		"components schemas CreateItem properties owner":                            `{"type":["string","null"]}`,
+		"components schemas CreateItem properties fields":                           `{"additionalProperties":{"maxLength":4096,"type":"string"},"type":"object"}`,
+		"components schemas CreateItem properties owner":                            `{"maxLength":4096,"type":["string","null"]}`,
 		"paths /items/{itemId} post requestBody content multipart/form-data schema": `{"$ref":"#/components/schemas/UpdateItem"}`,
 		"paths /items post requestBody content":                                     `{"application/json":{"schema":{"$ref":"#/components/schemas/CreateItem"}}}`,
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -190,7 +191,7 @@ func (r rules) describe(s *schema) *schema {
 	}
 	if out.Type == "string" {
 		out.MaxLength = r.max
-	} else {
+	} else if out.Items == nil && out.AdditionalProperties == nil {
 		out.Minimum, out.Maximum = r.min, r.max
 	}
 	return &out
@@ -199,6 +200,9 @@ func (r rules) describe(s *schema) *schema {
 // input describes a field of a plan.
 func (s *schemas) input(f *field) *schema {
 	out := f.rules.describe(s.inputType(f, f.typ))
+	if f.typ != reflect.TypeFor[File]() {
+		f.rules.bound(out)
+	}
 	if f.standard != nil {
 		out.Default = json.RawMessage(f.standard.text)
 		if out.Type == "string" {
@@ -206,6 +210,20 @@ func (s *schemas) input(f *field) *schema {
 		}
 	}
 	return out
+}
+
+// bound says how long texts may be, also those in a list or under chosen names.
+func (r rules) bound(s *schema) {
+	types, several := s.Type.([]string)
+	if (s.Type == "string" || several && slices.Contains(types, "string")) && s.Enum == nil && s.Format == "" {
+		most := r.longest()
+		s.MaxLength = &most
+	}
+	for _, inner := range []*schema{s.Items, s.AdditionalProperties} {
+		if inner != nil {
+			r.bound(inner)
+		}
+	}
 }
 
 func (s *schemas) inputType(f *field, t reflect.Type) *schema {

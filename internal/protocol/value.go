@@ -24,6 +24,9 @@ func (d *Number) readNode(at *path, n *node) error {
 	if n.shape != number && !decimal(n.text) {
 		return at.invalid("must be a number")
 	}
+	if err := at.bounded(n); err != nil {
+		return err
+	}
 	*d = Number(n.text)
 	return nil
 }
@@ -88,7 +91,7 @@ func (w *Words) readNode(at *path, n *node) error {
 		return nil
 	case text, loose:
 		*w = Words{n.text}
-		return nil
+		return at.bounded(n)
 	case list:
 		return w.readItems(at, n)
 	default:
@@ -102,6 +105,9 @@ func (w *Words) readItems(at *path, n *node) error {
 		if n.nodes[i].shape != text {
 			at.enter(itemStep(i))
 			return at.wrong("a string", &n.nodes[i])
+		}
+		if err := at.bounded(&n.nodes[i]); err != nil {
+			return err
 		}
 		*w = append(*w, n.nodes[i].text)
 	}
@@ -118,6 +124,7 @@ func (r *Reference) readNode(at *path, n *node) error {
 		*r = ""
 	case number, text, loose:
 		*r = Reference(n.text)
+		return at.bounded(n)
 	default:
 		return at.wrong("an id or a name", n)
 	}

@@ -1,0 +1,177 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// input is a text that a call takes: a parameter of its query, or a member of its
+// body at a place.
+type input struct {
+	parameter string
+	place     []any
+	longest   int
+}
+
+func (i input) String() string {
+	if i.parameter != "" {
+		return i.parameter
+	}
+	return fmt.Sprint(i.place...)
+}
+
+// textInputs are those of a call, by its document.
+func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input) {
+	t.Helper()
+	operations, known := c.paths[pattern].(map[string]any)
+	if !known {
+		t.Fatalf("%s is not in the document", pattern)
+	}
+	operation := operations[strings.ToLower(method)].(map[string]any)
+	parameters, _ := operation["parameters"].([]any)
+	for _, p := range parameters {
+		parameter := p.(map[string]any)
+		for _, found := range c.texts(parameter["schema"], nil) {
+			if parameter["in"] == "query" {
+				all = append(all, input{parameter: parameter["name"].(string), longest: found.longest})
+			}
+		}
+	}
+	if body, has := operation["requestBody"].(map[string]any); has {
+		if content, is := body["content"].(map[string]any)["application/json"].(map[string]any); is {
+			all = append(all, c.texts(content["schema"], nil)...)
+		}
+	}
+	return all
+}
+
+// texts are the places in a schema at which a text may stand.
+func (c *contract) texts(of any, place []any) (all []input) {
+	schema, is := of.(map[string]any)
+	if !is || len(place) > 6 {
+		return nil
+	}
+	if ref, named := schema["$ref"].(string); named {
+		return c.texts(c.schemas[strings.TrimPrefix(ref, "#/components/schemas/")], place)
+	}
+	if longest, bounded := schema["maxLength"]; bounded {
+		n, _ := longest.(json.Number).Int64()
+		all = append(all, input{place: place, longest: int(n)})
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		all = append(all, c.texts(properties[name], stepped(place, name))...)
+	}
+	for _, word := range []string{"anyOf", "oneOf"} {
+		variants, _ := schema[word].([]any)
+		for _, one := range variants {
+			all = append(all, c.texts(one, place)...)
+		}
+	}
+	all = append(all, c.texts(schema["items"], stepped(place, 0))...)
+	return append(all, c.texts(schema["additionalProperties"], stepped(place, "website"))...)
+}
+
+func stepped(place []any, step any) []any { return append(slices.Clone(place), step) }
+
+// placeText gives a value a text at a place, and makes what leads there.
+func placeText(value any, place []any, text string) any {
+	if len(place) == 0 {
+		return text
+	}
+	if name, member := place[0].(string); member {
+		object, is := value.(map[string]any)
+		if !is {
+			object = map[string]any{}
+		}
+		object[name] = placeText(object[name], place[1:], text)
+		return object
+	}
+	list, _ := value.([]any)
+	if len(list) == 0 {
+		list = []any{nil}
+	}
+	list[0] = placeText(list[0], place[1:], text)
+	return list
+}
+
+// random is a text of so many characters of four bytes, which nothing makes
+// shorter.
+func random(seed *rand.Rand, length int) string {
+	text := make([]rune, length)
+	for i := range text {
+		text[i] = rune(0x20000 + seed.IntN(0xa000))
+	}
+	return string(text)
+}
+
+// give makes a call with a text in one of its inputs.
+func (i input) give(t *testing.T, a ask, text string) ask {
+	t.Helper()
+	if i.parameter != "" {
+		separator := "?"
+		if strings.Contains(a.path, "?") {
+			separator = "&"
+		}
+		a.path += separator + i.parameter + "=" + url.QueryEscape(text)
+		return a
+	}
+	var value any
+	if a.body != "" {
+		decoder := json.NewDecoder(strings.NewReader(a.body))
+		decoder.UseNumber()
+		must(t, decoder.Decode(&value))
+	}
+	encoded, err := json.Marshal(placeText(value, i.place, text))
+	must(t, err)
+	a.body = string(encoded)
+	return a
+}
+
+// TestEveryTextIsBounded sends texts to every input of every call: the longest that
+// the document permits are no fault of the service, in columns and indexes of both
+// databases, and longer ones are refused and change nothing.
+func TestEveryTextIsBounded(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a test repeats itself
+		for call, path := range calls() {
+			method, pattern, _ := strings.Cut(call, " ")
+			for _, in := range s.contract.textInputs(t, pattern, method) {
+				sent++
+				a := s.fill(t, s.rightly(t, call, s.placed(call, path), s.mayCall(t, call)))
+				longest := in.give(t, a, random(seed, in.longest))
+				if len(longest.path) > 12<<10 {
+					longest = in.give(t, a, random(seed, 1<<10)[:4<<10])
+				}
+				if r := s.do(t, longest); r.status >= 500 {
+					t.Errorf("%s with the longest %s: %d %s", call, in, r.status, r.body)
+				}
+				tooLong := in.give(t, a, strings.Repeat("a", 50_000))
+				if r := s.do(t, tooLong); r.status < 400 || r.status >= 500 {
+					t.Errorf("%s with an endless %s: %d %s", call, in, r.status, r.body)
+				}
+			}
+		}
+		if sent < 300 {
+			t.Errorf("only %d texts are inputs", sent)
+		}
+	})
+}
+
+// mayCall is a token that may make a call.
+func (s *stage) mayCall(t *testing.T, call string) string {
+	t.Helper()
+	expected := expectations(t)[call]
+	for _, token := range append(rights, "own:validate", "validate", "allow-sensitive", "code") {
+		if status := expected[token]; status != 0 && status < 400 {
+			return token
+		}
+	}
+	return ""
+}
