@@ -34,7 +34,9 @@ type serveCommand struct {
 	outbound
 	bounds
 	identities
-	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics and profiles; empty for none."`
+	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics; empty for none."`
+	Profiles        bool          `help:"Serve profiles of the process (pprof) at the address of --ops-listen. They show what is in memory: keep that address private."`
+	ConsoleListen   string        `help:"Address of the console alone, which is then not at --listen; none switches it off."`
 	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
 	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
 	MailFrom        string        `help:"Address that mails come from; required with --smtp-url."`
@@ -58,7 +60,7 @@ func (s *serveCommand) Run(c *console) error {
 		return errors.Join(err, stop(running, time.Second))
 	}
 	return serveUntilDone(c, running, s.ShutdownTimeout, func() error {
-		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr()})
+		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr(), Console: running.ConsoleAddr()})
 	})
 }
 
@@ -67,6 +69,7 @@ type serving struct {
 	BaseURL string `json:"base_url"`
 	Listen  string `json:"listen"`
 	Ops     string `json:"ops"`
+	Console string `json:"console,omitempty"`
 }
 
 func (s *serveCommand) config(c *console) (service.Config, error) {
@@ -79,7 +82,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return service.Config{}, err
 	}
 	config := service.Config{
-		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Timing: sandbox.Faithful,
+		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Profiles: s.Profiles, ConsoleListen: s.ConsoleListen, Timing: sandbox.Faithful,
 		Migrate: !s.NoMigrate, Log: c.log, Ports: s.AllowPorts, MaxRequests: s.MaxRequests, DatabaseTimeout: s.DatabaseTimeout,
 	}
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {

@@ -102,7 +102,7 @@ func TestAddressesThatAreNot(t *testing.T) {
 			"/console/domains/x/payments": 404, d.paymentPath(999): 404, d.domainPath("/payments/99999999999999999999"): 404,
 			"/console/sign-out": 405, d.domainPath("/payments?state=nothing"): 422, d.domainPath("/payments?id=x"): 422,
 			d.domainPath("/payments?first=2026-02-30"): 422, d.domainPath("/payments?after=x&before=-"): 200, d.domainPath("/payments?id=99999"): 200,
-			"/console/account/": 200,
+			"/console/account/": 404, "/console//account": 404, "/console/%61ccount": 404, "/console/account": 200, "/console/": 303,
 		} {
 			if a := d.get(path); a.status != want {
 				t.Errorf("%s: %d, want %d", path, a.status, want)

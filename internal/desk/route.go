@@ -57,7 +57,7 @@ func numbersOf(pattern, address string) ([]int64, bool) {
 
 // find is the route of a request, with the numbers of its address.
 func find(routes []Route, r *http.Request) (Route, []int64, error) {
-	address := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, Root), "/")
+	address := strings.TrimPrefix(r.URL.EscapedPath(), Root)
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -13,15 +13,25 @@ import (
 func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		x := &exchange{id: s.ids.next(begun)}
+		x := &exchange{id: s.ids.next(begun), answer: w.Header()}
 		r = x.attach(r)
 		w.Header().Set(RequestIDHeader, x.id)
+		closeAfterChunks(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
 		answer.deadline(time.Time{}) // not that of the answer before on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
 		s.guard(handler, answer, r)
 	})
+}
+
+// closeAfterChunks ends the connection of a request with Transfer-Encoding. One that
+// has a Content-Length besides may hide another request (RFC 9112, 6.1), and
+// net/http drops that header, so that it cannot be told from the others.
+func closeAfterChunks(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took time.Duration) {
@@ -64,6 +74,8 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 	}
 	clear(answer.Header())
 	answer.Header().Set(RequestIDHeader, RequestID(r.Context()))
+	closeAfterChunks(answer, r)
+	exchangeOf(r.Context()).demandTLS()
 	s.options.Failure(answer, r)
 }
 

@@ -2,30 +2,82 @@ package httpd
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"time"
+)
+
+// How much of a body beyond its bound is read and thrown away, and for how long.
+const (
+	maxDrained = 8 << 20
+	drainTime  = 5 * time.Second
 )
 
 // Bounded is the body of a request up to so many bytes: reading on is an
-// *http.MaxBytesError, after which the server reads nothing more from the client,
-// answers without waiting for the rest, and closes the connection in a way that
-// lets the client read the answer. Only the innermost writer knows that server, so
-// it is looked for below those around it.
+// *http.MaxBytesError. Many clients read no answer before they have written all: up
+// to 8 MiB more are thrown away, for 5 s at most. Of a client that sends still more
+// nothing is read: it is answered, and its connection closed.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
+	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
+}
+
+type bounded struct {
+	io.ReadCloser
+	answer     http.ResponseWriter
+	most, left int64
+	err        error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if int64(n) <= b.left {
+		b.left, b.err = b.left-int64(n), err
+		return n, err
+	}
+	n, b.left, b.err = int(b.left), 0, &http.MaxBytesError{Limit: b.most}
+	if !b.drained() {
+		cut(b.answer)
+	}
+	return n, b.err
+}
+
+// drained throws the rest of the body away, and reports whether that was all of it.
+// What is thrown away is not held, and who waits for it does no work.
+func (b *bounded) drained() bool {
+	rest := b.ReadCloser
+	if s, is := rest.(*sent); is {
+		rest = s.ReadCloser
+		s.door.working.Add(-1)
+		defer s.door.working.Add(1)
+	}
+	if http.NewResponseController(b.answer).SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return false // nothing bounds the time
+	}
+	_, err := io.CopyN(io.Discard, rest, maxDrained)
+	return errors.Is(err, io.EOF)
+}
+
+// cut has the server read nothing more from the client, answer without waiting for
+// the rest, and close the connection in a way that lets the client read the answer.
+// Only the innermost writer knows that server, so it is looked for below those
+// around it.
+func cut(w http.ResponseWriter) {
 	for {
 		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
 		if !wraps {
-			return http.MaxBytesReader(w, body, most)
+			break
 		}
 		w = outer.Unwrap()
 	}
-}
-
-// cut has the server treat a body as one beyond its bound, without reading on.
-func cut(w http.ResponseWriter) {
-	beyond := Bounded(w, io.NopCloser(strings.NewReader("x")), 0)
-	_, _ = beyond.Read(make([]byte, 1)) // always the error
+	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // always the error
 }
 
 // Counted is something that the body of a request becomes in memory, such as what

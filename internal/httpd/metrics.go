@@ -63,12 +63,15 @@ func (m *Metrics) end(route string, status int, took time.Duration) {
 }
 
 // Ops is the handler of the operators' listener: /metrics, and profiles under
-// /debug/pprof/. It has no authentication, so its listener belongs on the
+// /debug/pprof/ where they were asked for. It has no authentication, so its listener belongs on the
 // loopback interface or a private network. The command line is not shown: it
 // may hold the password of a database.
-func Ops(m *Metrics) http.Handler {
+func Ops(m *Metrics, profiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	if !profiles {
+		return mux
+	}
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)

@@ -22,7 +22,7 @@ func TestMetricsCountByRouteAndStatus(t *testing.T) {
 	s.stop(t)
 	metrics.Registry().MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ours"}, func() float64 { return 42 }))
 
-	ops := start(t, httpd.Ops(metrics), httpd.Options{})
+	ops := start(t, httpd.Ops(metrics, false), httpd.Options{})
 	_, page := ops.get(t, "/metrics")
 	for _, want := range []string{
 		`passerelle_http_requests_total{route="GET /payments/{id}",status="200"} 2`,
@@ -39,7 +39,7 @@ func TestMetricsCountByRouteAndStatus(t *testing.T) {
 }
 
 func TestOpsListenerIsOnLoopbackWithProfilesButNoCommandLine(t *testing.T) {
-	ops := start(t, httpd.Ops(httpd.NewMetrics()), httpd.Options{})
+	ops := start(t, httpd.Ops(httpd.NewMetrics(), true), httpd.Options{})
 	if !strings.HasPrefix(ops.Addr(), "127.0.0.1:") {
 		t.Errorf("listens on %s by default", ops.Addr())
 	}
@@ -53,5 +53,17 @@ func TestOpsListenerIsOnLoopbackWithProfilesButNoCommandLine(t *testing.T) {
 		if answer, _ := ops.get(t, path); answer.StatusCode != want {
 			t.Errorf("%s answered %d, want %d", path, answer.StatusCode, want)
 		}
+	}
+}
+
+func TestProfilesAreAskedFor(t *testing.T) {
+	ops := start(t, httpd.Ops(httpd.NewMetrics(), false), httpd.Options{})
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/symbol"} {
+		if answer, _ := ops.get(t, path); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("%s answered %d", path, answer.StatusCode)
+		}
+	}
+	if answer, _ := ops.get(t, "/metrics"); answer.StatusCode != http.StatusOK {
+		t.Errorf("/metrics answered %d", answer.StatusCode)
 	}
 }

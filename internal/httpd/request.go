@@ -19,6 +19,10 @@ const RequestIDHeader = "X-Request-Id"
 type exchange struct {
 	id    string
 	route string
+	// answer is where headers of the answer are set.
+	answer http.Header
+	// encrypted says that browsers are told to come over https alone.
+	encrypted bool
 	// body is what is held of its body, nil for a request that is behind no door.
 	body *holding
 }
@@ -37,6 +41,24 @@ func RequestID(ctx context.Context) string {
 // never a path that a client sent.
 func SetRoute(ctx context.Context, pattern string) {
 	exchangeOf(ctx).route = pattern
+}
+
+// RequireTLS tells browsers to come over https alone from now on (RFC 6797), with
+// the answer to the request, whatever that is. It is called before anything is
+// written.
+func RequireTLS(ctx context.Context) {
+	x := exchangeOf(ctx)
+	x.encrypted = true
+	x.demandTLS()
+}
+
+// strictTransport is for a year.
+const strictTransport = "max-age=31536000"
+
+func (x *exchange) demandTLS() {
+	if x.encrypted && x.answer != nil {
+		x.answer.Set("Strict-Transport-Security", strictTransport)
+	}
 }
 
 func exchangeOf(ctx context.Context) *exchange {

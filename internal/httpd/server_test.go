@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -390,5 +393,63 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	}
 	if most, told := settings.Value(http2.SettingMaxConcurrentStreams); !told || most != 16 {
 		t.Errorf("%d streams, told: %t", most, told)
+	}
+}
+
+// A request with both Transfer-Encoding and Content-Length ends its connection, so
+// that nothing behind it is taken for another request.
+func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
+	var asked atomic.Int64
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	}), httpd.Options{})
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	hidden := "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
+	io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden)
+	answer, err := io.ReadAll(c) // to the end of the connection
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(answer), "HTTP/1.1 "); n != 1 || !strings.Contains(string(answer), "Connection: close") || asked.Load() != 1 {
+		t.Errorf("%d requests came, and the answer is %s", asked.Load(), answer)
+	}
+}
+
+// Who writes all of a body before reading anything gets the answer that it is too
+// large, and the connection stays when all of it came.
+func TestTooLargeIsAnAnswer(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var over *http.MaxBytesError
+		if _, err := io.ReadAll(httpd.Bounded(w, r.Body, 1<<10)); !errors.As(err, &over) || over.Limit != 1<<10 {
+			t.Errorf("read with %v", err)
+		}
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	}), httpd.Options{})
+	for _, size := range []int{1<<10 + 1, 1 << 20, 8 << 20, 64 << 20} {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", size)
+		n, err := c.Write(make([]byte, size))
+		drained := size <= 8<<20
+		if drained && err != nil {
+			t.Errorf("of %d bytes %d could be written: %v", size, n, err)
+		}
+		reader := bufio.NewReader(c)
+		answer, err := http.ReadResponse(reader, nil)
+		if !drained && err != nil {
+			continue // more than is thrown away
+		}
+		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || answer.Close == drained {
+			t.Errorf("%d bytes are answered with %v (%v)", size, answer, err)
+		}
 	}
 }

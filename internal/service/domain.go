@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/httpd"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/tenancy"
@@ -44,6 +45,9 @@ func (s *Service) tenant(ctx context.Context, host string) (store.Tenant, error)
 		return found, passerelle.Missing()
 	case err != nil:
 		return found, fmt.Errorf("look for the domain of %q: %w", host, err)
+	}
+	if strings.HasPrefix(found.BaseURL, "https:") {
+		httpd.RequireTLS(ctx)
 	}
 	return found, nil
 }

@@ -3,8 +3,12 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/console"
@@ -33,21 +37,26 @@ type places struct {
 }
 
 func (s *Service) places() places {
-	return places{rest: s.door().Around(s.busyPlaces()), below: []place{
+	return places{rest: s.entry().Around(s.busyPlaces()), below: []place{
 		{"/healthz", httpd.Health()},
 		{"/readyz", httpd.Ready(s.checks()...)},
 	}}
 }
 
-// door turns away what would be too much at once, all but those who ask how the
+// entry turns away what would be too much at once, all but those who ask how the
 // process is. What it says no page of another origin can read: which of them may is
 // in the database, and who is turned away is to cost nothing there.
-func (s *Service) door() *httpd.Door {
+// Both listeners have it.
+func (s *Service) entry() *httpd.Door {
+	if s.door != nil {
+		return s.door
+	}
 	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
-	return &httpd.Door{
+	s.door = &httpd.Door{
 		Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Bodies: cmp.Or(s.config.MaxBodies, DefaultMaxBodies),
 		Full: full, Refuse: s.api.Refuse,
 	}
+	return s.door
 }
 
 func (s *Service) busyPlaces() places {
@@ -55,30 +64,114 @@ func (s *Service) busyPlaces() places {
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	})
-	manual := reference.New(func() []byte { return s.api.Document() }, s.config.Log)
-	return places{rest: s.api, below: []place{
+	manual := s.ofDomain(reference.New(func() []byte { return s.api.Document() }, s.config.Log))
+	return places{rest: s.api, below: append(s.consolePlaces(), []place{
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
 		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
 		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},
 		{"/webview", pages},
 		{"/webview/", pages},
-		{web.AssetPath, pages},
-		{desk.Root, s.console()},
-		{strings.TrimSuffix(desk.Root, "/"), http.RedirectHandler(desk.Root, http.StatusSeeOther)},
+		{web.AssetPath, s.ofDomain(pages)},
 		{reference.Root, manual},
 		{reference.Root + "/", manual},
 		{"/2.0/auth/webview/", pages},
 		{webview.WebauthPath, pages},
 		{webview.CallbackPath, pages},
-	}}
+		{webview.WebauthPath + "/", pages},
+		{webview.CallbackPath + "/", pages},
+	}...)}
+}
+
+// ofDomain looks for the domain of a request that is answered alike for all of them:
+// browsers are to be told that it is reached over https alone.
+func (s *Service) ofDomain(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = s.domain(r.Context(), r.Host) // one that nobody knows gets the same answer
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// consolePlaces are those of the console beside the interface, if it is there.
+func (s *Service) consolePlaces() []place {
+	if s.config.ConsoleListen != "" {
+		return nil
+	}
+	return s.operatorPlaces(s.domain)
+}
+
+func (s *Service) operatorPlaces(domain func(context.Context, string) (passerelle.Domain, error)) []place {
+	return []place{
+		{desk.Root, s.console(domain)},
+		{strings.TrimSuffix(desk.Root, "/"), s.ofDomain(http.RedirectHandler(desk.Root, http.StatusSeeOther))},
+	}
+}
+
+// ownConsole is what the console's own listener answers. Its host need be of no
+// domain: it is then as if somebody had come to the first one.
+func (s *Service) ownConsole() http.Handler {
+	scheme := "http://"
+	if s.config.TLS != nil {
+		scheme = "https://"
+	}
+	domain := func(ctx context.Context, host string) (passerelle.Domain, error) {
+		d, err := s.domain(ctx, host)
+		if !errors.Is(err, passerelle.NotFound) {
+			return d, err
+		}
+		first, err := s.DB.FirstTenant(ctx)
+		if err != nil {
+			return d, fmt.Errorf("look for the first domain: %w", err)
+		}
+		first.BaseURL = scheme + host + "/2.0"
+		return first.Domain, nil
+	}
+	rest := http.RedirectHandler(desk.Root, http.StatusSeeOther)
+	return s.entry().Around(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
+}
+
+// onlyRoot answers for the root, and knows nothing else.
+func onlyRoot(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// unknownProxy warns at most once an hour that sign-ins are counted by the address of a
+// proxy: a stranger's failures then keep everybody out.
+func (s *Service) unknownProxy(r *http.Request, address string) {
+	if r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == "" || address != peer(r) {
+		return
+	}
+	now := s.config.Now()
+	last := s.warned.Load()
+	if now.UnixMicro()-last >= time.Hour.Microseconds() && s.warned.CompareAndSwap(last, now.UnixMicro()) {
+		s.config.Log.Warn("operators sign in through a proxy that --trusted-proxies does not name: failures of all of them count as those of one address", "proxy", address)
+	}
+}
+
+// peer is the address at the other end of the connection.
+func peer(r *http.Request) string {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return at.Addr().Unmap().String()
 }
 
 // console is the pages of operators.
-func (s *Service) console() http.Handler {
-	address := func(r *http.Request) string { return protocol.Address(r, s.config.TrustedProxies) }
+func (s *Service) console(domain func(context.Context, string) (passerelle.Domain, error)) http.Handler {
+	address := func(r *http.Request) string {
+		from := protocol.Address(r, s.config.TrustedProxies)
+		s.unknownProxy(r, from)
+		return from
+	}
 	return console.New(console.Config{
 		Config: desk.Config{
-			Domain: s.domain, Location: s.location, RequestID: httpd.RequestID, Admission: s.Admission, DB: s.DB,
+			Domain: domain, Location: s.location, RequestID: httpd.RequestID, Admission: s.Admission, DB: s.DB,
 			MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 		},
 		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab,
@@ -121,7 +214,10 @@ func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 func (s *Service) asCalled(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		called := *r
-		_, called.Host = protocol.Origin(r, s.config.TrustedProxies)
+		var scheme string
+		if scheme, called.Host = protocol.Origin(r, s.config.TrustedProxies); scheme == "https" {
+			httpd.RequireTLS(r.Context())
+		}
 		handler.ServeHTTP(w, &called)
 	})
 }

@@ -54,7 +54,12 @@ type Config struct {
 	Files string
 	// Listen and OpsListen are addresses; an empty OpsListen means none.
 	Listen, OpsListen string
-	TLS               *tls.Config
+	// Profiles are served at OpsListen, beside metrics.
+	Profiles bool
+	// ConsoleListen is the address of the console alone, NoConsole for none; empty
+	// puts it beside the interface.
+	ConsoleListen string
+	TLS           *tls.Config
 	// Loopback is for the developer's machine: every loopback name reaches
 	// the first domain, and webhooks may be sent to loopback addresses.
 	Loopback bool
@@ -93,6 +98,9 @@ type Config struct {
 	// Now is real time; nil means the machine's clock.
 	Now func() time.Time
 }
+
+// NoConsole is the address of a console that is switched off.
+const NoConsole = "none"
 
 // DefaultMaxRequests is how many requests a process works on at once: enough for
 // all that wait for a bank, few enough for the database to answer the rest in
@@ -135,6 +143,8 @@ type Service struct {
 	provider *oidc.Provider
 	server   *httpd.Server
 	ops      *httpd.Server
+	desk     *httpd.Server
+	door     *httpd.Door
 	metrics  *httpd.Metrics
 	loops    background.Group
 	// visits are those that no request waits for, errands the files that readers
@@ -143,6 +153,8 @@ type Service struct {
 	sender          *delivery.Sender
 	// draining is true once the program has been told to stop.
 	draining atomic.Bool
+	// warned is when an unknown proxy was last told of, in microseconds.
+	warned atomic.Int64
 }
 
 // Open opens the database, assembles the parts and binds the listeners, but
@@ -276,6 +288,12 @@ func (s *Service) listen() error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
+	if own := s.config.ConsoleListen; own != "" && own != NoConsole {
+		s.desk, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Failure: s.panicked})
+		if err != nil {
+			return fmt.Errorf("listen for the console on %s: %w", own, err)
+		}
+	}
 	if s.config.OpsListen == "" {
 		return nil
 	}
@@ -283,7 +301,25 @@ func (s *Service) listen() error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.OpsListen, err)
 	}
+	s.warnOfProfiles()
 	return nil
+}
+
+// warnOfProfiles says so when profiles, which show what is in memory, can be asked
+// for from elsewhere.
+func (s *Service) warnOfProfiles() {
+	at, err := netip.ParseAddrPort(s.ops.Addr())
+	if s.config.Profiles && (err != nil || !at.Addr().IsLoopback()) {
+		s.config.Log.Warn("profiles are served beyond this machine, to whoever reaches the address of --ops-listen", "address", s.ops.Addr())
+	}
+}
+
+// ConsoleAddr is the address of the console where it has one of its own.
+func (s *Service) ConsoleAddr() string {
+	if s.desk == nil {
+		return ""
+	}
+	return s.desk.Addr()
 }
 
 // Addr is the address the program listens on, as host:port.
@@ -302,7 +338,10 @@ func (s *Service) Start() {
 	s.loops.Start()
 	s.server.Start(s.Handler())
 	if s.ops != nil {
-		s.ops.Start(httpd.Ops(s.metrics))
+		s.ops.Start(httpd.Ops(s.metrics, s.config.Profiles))
+	}
+	if s.desk != nil {
+		s.desk.Start(s.asCalled(s.ownConsole()))
 	}
 }
 

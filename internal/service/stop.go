@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"passerelle/internal/httpd"
 )
 
 // closing is how much of the time to stop is kept for closing the database,
@@ -36,8 +38,10 @@ func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (s *Service) stopServing(ctx context.Context) error {
 	err := s.server.Stop(ctx)
-	if s.ops != nil {
-		err = errors.Join(err, s.ops.Stop(ctx))
+	for _, other := range []*httpd.Server{s.desk, s.ops} {
+		if other != nil {
+			err = errors.Join(err, other.Stop(ctx))
+		}
 	}
 	return err
 }

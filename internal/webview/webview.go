@@ -114,10 +114,23 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		w.assets.ServeHTTP(writer, request)
 		return
 	}
-	v := &visit{writer: writer, request: request}
+	v := &visit{writer: writer, request: unslashed(request)}
 	if err := w.serve(v); err != nil { //nolint:contextcheck // a visit carries its request, which carries the context
 		w.fail(v, err) //nolint:contextcheck // as above
 	}
+}
+
+// unslashed is a request without the slash with which some programs end the address of
+// a page.
+func unslashed(r *http.Request) *http.Request {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if path == r.URL.Path || strings.HasSuffix(path, "/") {
+		return r
+	}
+	address, same := *r.URL, *r
+	address.Path, address.RawPath = path, ""
+	same.URL = &address
+	return &same
 }
 
 // visit is one request on its way to a page.

@@ -1,0 +1,164 @@
+package service_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/service"
+	"passerelle/internal/store/storetest"
+	"passerelle/internal/web"
+)
+
+// called is the answer of a listener to a host, without following where it sends on.
+func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+// Whatever is asked of a domain that is reached over https tells browsers to come
+// over https alone.
+func TestStrictTransport(t *testing.T) {
+	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true})
+	if _, err := service.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: "plain", Kind: passerelle.Sandbox, BaseURL: "http://plain.example/2.0"}); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	sheet, err := web.Asset("passerelle.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/", "/2.0/config", "/2.0/connectors", "/2.0/openapi.json", "/2.0/nothing", "/nothing", "/console", "/console/", "/console/sign-in", "/console/nothing", "/webview",
+		"/webview/en/connect", "/webview/nothing", "/2.0/auth/webview/en/connect", "/docs", "/docs/nothing", sheet, "/assets/nothing", "/sandbox/bank/nothing", "/sandbox/shop/nothing", "/sandbox/receiver/n",
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			answer, _ := called(t, method, s.Addr(), "test.example", path, nil)
+			if got := answer.Header.Get("Strict-Transport-Security"); got != "max-age=31536000" {
+				t.Errorf("%s %s (%d): %q", method, path, answer.StatusCode, got)
+			}
+			answer, _ = called(t, method, s.Addr(), "plain.example", path, nil)
+			if got, there := answer.Header["Strict-Transport-Security"]; there {
+				t.Errorf("%s %s of a domain without https (%d): %q", method, path, answer.StatusCode, got)
+			}
+		}
+	}
+}
+
+// The console has a listener of its own, or is nowhere, or is beside the interface.
+func TestWhereTheConsoleIs(t *testing.T) {
+	const found, absent = "Sign in", "notFound"
+	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
+		s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, ConsoleListen: listen})
+		s.Start()
+		if answer, body := called(t, "GET", s.Addr(), "bank.example", "/console/sign-in", nil); !strings.Contains(body, want) {
+			t.Errorf("with %q the console answers %d %s", listen, answer.StatusCode, body)
+		}
+		if (s.ConsoleAddr() != "") != (listen == "127.0.0.1:0") {
+			t.Errorf("with %q the console listens on %q", listen, s.ConsoleAddr())
+		}
+		if s.ConsoleAddr() == "" {
+			continue
+		}
+		for path, status := range map[string]int{"/": 303, "/console": 303, "/console/sign-in": 200, "/2.0/connectors": 404, "/webview/en/connect": 404, "/docs": 404, "/sandbox/receiver/n": 404} {
+			for _, host := range []string{s.ConsoleAddr(), "bank.example", "inside.example:9000"} {
+				if answer, body := called(t, "GET", s.ConsoleAddr(), host, path, nil); answer.StatusCode != status {
+					t.Errorf("%s of the console's listener at %s: %d %s", path, host, answer.StatusCode, body)
+				}
+			}
+		}
+	}
+}
+
+// attempt signs in with a wrong password, as a browser does.
+func attempt(t *testing.T, address, forwarded string) (status int) {
+	t.Helper()
+	page, body := called(t, "GET", address, "test.example", "/console/sign-in", nil)
+	found := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(body)
+	if len(found) != 2 || len(page.Cookies()) != 1 {
+		t.Fatalf("no form to sign in with: %d %v %s", page.StatusCode, page.Cookies(), body)
+	}
+	form := url.Values{"csrf": {found[1]}, "name": {"anna"}, "password": {"wrong"}}.Encode()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+address+"/console/sign-in", strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "test.example"
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Cookie", page.Cookies()[0].Name+"="+page.Cookies()[0].Value)
+	if forwarded != "" {
+		r.Header.Set("X-Forwarded-For", forwarded)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode
+}
+
+// Sign-ins through a proxy that nobody named are warned of, once an hour; those through
+// a known one, and those without any, are not.
+func TestUnknownProxyIsWarnedOf(t *testing.T) {
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	for name, test := range map[string]struct {
+		forwarded string
+		trusted   []netip.Prefix
+		warned    int
+	}{
+		"unknown": {"203.0.113.9", nil, 1}, "known": {"203.0.113.9", loopback, 0}, "none": {"", nil, 0},
+	} {
+		log := &lines{}
+		s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, TrustedProxies: test.trusted, Log: slog.New(slog.NewTextHandler(log, nil))})
+		s.Start()
+		for range 3 {
+			if status := attempt(t, s.Addr(), test.forwarded); status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: a wrong password is answered with %d", name, status)
+			}
+		}
+		if n := strings.Count(log.String(), "--trusted-proxies"); n != test.warned {
+			t.Errorf("%s: warned %d times, want %d", name, n, test.warned)
+		}
+	}
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
