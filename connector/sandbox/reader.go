@@ -74,16 +74,16 @@ func (b *Bank) restricted() reader {
 	return reader{world: b, profile: profile, accounts: true}
 }
 
-// WebsiteConnector is the UUID of the connector that asks for a website.
+// WebsiteConnector is the UUID of the provider of documents that requires a website.
 const WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
 
 func (b *Bank) website() reader {
 	profile := connector.Profile{
 		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Website", 66),
-		Sources: sources(66), Data: dataSettings("bank"),
+		Sources: sources(66)[1:], Data: dataSettings("document"),
 	}
 	profile.Data.Fields[0].Required = true
-	return reader{world: b, profile: profile, accounts: true}
+	return reader{world: b, profile: profile, documents: true}
 }
 
 // look is that of a simulated institution: the capitals of its name, and a color

@@ -259,3 +259,16 @@ func TestSubscriptionsOfALockedConnection(t *testing.T) {
 		}
 	})
 }
+
+// A connector that requires a website takes no connection without one.
+func TestConnectorThatRequiresAWebsite(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.token(t, "", "user", 0)
+		connect := func(more string) ask {
+			return ask{method: "POST", path: "/users/me/connections", token: "user", body: `{"connector_uuid":"` + sandbox.WebsiteConnector + `","login":"anna","password":"1234"` + more + `}`}
+		}
+		s.do(t, connect("")).says(t, 400, "missingParameter", "website: is required: Site")
+		s.do(t, connect(`,"website":"elsewhere"`)).says(t, 400, "invalidValue", "website: must be one of the values listed for Site")
+		s.do(t, connect(`,"website":"pro"`)).says(t, 200, "", "")
+	})
+}

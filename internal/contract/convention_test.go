@@ -85,8 +85,8 @@ var errorFacts = tell("11",
 // pages the tests of package webview prove.
 var webviewFacts = tell("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
-	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=example.biapi.pro&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},
-	row{fact: "{webview}/payment without language", by: "BART", call: "GET /webview/payment?domain=example&client_id={client}&code={payment code}&payment_id={payment}", status: 303, leads: "/webview/"},
+	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=127.0.0.1&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},
+	row{fact: "{webview}/payment without language", by: "BART", call: "GET /webview/payment?domain=127&client_id={client}&code={payment code}&payment_id={payment}", status: 303, leads: "/webview/"},
 )
 
 // Section 13: general conventions.

@@ -158,9 +158,6 @@ func (w *Webview) setOut(v *visit, query url.Values) error {
 	if w.goHome(v) {
 		return nil
 	}
-	if !v.named(query.Get("domain")) {
-		return &explained{errWrong, fmt.Sprintf("domain: %q is not this service; leave it out, or name the host", query.Get("domain"))}
-	}
 	t, err := w.newTraveller(v, query)
 	if err != nil {
 		return err
@@ -190,7 +187,7 @@ func (v *visit) named(domain string) bool {
 
 // newTraveller reads a link, apart from the code.
 func (w *Webview) newTraveller(v *visit, query url.Values) (*traveller, error) {
-	client, err := w.clientOf(v, query)
+	client, err := w.linkedBy(v, query)
 	if err != nil {
 		return nil, err
 	}
@@ -213,22 +210,39 @@ func (w *Webview) newTraveller(v *visit, query url.Values) (*traveller, error) {
 	return t, wrongLink(t.count(query))
 }
 
-// clientOf is the client that sent the person. It has to be one that may receive
-// people where it wants them; those who manage what they share may come from
-// nowhere in particular.
-func (w *Webview) clientOf(v *visit, query url.Values) (store.Client, error) {
+// checkDomain refuses a link that means another service.
+func (v *visit) checkDomain(query url.Values) error {
+	if domain := query.Get("domain"); !v.named(domain) {
+		return &explained{errSender, fmt.Sprintf("domain: %q is not this service; leave it out, or name the host", domain)}
+	}
+	return nil
+}
+
+// linkedBy is the client that sent the person by a link, which has to mean this
+// domain. The client has to be one that may receive people where it wants them; those
+// who manage what they share may come from nowhere in particular.
+func (w *Webview) linkedBy(v *visit, query url.Values) (store.Client, error) {
+	if err := v.checkDomain(query); err != nil {
+		return store.Client{}, err
+	}
 	client, err := w.namedClient(v, query)
 	if err != nil || v.flow == flowManage && !query.Has(redirectParameter) {
 		return client, err
 	}
-	if _, err := passerelle.ParseRedirectURI(redirectParameter, query.Get(redirectParameter)); err != nil {
-		return client, &explained{errSender, messageOf(err)}
+	return client, w.checkRedirect(v, client.ID, query)
+}
+
+// checkRedirect refuses an address that the client may not send people to.
+func (w *Webview) checkRedirect(v *visit, client passerelle.ClientID, query url.Values) error {
+	uri := query.Get(redirectParameter)
+	_, err := passerelle.ParseRedirectURI(redirectParameter, uri)
+	if err == nil {
+		err = w.Initiation.CheckRedirect(v.context(), v.domain, client, redirectParameter, uri)
 	}
-	err = w.Initiation.CheckRedirect(v.context(), v.domain, client.ID, redirectParameter, query.Get(redirectParameter))
 	if errors.Is(err, passerelle.Invalid) {
-		return client, &explained{errSender, messageOf(err)}
+		return &explained{errSender, messageOf(err)}
 	}
-	return client, err
+	return err
 }
 
 // flagged reads a parameter without a value, or with one that says yes or no.

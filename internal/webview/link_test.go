@@ -32,7 +32,7 @@ func TestLinks(t *testing.T) {
 			{"domain by host", "/webview/en/connect", query("domain", host), []string{everything}},
 			{"domain by host without port", "/webview/en/connect", query("domain", bare), []string{everything}},
 			{"domain by name", "/webview/en/connect", query("domain", "TEST"), []string{everything}},
-			{"another domain", "/webview/en/connect", query("domain", "bank.example"), []string{"This link is not right", `"bank.example" is not this service`}},
+			{"another domain", "/webview/en/connect", query("domain", "bank.example"), []string{`"bank.example" is not this service`}},
 			{"address not encoded", "/webview/en/connect", query("redirect_uri", "") + "&redirect_uri=" + home, []string{everything}},
 			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your bank", "Sandbox Provider", "Connecteur de test"}},
 			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(sandbox.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Sandbox Provider"}},

@@ -88,9 +88,15 @@ func (v *visit) secure() bool { return strings.HasPrefix(v.domain.BaseURL, "http
 
 // exchange checks the code and takes over what else came in the address.
 func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
-	s := session{Code: query.Get("code"), State: query.Get("state"), Form: rand.Text()}
+	s := session{Code: query.Get("code"), State: query.Get("state"), RedirectURI: query.Get(redirectParameter), Form: rand.Text()}
+	if err := w.checkAddress(v, query); err != nil {
+		return session{}, err
+	}
 	principal, err := w.principal(v, s.Code)
 	if err != nil {
+		return session{}, err
+	}
+	if err := w.checkSender(v, principal.Client, query); err != nil {
 		return session{}, err
 	}
 	s.Payment = principal.Payment
@@ -98,10 +104,30 @@ func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
 	if named != "" && named != paymentText(s.Payment) {
 		return session{}, errLink
 	}
-	if w.acceptable(v, principal, query.Get("redirect_uri")) {
-		s.RedirectURI = query.Get("redirect_uri")
-	}
 	return s, nil
+}
+
+// checkAddress refuses a link to another service, and one of an application that there
+// is not.
+func (w *Webview) checkAddress(v *visit, query url.Values) error {
+	if err := v.checkDomain(query); err != nil || !query.Has(clientParameter) {
+		return err
+	}
+	_, err := w.namedClient(v, query)
+	return err
+}
+
+// checkSender refuses a link of another application than that of its code, and one
+// that leads where this may not send people. Both may be left out of a link: the code
+// says whose it is, and the payment where the payer goes.
+func (w *Webview) checkSender(v *visit, client passerelle.ClientID, query url.Values) error {
+	if named := query.Get(clientParameter); named != "" && client != 0 && named != strconv.FormatInt(int64(client), 10) {
+		return &explained{errSender, "client_id: the code is of another application"}
+	}
+	if query.Get(redirectParameter) == "" {
+		return nil
+	}
+	return w.checkRedirect(v, client, query)
 }
 
 // principal is who a code stands for, provided it may validate one payment.

@@ -3,6 +3,7 @@ package webview_test
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestTheCodeLeavesTheAddress(t *testing.T) {
 			{"language that is none", "/webview/payment", "/webview", "!", "/webview/en/payment"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				request := s.request(t, http.MethodGet, c.path+"?domain=other&client_id=7&payment_id="+number(p.ID)+"&code="+code)
+				request := s.request(t, http.MethodGet, c.path+"?domain=test&client_id="+strconv.FormatInt(int64(s.client.ID), 10)+"&payment_id="+number(p.ID)+"&code="+code)
 				request.Header.Set("Accept-Language", c.accept)
 				got := s.do(t, request)
 				if want := c.want + "?payment_id=" + number(p.ID); got.status != http.StatusSeeOther || got.location != want {

@@ -1,0 +1,66 @@
+package webview_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle"
+)
+
+// Whoever follows a wrong link gets the same page in every flow, under both roots, in a
+// language or without, with a slash at the end or without; a right one is followed.
+func TestWrongLinksOfEveryFlow(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		p := s.create(t, nil)
+		right := url.Values{
+			"client_id": {number(passerelle.PaymentID(s.client.ID))}, "redirect_uri": {"https://shop.example/sorry"}, "domain": {"test"}, "connection_id": {"1"},
+		}
+		for _, place := range everyPlace() {
+			link := func(name, value string) answer {
+				query := url.Values{}
+				for key, values := range right {
+					query[key] = values
+				}
+				if strings.Contains(place, "payment") {
+					query.Set("code", s.code(t, p.ID, passerelle.ScopePaymentsValidate))
+				}
+				if name != "" {
+					query.Set(name, value)
+				}
+				return s.get(t, place+"?"+query.Encode())
+			}
+			if got := link("", ""); got.status != http.StatusSeeOther {
+				t.Errorf("%s: a right link is answered with %d %s", place, got.status, got.body)
+			}
+			for _, wrong := range []struct{ name, value, shows string }{
+				{"client_id", "999", "client_id: there is no application 999"},
+				{"client_id", "x", "client_id: must be the number of an application"},
+				{"domain", "elsewhere.example", "&#34;elsewhere.example&#34; is not this service"},
+				{"redirect_uri", "javascript:alert(1)", "redirect_uri: "},
+				{"redirect_uri", "https://shop.example/sorry?a=1", "redirect_uri: must have no query"},
+				{"redirect_uri", "https://evil.example/", "redirect_uri: "},
+			} {
+				got := link(wrong.name, wrong.value)
+				if got.status != http.StatusBadRequest || got.header.Get("Set-Cookie") != "" || !strings.Contains(got.body, wrong.shows) || !strings.Contains(got.body, "<h1>We do not know who sent you") {
+					t.Errorf("%s with the %s %q: %d, cookie %q: %s", place, wrong.name, wrong.value, got.status, got.header.Get("Set-Cookie"), got.body)
+				}
+			}
+		}
+	})
+}
+
+// everyPlace is every address of every flow.
+func everyPlace() (all []string) {
+	for _, root := range []string{"/webview", "/2.0/auth/webview"} {
+		for _, lang := range []string{"", "/en"} {
+			for _, flow := range []string{"connect", "reconnect", "manage", "payment"} {
+				for _, end := range []string{"", "/"} {
+					all = append(all, root+lang+"/"+flow+end)
+				}
+			}
+		}
+	}
+	return all
+}
