@@ -175,7 +175,10 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 	var steps []Step
 	if p.State == Created {
-		step, err := p.step(Cause{Trigger: Validated, Actor: ByPayer, Bank: r.Raw}, now, func() { p.askUnlessCancelling(r) })
+		step, err := p.step(Cause{Trigger: Validated, Actor: ByPayer, Bank: r.Raw}, now, func() {
+			p.askUnlessCancelling(r)
+			p.openLines()
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +189,7 @@ func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 		return steps, nil
 	}
 	if p.State == Validating {
-		step, err := p.step(Cause{Trigger: Approved, Actor: ByPayer, Bank: r.Raw}, now, p.send)
+		step, err := p.step(Cause{Trigger: Approved, Actor: ByPayer, Bank: r.Raw}, now, func() { p.askUnlessCancelling(Report{}) })
 		if err != nil {
 			return nil, err
 		}
@@ -206,10 +209,8 @@ func (p *Payment) askUnlessCancelling(r Report) {
 	}
 }
 
-// send ends the payer's part: nothing is left to do but for a cancellation, and
-// every line is at the bank.
-func (p *Payment) send() {
-	p.askUnlessCancelling(Report{})
+// openLines has every line wait for its outcome, once the bank has the order.
+func (p *Payment) openLines() {
 	for i := range p.Instructions {
 		p.Instructions[i].State = InstructionPending
 	}
@@ -351,10 +352,16 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 	}
 }
 
-// Expire ends a payment that never got a definitive status. Its lines stay as
-// they are, because nobody knows what became of them.
+// Expire ends a payment that never got a definitive status. The lines of one that
+// its payer did not approve are rejected; those of another stay as they are, because
+// nobody knows what became of them.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
-	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, nil)
+	waited := p.State == Validating
+	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, func() {
+		if waited {
+			p.rejectOpenLines(&Refusal{Code: NoAnswerFromCustomer})
+		}
+	})
 	if err != nil {
 		return nil, err
 	}

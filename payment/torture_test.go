@@ -146,7 +146,7 @@ func (m *model) walk(states ...payment.State) (path []payment.State) {
 		if slices.Index(payment.States(), next) <= slices.Index(payment.States(), m.state) {
 			continue
 		}
-		if next == "pending" {
+		if next == "validating" {
 			m.close("pending")
 		}
 		path = append(path, next)
@@ -267,6 +267,9 @@ func (l *life) lapses() string {
 	}
 	l.log = append(l.log, "lapses")
 	final := ended(l.m.state)
+	if l.m.state == "validating" {
+		l.m.close("rejected") // nobody approved them
+	}
 	steps, err := l.p.Expire(l.now)
 	if errors.Is(err, payment.ErrIllegal) != final {
 		return fmt.Sprintf("expires with %v", err)

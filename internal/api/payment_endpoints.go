@@ -104,8 +104,14 @@ func (s *Service) reach(ctx context.Context, c *protocol.Caller, id passerelle.P
 	return p, nil
 }
 
+// view is how payments are shown to the caller. The token of one payment, such as the
+// one in a payer's link, shows what is the payer's own, and what is others' when it was
+// granted that.
 func (s *Service) view(c *protocol.Caller, sensitive protocol.Sensitive) wire.View {
-	return wire.View{Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID}
+	return wire.View{
+		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
+		PayerAlone: c.Payment != 0 && !c.Scopes.Has(passerelle.ScopePaymentsSensitive),
+	}
 }
 
 type accountInput struct {

@@ -196,7 +196,7 @@ var webhookMoves = []move{
 		for _, r := range w.Received("one") {
 			came = append(came, r.Headers.Get("SVC-Event"))
 		}
-		if !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) {
+		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // each webhook goes its own way
 			t.Errorf("one address gets %v", came)
 		}
 	}},

@@ -8,7 +8,7 @@ import (
 
 // Sensitive is embedded by endpoints that can show personal data.
 type Sensitive struct {
-	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive"`
+	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. The token of one payment shows those of the payer, and those of beneficiaries with payments:allow-sensitive"`
 }
 
 // settle refuses the flag to a token that does not itself carry the right to

@@ -19,8 +19,9 @@ import (
 type View struct {
 	// Location is the zone of dates with a time.
 	Location *time.Location
-	// Sensitive shows the sensitive identity fields, when they were loaded.
-	Sensitive bool
+	// Sensitive shows the sensitive identity fields, when they were loaded, and
+	// PayerAlone those of the payer without the beneficiaries'.
+	Sensitive, PayerAlone bool
 	// ConnectorID gives the deprecated numeric name of a connector.
 	ConnectorID func(uuid string) (int64, bool)
 }
@@ -157,7 +158,7 @@ func NewPayment(p *payment.Payment, v View) Payment {
 		ErrorCode: optional(p.ErrorCode), ErrorDescription: optional(p.ErrorDescription), Fields: fields(p.Fields),
 		ValidateURI: optional(p.ValidateURI), ConnectorUUID: optional(p.Connector), ValidateMechanism: optional(p.Mechanism),
 		RegisterDate: passerelle.FormatDateTime(p.Created, v.Location), ClientRedirectURI: optional(p.ClientRedirectURI),
-		ClientState: optional(p.ClientState), Payer: account(p.Payer), PayerIdentity: identity(p.PayerIdentity, v),
+		ClientState: optional(p.ClientState), Payer: account(p.Payer), PayerIdentity: identity(p.PayerIdentity, v.Sensitive),
 		Instructions: make([]Instruction, len(p.Instructions)),
 	}
 	if id, known := v.ConnectorID(p.Connector); known {
@@ -174,7 +175,7 @@ func instruction(in *payment.Instruction, v View) Instruction {
 		ReferenceID: in.ReferenceID, Amount: json.Number(in.Amount.Decimal()), Currency: NewCurrency(in.Amount.Currency), Label: in.Label,
 		ExecutionDateType: in.DateType, ExecutionDate: date(in.ExecutionDate), ExecDate: date(in.Executed),
 		StartDate: date(in.StartDate), EndDate: date(in.EndDate), Frequency: optional(in.Frequency),
-		Beneficiary: beneficiary(in), BeneficiaryIdentity: identity(in.BeneficiaryIdentity, v),
+		Beneficiary: beneficiary(in), BeneficiaryIdentity: identity(in.BeneficiaryIdentity, v.Sensitive && !v.PayerAlone),
 		State: optional(in.State), ErrorCode: optional(in.ErrorCode), ErrorDescription: optional(in.ErrorDescription),
 	}
 }
@@ -200,7 +201,7 @@ func NewCurrency(c passerelle.Currency) Currency {
 	return Currency{ID: c, Symbol: d.Symbol, Prefix: d.Prefix, Crypto: d.Crypto, Precision: d.Precision, Name: d.Name}
 }
 
-func identity(i *passerelle.Identity, v View) *Identity {
+func identity(i *passerelle.Identity, whole bool) *Identity {
 	if i == nil {
 		return nil
 	}
@@ -208,7 +209,7 @@ func identity(i *passerelle.Identity, v View) *Identity {
 		IDUser: optional(int64(i.IDUser)), Kind: i.Kind, ExternalRef: optional(i.ExternalRef),
 		OrgName: optional(i.OrgName), OrgLegalStatus: optional(i.OrgLegalStatus),
 	}
-	if v.Sensitive && i.Sensitive != nil {
+	if whole && i.Sensitive != nil {
 		out.Sensitive = sensitive(i.Sensitive)
 	}
 	return out
