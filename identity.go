@@ -197,21 +197,20 @@ func (c identityCheck) presence() error {
 			names = append(names, field.name)
 		}
 	}
-	if names == nil {
-		return nil
+	if names != nil {
+		return missingFields(c.path, " for kind "+string(c.identity.Kind), names)
 	}
-	return missingFields(c.path, " for kind "+string(c.identity.Kind), names)
+	if c.sensitive.Identification != "" && c.sensitive.SchemeName == "" {
+		return MissingField(nested(c.path, "scheme_name"), "is required because an identification was given")
+	}
+	return nil
 }
 
-// requires adds to the table what depends on more than the audience: a number
-// needs its scheme, and organisations need both.
+// requires adds to the table what depends on more than the audience: organisations
+// need a number with its scheme.
 func (c identityCheck) requires(field identityField) bool {
-	organisation := organisations.includes(c.identity.Kind)
-	switch field.name {
-	case "scheme_name":
-		return organisation || c.sensitive.Identification != ""
-	case "identification":
-		return organisation
+	if field.name == "scheme_name" || field.name == "identification" {
+		return organisations.includes(c.identity.Kind)
 	}
 	return field.required && field.of.includes(c.identity.Kind)
 }

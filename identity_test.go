@@ -169,3 +169,12 @@ func TestSensitiveIsNotPrinted(t *testing.T) {
 		}
 	}
 }
+
+// A refusal says what made a field required.
+func TestSchemeIsRequiredBecauseOfTheNumber(t *testing.T) {
+	i := passerelle.Identity{Kind: passerelle.Individual, Sensitive: &passerelle.Sensitive{FirstName: "A", LastName: "B", Identification: "1"}}
+	err := i.Check("payer_identity", false)
+	if err == nil || !strings.Contains(err.Error(), "payer_identity.scheme_name: is required because an identification was given") {
+		t.Error(err)
+	}
+}
