@@ -39,7 +39,7 @@ var paths = map[string][]payment.State{
 
 // lineStates are those of the lines at the end of each path.
 var lineStates = map[payment.State]payment.InstructionState{
-	payment.Created: "", payment.Validating: "", payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
+	payment.Created: "", payment.Validating: payment.InstructionPending, payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
 	payment.Rejected: payment.InstructionRejected, payment.Done: payment.InstructionDone, payment.Accepted: payment.InstructionAccepted,
 }
 
@@ -61,8 +61,11 @@ func scenario(name, shows, path string, code payment.ErrorCode, change ...func(*
 
 func (s *Scenario) linesOf(path string) []payment.InstructionState {
 	end := lineStates[paths[path][len(paths[path])-1]]
-	if path == "forgotten" || path == "lapsed" {
+	switch path {
+	case "forgotten":
 		end = ""
+	case "lapsed":
+		end = payment.InstructionRejected
 	}
 	return slices.Repeat([]payment.InstructionState{end}, len(s.Lines))
 }

@@ -114,6 +114,9 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 		r.Header.Set("Content-Encoding", "gzip")
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
 	}
+	if r.ContentLength == 0 {
+		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // any other would be chunked
+	}
 	r.Body, err = r.GetBody()
 	return r, signed, err
 }

@@ -43,7 +43,7 @@ var (
 
 // asked is the event of a payment that begins to wait for an action.
 func asked(action payment.Action) told {
-	return told{Version: 1, State: payment.Validating, Action: string(action), Lines: "null"}
+	return told{Version: 1, State: payment.Validating, Action: string(action), Lines: "pending"}
 }
 
 func ended(version int64, state payment.State, code payment.ErrorCode) told {

@@ -70,7 +70,7 @@ func step(seq int64, from, to payment.State, trigger payment.Trigger, by payment
 var (
 	registered = step(0, "", payment.Created, "", payment.ByClient, "", noon)
 	atTheBank  = step(1, payment.Created, payment.Validating, payment.Validated, payment.ByPayer, "awaiting", noon)
-	askedPayer = told{Version: 1, State: payment.Validating, Action: "redirect", HasURI: true, Lines: "null"}
+	askedPayer = told{Version: 1, State: payment.Validating, Action: "redirect", HasURI: true, Lines: "pending"}
 )
 
 func TestJourney(t *testing.T) {
@@ -131,7 +131,7 @@ func TestRefusedAtTheBank(t *testing.T) {
 			t.Errorf("the payment ends as %+v", ended)
 		}
 		first := askedPayer
-		first.Lines = "null null"
+		first.Lines = "pending pending"
 		w.wantTold(t, p.ID, first, told{Version: 2, State: payment.Rejected, ErrorCode: "CancelledByUser", Lines: "rejected rejected"})
 		w.wantHistory(t, p.ID, registered, atTheBank,
 			step(2, payment.Validating, payment.Rejected, payment.Refused, payment.ByPayer, "refused", noon))

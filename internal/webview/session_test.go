@@ -156,7 +156,8 @@ func TestPlacesWithoutAPage(t *testing.T) {
 			status       int
 		}{
 			{http.MethodGet, "/webview/xx/payment?code=1", http.StatusNotFound},
-			{http.MethodGet, "/webview/en/payment/", http.StatusNotFound},
+			{http.MethodGet, "/webview/en/payment//", http.StatusNotFound},
+			{http.MethodGet, "/webview/en/payments/", http.StatusNotFound},
 			{http.MethodGet, "/webview//payment", http.StatusNotFound},
 			{http.MethodGet, "/webview/en", http.StatusNotFound},
 			{http.MethodGet, "/webview/en/", http.StatusNotFound},
