@@ -86,11 +86,11 @@ func (s *Service) banks(ctx context.Context, c *protocol.Caller, capability stri
 
 type listConnectorsInput struct {
 	protocol.Page
-	protocol.Expand `names:"fields,payment_fields,countries,sources,urls"`
-	CountryCodes    string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
-	IDPayment       *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
-	Top             *int64                `query:"top" min:"1" max:"1000" doc:"only so many connectors, those that were used most in the last month, the most used first; fewer when fewer were used"`
-	TopKey          string                `query:"top_key" enum:"payments" doc:"what use is counted by; the latest 1,000 count"`
+	protocol.Expand[wire.Connector]
+	CountryCodes string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
+	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
+	Top          *int64                `query:"top" min:"1" max:"1000" doc:"only so many connectors, those that were used most in the last month, the most used first; fewer when fewer were used"`
+	TopKey       string                `query:"top_key" enum:"payments" doc:"what use is counted by; the latest 1,000 count"`
 }
 
 type listConnectorsOutput struct {
@@ -278,7 +278,7 @@ func bankNamed(name string) func(wire.Bank) bool {
 
 type oneConnectorInput struct {
 	connectorPath
-	protocol.Expand `names:"fields,payment_fields,countries,sources,urls"`
+	protocol.Expand[wire.Connector]
 }
 
 func (s *Service) oneConnector(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {

@@ -23,7 +23,7 @@ type onePaymentInput struct {
 type readPaymentInput struct {
 	onePaymentInput
 	protocol.Sensitive
-	protocol.Expand `names:"transitions,evidence"`
+	protocol.Expand[wire.Payment]
 }
 
 func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPaymentInput) (wire.Payment, error) {

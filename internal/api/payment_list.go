@@ -15,28 +15,28 @@ type listPaymentsInput struct {
 	protocol.Page
 	protocol.DateRange `max:"exclusive"`
 	protocol.Sensitive
-	protocol.Expand           `names:"transitions"`
-	Filter                    string                    `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
-	ConnectorUUID             protocol.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
-	IDConnector               protocol.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
-	IDConnectorSource         *int64                    `query:"id_connector_source" doc:"only payments with the connector that has this source"`
-	State                     payment.State             `query:"state" doc:"only payments in this state"`
-	ErrorCode                 payment.ErrorCode         `query:"error_code" doc:"only payments rejected with this code"`
-	BankPaymentID             string                    `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
-	Website                   string                    `query:"website" doc:"only payments validated with this value of the field website"`
-	PayerIdentification       string                    `query:"payer_identification" doc:"only payments from this account"`
-	BeneficiaryIdentification string                    `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
-	ReferenceID               string                    `query:"reference_id" doc:"only payments with an instruction of this reference"`
-	PayerEnd                  string                    `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
-	BeneficiaryEnd            string                    `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
-	Label                     string                    `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
-	IDClient                  *int64                    `query:"id_client" min:"1" doc:"only payments that this application registered"`
-	MinAmount                 protocol.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
-	MaxAmount                 protocol.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
-	ExecutionDateType         payment.DateType          `query:"execution_date_type" doc:"only payments of this type"`
-	Country                   string                    `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
-	OrderBy                   string                    `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
-	Reverse                   bool                      `query:"reverse" doc:"turn the order"`
+	protocol.Expand[wire.Payment] `without:"evidence"`
+	Filter                        string                    `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
+	ConnectorUUID                 protocol.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
+	IDConnector                   protocol.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
+	IDConnectorSource             *int64                    `query:"id_connector_source" doc:"only payments with the connector that has this source"`
+	State                         payment.State             `query:"state" doc:"only payments in this state"`
+	ErrorCode                     payment.ErrorCode         `query:"error_code" doc:"only payments rejected with this code"`
+	BankPaymentID                 string                    `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
+	Website                       string                    `query:"website" doc:"only payments validated with this value of the field website"`
+	PayerIdentification           string                    `query:"payer_identification" doc:"only payments from this account"`
+	BeneficiaryIdentification     string                    `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
+	ReferenceID                   string                    `query:"reference_id" doc:"only payments with an instruction of this reference"`
+	PayerEnd                      string                    `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
+	BeneficiaryEnd                string                    `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
+	Label                         string                    `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
+	IDClient                      *int64                    `query:"id_client" min:"1" doc:"only payments that this application registered"`
+	MinAmount                     protocol.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
+	MaxAmount                     protocol.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
+	ExecutionDateType             payment.DateType          `query:"execution_date_type" doc:"only payments of this type"`
+	Country                       string                    `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
+	OrderBy                       string                    `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
+	Reverse                       bool                      `query:"reverse" doc:"turn the order"`
 }
 
 type listPaymentsOutput struct {

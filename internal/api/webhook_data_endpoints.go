@@ -29,7 +29,7 @@ type webhookDataOutput struct {
 	Reason    *string             `json:"drop_reason"`
 	Count     int64               `json:"attempt_count"`
 	NextTry   *string             `json:"next_try" doc:"when it is tried again at the earliest, where that is known"`
-	Attempts  *[]webhookLogOutput `json:"attempts,omitempty" doc:"the last ten, oldest first; only with expand"`
+	Attempts  *[]webhookLogOutput `json:"attempts,omitempty" expand:"true" doc:"the last ten, oldest first; only with expand"`
 }
 
 type webhookLogOutput struct {
@@ -110,8 +110,8 @@ type listWebhookDataInput struct {
 	oneWebhookInput
 	protocol.Page
 	protocol.DateRange
-	protocol.Expand `names:"attempts"`
-	State           store.WebhookState `query:"state" doc:"only what is in this state"`
+	protocol.Expand[webhookDataOutput]
+	State store.WebhookState `query:"state" doc:"only what is in this state"`
 }
 
 type listWebhookDataOutput struct {

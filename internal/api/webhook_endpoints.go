@@ -58,13 +58,13 @@ type oneWebhookInput struct {
 type readWebhookInput struct {
 	oneWebhookInput
 	protocol.All
-	protocol.Expand `names:"webhook_event"`
+	protocol.Expand[webhookOutput]
 }
 
 type updateWebhookInput struct {
 	oneWebhookInput
 	protocol.All
-	protocol.Expand `names:"webhook_event"`
+	protocol.Expand[webhookOutput]
 	webhookInput
 	Deleted protocol.Nullable[string] `body:"deleted" doc:"a date or a DateTime deletes the webhook; null, also as a word, makes it live again"`
 }
@@ -83,7 +83,7 @@ type webhookOutput struct {
 	URL          string              `json:"url"`
 	HealthData   healthOutput        `json:"health_data"`
 	Warning      *string             `json:"warning" doc:"sentences about what should be looked at, or null"`
-	WebhookEvent *webhookEventOutput `json:"webhook_event,omitempty" doc:"only with expand"`
+	WebhookEvent *webhookEventOutput `json:"webhook_event,omitempty" expand:"true" doc:"only with expand"`
 }
 
 type healthOutput struct {
@@ -195,7 +195,7 @@ func optionalInt(n int64) *int64 {
 type listWebhooksInput struct {
 	protocol.Page
 	protocol.All
-	protocol.Expand `names:"webhook_event"`
+	protocol.Expand[webhookOutput]
 }
 
 type listWebhooksOutput struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -109,14 +108,14 @@ type listAccountsInput struct {
 	oneUserInput
 	protocol.All
 	protocol.Page
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 type listAccountsOfInput struct {
 	oneConnectionInput
 	protocol.All
 	protocol.Page
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 // summedAccounts are accounts with the sums of those that are neither disabled
@@ -178,41 +177,14 @@ func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page p
 		func(ctx context.Context) (int64, error) { return s.DB.CountBankAccounts(ctx, f) })
 }
 
-// showAccounts renders accounts of one user with their connections, when these
-// are to be embedded: they are read with one query.
+// showAccounts renders accounts of one user with what is to be embedded.
 func (s *Service) showAccounts(ctx context.Context, c *protocol.Caller, rows []store.StoredAccount, e protocol.Expansion) ([]wire.BankAccount, error) {
-	shown := shownAccounts(c, rows)
-	if !e.Has("connection") || len(rows) == 0 {
-		return shown, nil
+	var user passerelle.UserID
+	if len(rows) > 0 {
+		user = rows[0].User
 	}
-	ids := make([]passerelle.ConnectionID, len(rows))
-	for i, a := range rows {
-		ids[i] = a.Connection
-	}
-	found, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, rows[0].User, ids)
-	if err != nil {
-		return nil, fmt.Errorf("load the connections of accounts: %w", err)
-	}
-	connections, err := s.connections(ctx, c, slices.Collect(maps.Values(found)), e.In("connection"))
-	if err != nil {
-		return nil, err
-	}
-	by := map[int64]*wire.Connection{}
-	for i := range connections {
-		by[connections[i].ID] = &connections[i]
-	}
-	for i := range shown {
-		shown[i].Connection = by[shown[i].IDConnection]
-	}
-	return shown, nil
-}
-
-func shownAccounts(c *protocol.Caller, rows []store.StoredAccount) []wire.BankAccount {
-	shown := make([]wire.BankAccount, len(rows))
-	for i, a := range rows {
-		shown[i] = wire.NewBankAccount(a.BankAccount, c.Location)
-	}
-	return shown
+	shown, err := s.embedding(c, user).accounts(ctx, rows, e)
+	return shown.list, err
 }
 
 // sums are amounts by currency. What has no currency or amount is in none, and a
@@ -263,13 +235,13 @@ type accountPath struct {
 
 type oneAccountInput struct {
 	accountPath
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 type oneAccountOfInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
 	accountPath
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 func (s *Service) oneAccount(ctx context.Context, c *protocol.Caller, in oneAccountInput) (wire.BankAccount, error) {
@@ -333,28 +305,28 @@ type accountsPath struct {
 type changeAccountsInput struct {
 	accountsPath
 	accountChange
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 type changeAccountsOfInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
 	accountsPath
 	accountChange
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 type changeAllAccountsInput struct {
 	oneUserInput
 	protocol.All
 	accountChange
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 type changeAllAccountsOfInput struct {
 	oneConnectionInput
 	protocol.All
 	accountChange
-	protocol.Expand `names:"connection[connector[fields,payment_fields,countries,sources,urls],sources]"`
+	protocol.Expand[wire.BankAccount]
 }
 
 // changedAccounts is the account, or the list when several were named.

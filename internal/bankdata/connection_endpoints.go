@@ -70,7 +70,7 @@ func (s *Service) connectionRoutes() []protocol.Route {
 type listConnectionsInput struct {
 	oneUserInput
 	protocol.Page
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
+	protocol.Expand[wire.Connection]
 }
 
 type listConnectionsOutput struct {
@@ -94,6 +94,16 @@ func (s *Service) listConnections(ctx context.Context, c *protocol.Caller, in li
 	}
 	shown, err := s.connections(ctx, c, rows, in.Expansion())
 	return listConnectionsOutput{Connections: shown, Listing: listing}, err
+}
+
+// connections renders connections of one user with what is to be embedded.
+func (s *Service) connections(ctx context.Context, c *protocol.Caller, rows []store.Connection, e protocol.Expansion) ([]wire.Connection, error) {
+	var user passerelle.UserID
+	if len(rows) > 0 {
+		user = rows[0].User
+	}
+	shown, err := s.embedding(c, user).connections(ctx, rows, e)
+	return shown.list, err
 }
 
 // connectionOutput is a connection, with a status of its own when it waits for
@@ -126,13 +136,13 @@ func (s *Service) waiting(ctx context.Context, c *protocol.Caller, one store.Con
 
 type connectInput struct {
 	oneUserInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
-	ConnectorUUID   string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
-	IDConnector     *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
-	IDBank          *int64            `body:"id_bank" min:"1" doc:"deprecated, see connector_uuid"`
-	IDProvider      *int64            `body:"id_provider" min:"1" doc:"deprecated, see connector_uuid"`
-	Source          string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
-	Values          map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
+	protocol.Expand[wire.Connection]
+	ConnectorUUID string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
+	IDConnector   *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
+	IDBank        *int64            `body:"id_bank" min:"1" doc:"deprecated, see connector_uuid"`
+	IDProvider    *int64            `body:"id_provider" min:"1" doc:"deprecated, see connector_uuid"`
+	Source        string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
+	Values        map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
 }
 
 func (s *Service) connect(ctx context.Context, c *protocol.Caller, in connectInput) (connectionOutput, error) {
@@ -185,7 +195,7 @@ func (s *Service) connection(ctx context.Context, c *protocol.Caller, in oneConn
 
 type readConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
+	protocol.Expand[wire.Connection]
 }
 
 func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in readConnectionInput) (connectionOutput, error) {
@@ -198,12 +208,12 @@ func (s *Service) oneConnection(ctx context.Context, c *protocol.Caller, in read
 
 type resumeConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
-	Background      bool              `query:"background" doc:"answer at once"`
-	Source          string            `body:"source" doc:"name of the source the connection goes through"`
-	Active          *bool             `body:"active" doc:"whether it is synchronised in the background"`
-	Resume          bool              `body:"resume" doc:"the end user has done what they were asked to do elsewhere"`
-	Values          map[string]string `body:"*,query" max:"8192" doc:"what the institution asks for, or new values of the connector's fields"`
+	protocol.Expand[wire.Connection]
+	Background bool              `query:"background" doc:"answer at once"`
+	Source     string            `body:"source" doc:"name of the source the connection goes through"`
+	Active     *bool             `body:"active" doc:"whether it is synchronised in the background"`
+	Resume     bool              `body:"resume" doc:"the end user has done what they were asked to do elsewhere"`
+	Values     map[string]string `body:"*,query" max:"8192" doc:"what the institution asks for, or new values of the connector's fields"`
 }
 
 func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in resumeConnectionInput) (connectionOutput, error) {
@@ -229,8 +239,8 @@ func (s *Service) resumeConnection(ctx context.Context, c *protocol.Caller, in r
 
 type synchroniseConnectionInput struct {
 	oneConnectionInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
-	PSURequested    bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+	protocol.Expand[wire.Connection]
+	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
 }
 
 func (s *Service) synchroniseConnection(ctx context.Context, c *protocol.Caller, in synchroniseConnectionInput) (connectionOutput, error) {
@@ -247,8 +257,8 @@ func (s *Service) synchroniseConnection(ctx context.Context, c *protocol.Caller,
 
 type synchroniseConnectionsInput struct {
 	oneUserInput
-	protocol.Expand `names:"connector[fields,payment_fields,countries,sources,urls],accounts[transactions],all_accounts[transactions],subscriptions,all_subscriptions,sources"`
-	PSURequested    bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+	protocol.Expand[wire.Connection]
+	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
 }
 
 type allConnectionsOutput struct {

@@ -46,7 +46,7 @@ func (s *Service) editDocument(ctx context.Context, c *protocol.Caller, in editD
 	if err != nil {
 		return wire.Document{}, err
 	}
-	return s.showDocument(c, after, nil), nil
+	return s.showDocument(ctx, c, after, nil)
 }
 
 func (in editDocumentInput) edit() (store.DocumentEdit, error) {

@@ -72,12 +72,12 @@ type documentQuery struct {
 	protocol.Page
 	protocol.DateRange
 	protocol.All
-	protocol.Expand `names:"type"`
-	Type            *int64          `query:"id_type" min:"1" doc:"only documents of this type, see /documenttypes"`
-	MinAmount       protocol.Number `query:"min_amount" doc:"least total"`
-	MaxAmount       protocol.Number `query:"max_amount" doc:"greatest total"`
-	MinTimestamp    string          `query:"min_timestamp" doc:"earliest timestamp, a DateTime or a date"`
-	MaxTimestamp    string          `query:"max_timestamp" doc:"latest timestamp, a DateTime or a date"`
+	protocol.Expand[wire.Document]
+	Type         *int64          `query:"id_type" min:"1" doc:"only documents of this type, see /documenttypes"`
+	MinAmount    protocol.Number `query:"min_amount" doc:"least total"`
+	MaxAmount    protocol.Number `query:"max_amount" doc:"greatest total"`
+	MinTimestamp string          `query:"min_timestamp" doc:"earliest timestamp, a DateTime or a date"`
+	MaxTimestamp string          `query:"max_timestamp" doc:"latest timestamp, a DateTime or a date"`
 }
 
 type listDocumentsOutput struct {
@@ -134,14 +134,11 @@ func (s *Service) documentPage(ctx context.Context, c *protocol.Caller, q docume
 	if err != nil {
 		return listDocumentsOutput{}, fmt.Errorf("list documents of user %d: %w", f.User, err)
 	}
-	types, err := s.typesShown(ctx, c, q.Expansion())
+	shown, err := s.embedding(c, f.User).documents(ctx, rows, q.Expansion())
 	if err != nil {
 		return listDocumentsOutput{}, err
 	}
-	out := listDocumentsOutput{Documents: make([]wire.Document, len(rows)), Listing: listing}
-	for i, d := range rows {
-		out.Documents[i] = s.showDocument(c, d, types)
-	}
+	out := listDocumentsOutput{Documents: shown.list, Listing: listing}
 	out.FirstDate, out.LastDate, err = s.documentDays(ctx, there)
 	return out, err
 }
@@ -210,18 +207,9 @@ func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (fir
 	return first, last, nil
 }
 
-// showDocument renders a document, with its type where there are types.
-func (s *Service) showDocument(c *protocol.Caller, d store.StoredDocument, types []wire.DocumentType) wire.Document {
-	shown := s.Aggregation.ShowDocument(c.Domain, d.Document, c.Location)
-	if types != nil {
-		shown.Type = &types[passerelle.DocumentTypeNumber(d.Type)-1]
-	}
-	return shown
-}
-
 type oneDocumentInput struct {
 	whichDocument
-	protocol.Expand `names:"type"`
+	protocol.Expand[wire.Document]
 }
 
 func (s *Service) oneDocument(ctx context.Context, c *protocol.Caller, in oneDocumentInput) (wire.Document, error) {
@@ -239,8 +227,13 @@ func (s *Service) shownDocument(ctx context.Context, c *protocol.Caller, f store
 	if err != nil {
 		return wire.Document{}, err
 	}
-	types, err := s.typesShown(ctx, c, e)
-	return s.showDocument(c, d, types), err
+	return s.showDocument(ctx, c, d, e)
+}
+
+// showDocument renders a document with what is to be embedded.
+func (s *Service) showDocument(ctx context.Context, c *protocol.Caller, d store.StoredDocument, e protocol.Expansion) (wire.Document, error) {
+	shown, err := s.embedding(c, d.User).documents(ctx, []store.StoredDocument{d}, e)
+	return shown.list[0], err
 }
 
 // document loads the one that a path names.

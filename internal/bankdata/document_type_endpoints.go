@@ -40,14 +40,6 @@ func (s *Service) documentTypes(ctx context.Context, c *protocol.Caller) ([]wire
 	return types, err
 }
 
-// typesShown are the types where documents are shown with theirs.
-func (s *Service) typesShown(ctx context.Context, c *protocol.Caller, e protocol.Expansion) ([]wire.DocumentType, error) {
-	if !e.Has("type") {
-		return nil, nil
-	}
-	return s.documentTypes(ctx, c)
-}
-
 type listDocumentTypesOutput struct {
 	Types []wire.DocumentType `json:"documenttypes"`
 	Total int                 `json:"total"`

@@ -42,7 +42,7 @@ type listAssetsInput struct {
 	Investment passerelle.AssetID `path:"investmentId,optional"`
 	protocol.All
 	protocol.Page
-	protocol.Expand `names:"details,pockets"`
+	protocol.Expand[wire.Investment]
 }
 
 // assetRows reads a page of assets of a kind at a place, with the accounts there.
@@ -95,7 +95,7 @@ type whichAsset struct {
 
 type oneAssetInput struct {
 	whichAsset
-	protocol.Expand `names:"details,pockets"`
+	protocol.Expand[wire.Investment]
 }
 
 // oneAsset reads an asset of a kind.

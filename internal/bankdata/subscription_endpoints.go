@@ -48,7 +48,7 @@ type listSubscriptionsInput struct {
 	oneUserInput
 	protocol.All
 	protocol.Page
-	protocol.Expand `names:"connection"`
+	protocol.Expand[wire.Subscription]
 }
 
 type listSubscriptionsOutput struct {
@@ -91,28 +91,14 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *protocol.Caller, conne
 	return listSubscriptionsOutput{Subscriptions: shown, Listing: listing}, err
 }
 
-// showSubscriptions renders subscriptions with what is to be embedded, which is
-// read with one query.
+// showSubscriptions renders subscriptions of one user with what is to be embedded.
 func (s *Service) showSubscriptions(ctx context.Context, c *protocol.Caller, rows []store.StoredSubscription, e protocol.Expansion) ([]wire.Subscription, error) {
-	shown := make([]wire.Subscription, len(rows))
-	ids := make([]passerelle.ConnectionID, len(rows))
-	for i, one := range rows {
-		shown[i], ids[i] = wire.NewSubscription(one.Subscription, c.Location), one.Connection
+	var user passerelle.UserID
+	if len(rows) > 0 {
+		user = rows[0].User
 	}
-	if !e.Has("connection") || len(rows) == 0 {
-		return shown, nil
-	}
-	found, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, rows[0].User, ids)
-	if err != nil {
-		return nil, fmt.Errorf("load the connections of subscriptions: %w", err)
-	}
-	for i, id := range ids {
-		if one, there := found[id]; there {
-			connection := s.Aggregation.Show(one, c.Location)
-			shown[i].Connection = &connection
-		}
-	}
-	return shown, nil
+	shown, err := s.embedding(c, user).subscriptions(ctx, rows, e)
+	return shown.list, err
 }
 
 type subscriptionPath struct {
@@ -123,13 +109,13 @@ type subscriptionPath struct {
 
 type oneSubscriptionInput struct {
 	subscriptionPath
-	protocol.Expand `names:"connection"`
+	protocol.Expand[wire.Subscription]
 }
 
 type oneSubscriptionOfInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
 	subscriptionPath
-	protocol.Expand `names:"connection"`
+	protocol.Expand[wire.Subscription]
 }
 
 func (s *Service) oneSubscription(ctx context.Context, c *protocol.Caller, in oneSubscriptionInput) (wire.Subscription, error) {
@@ -179,8 +165,8 @@ type changeSubscriptionsInput struct {
 	oneUserInput
 	IDs []passerelle.SubscriptionID `path:"subscriptionId" doc:"id of the subscription; several are separated by commas"`
 	protocol.All
-	protocol.Expand `names:"connection"`
-	Disabled        *bool `body:"disabled" doc:"false shares the subscription, true withholds it"`
+	protocol.Expand[wire.Subscription]
+	Disabled *bool `body:"disabled" doc:"false shares the subscription, true withholds it"`
 }
 
 // changedSubscriptions is the subscription, or the list when several were

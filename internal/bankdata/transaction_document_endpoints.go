@@ -3,7 +3,6 @@ package bankdata
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"passerelle"
@@ -49,8 +48,8 @@ func (s *Service) listAttached(ctx context.Context, c *protocol.Caller, in listA
 
 type oneAttachedInput struct {
 	ofTransaction
-	protocol.Expand `names:"type"`
-	Document        passerelle.DocumentID `path:"documentId"`
+	protocol.Expand[wire.Document]
+	Document passerelle.DocumentID `path:"documentId"`
 }
 
 func (s *Service) oneAttached(ctx context.Context, c *protocol.Caller, in oneAttachedInput) (wire.Document, error) {
@@ -88,7 +87,7 @@ func (s *Service) attachDocument(ctx context.Context, c *protocol.Caller, in att
 	if err := s.Aggregation.AttachDocument(ctx, c.Domain, in.ID, in.Transaction, in.Document); err != nil {
 		return wire.Document{}, err
 	}
-	return s.showDocument(c, d, nil), nil
+	return s.showDocument(ctx, c, d, nil)
 }
 
 func (s *Service) detachDocuments(ctx context.Context, c *protocol.Caller, in ofTransaction) (protocol.Nothing, error) {
@@ -110,22 +109,4 @@ func (s *Service) detach(ctx context.Context, c *protocol.Caller, in ofTransacti
 		return protocol.Nothing{}, err
 	}
 	return protocol.Nothing{}, s.Aggregation.DetachDocuments(ctx, c.Domain, in.ID, in.Transaction, document)
-}
-
-// withDocuments embeds the documents of each transaction, which costs one query.
-func (s *Service) withDocuments(ctx context.Context, c *protocol.Caller, user passerelle.UserID, shown []wire.Transaction) error {
-	place, ids := map[passerelle.TransactionID]*[]wire.Document{}, make([]passerelle.TransactionID, len(shown))
-	for i := range shown {
-		ids[i], shown[i].Documents = passerelle.TransactionID(shown[i].ID), &[]wire.Document{}
-		place[ids[i]] = shown[i].Documents
-	}
-	found, err := s.DB.DocumentsOf(ctx, store.DocumentFilter{Domain: c.Domain.ID, User: user}, ids)
-	if err != nil {
-		return fmt.Errorf("list the documents of %d transactions: %w", len(ids), err)
-	}
-	for _, d := range found {
-		of := place[d.Transaction]
-		*of = append(*of, s.showDocument(c, d.StoredDocument, nil))
-	}
-	return nil
 }

@@ -111,22 +111,22 @@ type (
 	transactionOfUser struct {
 		oneUserInput
 		whichTransaction
-		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
+		protocol.Expand[wire.Transaction]
 	}
 	transactionOfAccount struct {
 		inAccount
 		whichTransaction
-		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
+		protocol.Expand[wire.Transaction]
 	}
 	transactionOfConnection struct {
 		inConnection
 		whichTransaction
-		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
+		protocol.Expand[wire.Transaction]
 	}
 	transactionOfBoth struct {
 		inBoth
 		whichTransaction
-		protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
+		protocol.Expand[wire.Transaction]
 	}
 	editOfUser struct {
 		oneUserInput
@@ -204,16 +204,16 @@ type transactionQuery struct {
 	protocol.Page
 	protocol.DateRange
 	protocol.All
-	protocol.Expand `names:"account,attachments,categories,category,documents,informations"`
-	Filter          string          `query:"filter" enum:"application_date,date" default:"application_date" doc:"the date that min_date and max_date bound, and that orders"`
-	LastUpdate      string          `query:"last_update" doc:"only what changed after this DateTime"`
-	Deleted         bool            `query:"deleted" doc:"include what is gone at the institution"`
-	Income          *bool           `query:"income" doc:"only what comes in, or only what goes out"`
-	Wording         string          `query:"wording" max:"200" doc:"part of the label"`
-	Search          string          `query:"search" max:"200" doc:"part of the label, of the date or of a category, or the value"`
-	MinValue        protocol.Number `query:"min_value" doc:"least value, signed"`
-	MaxValue        protocol.Number `query:"max_value" doc:"greatest value, signed"`
-	Value           string          `query:"value" max:"50" doc:"one value; with either sign as 12.50|-12.50 or ±12.50" example:"-12.50"`
+	protocol.Expand[wire.Transaction]
+	Filter     string          `query:"filter" enum:"application_date,date" default:"application_date" doc:"the date that min_date and max_date bound, and that orders"`
+	LastUpdate string          `query:"last_update" doc:"only what changed after this DateTime"`
+	Deleted    bool            `query:"deleted" doc:"include what is gone at the institution"`
+	Income     *bool           `query:"income" doc:"only what comes in, or only what goes out"`
+	Wording    string          `query:"wording" max:"200" doc:"part of the label"`
+	Search     string          `query:"search" max:"200" doc:"part of the label, of the date or of a category, or the value"`
+	MinValue   protocol.Number `query:"min_value" doc:"least value, signed"`
+	MaxValue   protocol.Number `query:"max_value" doc:"greatest value, signed"`
+	Value      string          `query:"value" max:"50" doc:"one value; with either sign as 12.50|-12.50 or ±12.50" example:"-12.50"`
 }
 
 type listTransactionsOutput struct {
@@ -335,7 +335,8 @@ func (s *Service) transactionPage(ctx context.Context, c *protocol.Caller, q tra
 	}
 	out := listTransactionsOutput{Listing: listing}
 	s.writeDates(c, f, span, rows, &out)
-	out.Transactions, err = s.showTransactions(ctx, c, f.User, rows, span, q.Expansion())
+	shown, err := s.embedding(c, f.User).transactions(ctx, rows, span, q.Expansion())
+	out.Transactions = shown.list
 	return out, err
 }
 
@@ -356,63 +357,6 @@ func or(d, otherwise passerelle.Date) passerelle.Date {
 		return otherwise
 	}
 	return d
-}
-
-// showTransactions renders transactions with the currencies of their accounts, and
-// with what was asked for; categories and their deprecated number are always there.
-func (s *Service) showTransactions(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, span store.TransactionSpan, asked protocol.Expansion) ([]wire.Transaction, error) {
-	accounts, err := s.transactionAccounts(ctx, c, user, rows, span, asked.Has("account"))
-	if err != nil {
-		return nil, fmt.Errorf("load the accounts of %d transactions: %w", len(rows), err)
-	}
-	shown := make([]wire.Transaction, len(rows))
-	for i, t := range rows {
-		shown[i] = wire.NewTransaction(t, accounts[t.Account].Currency, c.Location)
-		if asked.Has("account") {
-			account := wire.NewBankAccount(accounts[t.Account], c.Location)
-			shown[i].Account = &account
-		}
-	}
-	for _, e := range []struct {
-		name string
-		with func() error
-	}{
-		{"documents", func() error { return s.withDocuments(ctx, c, user, shown) }},
-		{"informations", func() error { return s.withInformations(ctx, c, rows, shown) }},
-		{"attachments", func() error { return s.withAttachments(ctx, c, user, shown) }},
-		{"category", func() error { return s.withCategory(ctx, c, user, shown) }},
-	} {
-		if !asked.Has(e.name) {
-			continue
-		}
-		if err := e.with(); err != nil {
-			return nil, err
-		}
-	}
-	return shown, nil
-}
-
-// transactionAccounts are the accounts of transactions, which one query reads unless only
-// their currencies are needed and known.
-func (s *Service) transactionAccounts(ctx context.Context, c *protocol.Caller, user passerelle.UserID, rows []passerelle.Transaction, span store.TransactionSpan, whole bool) (map[passerelle.AccountID]passerelle.BankAccount, error) {
-	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
-	ids, known := []passerelle.AccountID{}, !whole
-	for _, t := range rows {
-		if _, seen := accounts[t.Account]; seen {
-			continue
-		}
-		currency, noted := span.Currency(t.Account)
-		accounts[t.Account] = passerelle.BankAccount{AccountDetails: passerelle.AccountDetails{Currency: currency}}
-		ids, known = append(ids, t.Account), known && noted
-	}
-	if known {
-		return accounts, nil
-	}
-	found, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
-	for _, a := range found {
-		accounts[a.ID] = a.BankAccount
-	}
-	return accounts, err
 }
 
 // withInformations embeds what is noted about each transaction, which costs one
@@ -484,11 +428,11 @@ func (s *Service) readTransaction(ctx context.Context, c *protocol.Caller, in na
 	if len(found) == 0 {
 		return wire.Transaction{}, passerelle.Missing()
 	}
-	shown, err := s.showTransactions(ctx, c, at.user, found, store.TransactionSpan{}, asked)
+	shown, err := s.embedding(c, at.user).transactions(ctx, found, store.TransactionSpan{}, asked)
 	if err != nil {
 		return wire.Transaction{}, err
 	}
-	return shown[0], nil
+	return shown.list[0], nil
 }
 
 type transactionEdit struct {

@@ -1,8 +1,11 @@
 package protocol
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
 	"passerelle"
 )
@@ -14,16 +17,55 @@ const (
 	maxExpandNames = 20
 )
 
-// Expand is embedded by endpoints that can embed linked resources. The tag
-// names says which, in the syntax of the parameter itself:
+// Expand is embedded by endpoints that can embed linked resources in objects of a
+// type. Its members that have the tag expand are those resources; what can be embedded
+// in one follows from its own type, down to the greatest depth:
 //
-//	Expand `names:"accounts,connector[countries]"`
+//	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
+// The tag without names members that the endpoint does not embed, separated by commas.
 // Other names are ignored, since clients ask for some that no longer exist.
-type Expand struct {
+type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas, nested ones in brackets"`
 
 	asked Expansion
+}
+
+// Linked are the resources that can be embedded in objects of a type, each with its
+// own type.
+func Linked(of reflect.Type) map[string]reflect.Type {
+	if known, there := linked.Load(of); there {
+		return known.(map[string]reflect.Type)
+	}
+	found := map[string]reflect.Type{}
+	if of.Kind() == reflect.Struct {
+		collectLinked(of, found)
+	}
+	linked.Store(of, found)
+	return found
+}
+
+// linked keeps what Linked found by type.
+var linked sync.Map
+
+func collectLinked(of reflect.Type, found map[string]reflect.Type) {
+	for f := range of.Fields() {
+		if f.Anonymous && element(f.Type).Kind() == reflect.Struct {
+			collectLinked(element(f.Type), found)
+		}
+		if f.Tag.Get("expand") != "" {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			found[name] = element(f.Type)
+		}
+	}
+}
+
+// element is what a pointer points to, or a list consists of.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
 }
 
 // Expansion is a set of names to embed, each with the names to embed in it.
@@ -68,47 +110,57 @@ func (e Expansion) String() string {
 }
 
 // Expansion is what the request asked for, without the unknown names.
-func (e Expand) Expansion() Expansion { return e.asked }
+func (e Expand[Of]) Expansion() Expansion { return e.asked }
 
-func (e *Expand) settle(x *exchange, tag reflect.StructTag) error {
+func (e *Expand[Of]) settle(x *exchange, tag reflect.StructTag) error {
 	asked, err := parseExpansion(e.Names)
-	if err != nil {
+	if err != nil || asked == nil {
 		return err
 	}
-	known, err := parseExpansion(tag.Get("names"))
-	if err != nil {
-		return err
-	}
-	e.asked, err = asked.among(known, x.caller.Strict)
+	e.asked, err = asked.among(e.known(tag), x.caller.Strict)
 	return err
 }
 
+// known are the names that the endpoint with the tag embeds.
+func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
+	known := maps.Clone(Linked(reflect.TypeFor[Of]()))
+	for name := range strings.SplitSeq(tag.Get("without"), ",") {
+		delete(known, name)
+	}
+	return known
+}
+
+// describe lists the names, and those that each can have in brackets.
+func (e *Expand[Of]) describe(tag reflect.StructTag) string {
+	known := e.known(tag)
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if nested := slices.Sorted(maps.Keys(Linked(known[name]))); len(nested) > 0 {
+			name += "[" + strings.Join(nested, ",") + "]"
+		}
+		words = append(words, name)
+	}
+	return ": " + strings.Join(words, ", ")
+}
+
 // among keeps the names that are known at their place.
-func (e Expansion) among(known Expansion, strict bool) (Expansion, error) {
+func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion, error) {
 	var kept Expansion
 	for _, branch := range e {
-		in := known.find(branch.Name)
-		if in == nil && strict {
-			return nil, passerelle.InvalidField("expand", "%q is unknown here%s", shown(branch.Name), hint(branch.Name, known.names()))
+		in, there := known[branch.Name]
+		if !there && strict {
+			return nil, passerelle.InvalidField("expand", "%q is unknown here%s", shown(branch.Name), hint(branch.Name, slices.Sorted(maps.Keys(known))))
 		}
-		if in == nil {
+		if !there {
 			continue
 		}
-		nested, err := branch.Nested.among(in.Nested, strict)
+		nested, err := branch.Nested.among(Linked(in), strict)
 		if err != nil {
 			return nil, err
 		}
 		kept = append(kept, Branch{Name: branch.Name, Nested: nested})
 	}
 	return kept, nil
-}
-
-func (e Expansion) names() []string {
-	names := make([]string, len(e))
-	for i, branch := range e {
-		names[i] = branch.Name
-	}
-	return names
 }
 
 // parseExpansion reads names separated by commas, each optionally followed by

@@ -123,6 +123,13 @@ func FuzzFlatBodies(f *testing.F) {
 	})
 }
 
+// tree has expansions of any depth.
+type tree struct {
+	A *tree  `json:"a" expand:"true"`
+	B []tree `json:"b" expand:"true"`
+	C string `json:"c"`
+}
+
 // FuzzExpand: what is accepted prints to something that means the same and
 // prints the same again, within the bounds.
 func FuzzExpand(f *testing.F) {
@@ -141,8 +148,12 @@ func FuzzExpand(f *testing.F) {
 		if diff := cmp.Diff(parsed, again); diff != "" || parsed.String() != again.String() {
 			t.Fatalf("%q printed as %q (-want +got):\n%s", s, parsed, diff)
 		}
-		if all, err := parsed.among(parsed, true); err != nil || all.String() != parsed.String() {
-			t.Fatalf("%q is unknown to itself: %v", s, err)
+		kept, err := parsed.among(Linked(reflect.TypeFor[tree]()), false)
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		if all, err := kept.among(Linked(reflect.TypeFor[tree]()), true); err != nil || all.String() != kept.String() {
+			t.Fatalf("what is kept of %q is unknown: %v", s, err)
 		}
 	})
 }

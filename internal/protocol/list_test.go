@@ -173,6 +173,7 @@ func TestExpand(t *testing.T) {
 		"maker[country]": asked("maker[country]"), "maker[country,city,mayor],banks": asked("maker[country,city]"),
 		"maker.city,parts":           asked("parts"),
 		"maker[country],maker[city]": asked("maker[country,city]"), "maker,maker[ city ]": asked("maker[city]"),
+		"maker[products[maker[city,bill]]],bill,maker[products[bill]]": asked("maker[products[maker[city],bill]]"),
 		"a[b[c[d]]]":    asked(""),
 		"a[b[c[d[e]]]]": invalid("expand: nested deeper than 4 levels"),
 		strings.TrimSuffix(strings.Repeat("a,", 20), ","): asked(""),
@@ -192,4 +193,5 @@ func TestExpand(t *testing.T) {
 	}
 	s.check(t, call{url: "/2.0/resolved?expand=maker[contry]"}.strict(), invalid(`expand: "contry" is unknown here; did you mean "country"?`))
 	s.check(t, call{url: "/2.0/resolved?expand=maker[country]"}.strict(), asked("maker[country]"))
+	s.check(t, call{url: "/2.0/resolved?expand=bill"}.strict(), invalid(`expand: "bill" is unknown here`))
 }

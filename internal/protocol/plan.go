@@ -89,6 +89,12 @@ type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
 
+// describer is an embedded convention whose parameter takes what the tag says, which
+// its documentation tells.
+type describer interface {
+	describe(tag reflect.StructTag) string
+}
+
 // maxFields lets a word of bits remember which fields came.
 const maxFields = 64
 
@@ -140,6 +146,9 @@ func (p *plan) embed(f reflect.StructField, index []int) {
 			panic(fmt.Sprintf("protocol: %s lends its settle method and is not exported: embed what it embeds", f.Name))
 		}
 		p.settlers = append(p.settlers, settlement{index: index, tag: f.Tag})
+	}
+	if about, told := reflect.New(f.Type).Interface().(describer); told {
+		p.query.list[len(p.query.list)-1].rules.doc += about.describe(f.Tag)
 	}
 }
 

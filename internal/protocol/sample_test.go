@@ -42,6 +42,19 @@ type line struct {
 	Tags   []string        `body:"tags"`
 }
 
+// product is what the expansions of the sample are of.
+type product struct {
+	Parts []string      `json:"parts,omitempty" expand:"true"`
+	Maker *productMaker `json:"maker,omitempty" expand:"true"`
+	Bill  string        `json:"bill,omitempty" expand:"true"`
+}
+
+type productMaker struct {
+	City     string    `json:"city,omitempty" expand:"true"`
+	Country  string    `json:"country,omitempty" expand:"true"`
+	Products []product `json:"products,omitempty" expand:"true"`
+}
+
 type createItem struct {
 	protocol.Sensitive
 	Name   string                    `body:"name,required" doc:"what it is called" example:"a chair" max:"10"`
@@ -60,10 +73,10 @@ type listItems struct {
 	protocol.Page
 	protocol.All
 	protocol.DateRange
-	protocol.Expand `names:"parts,maker[country,city]"`
-	Country         []string                   `query:"country"`
-	Parity          string                     `query:"parity" enum:"odd,even"`
-	Maker           protocol.Nullable[makerID] `query:"id_maker"`
+	protocol.Expand[product] `without:"bill"`
+	Country                  []string                   `query:"country"`
+	Parity                   string                     `query:"parity" enum:"odd,even"`
+	Maker                    protocol.Nullable[makerID] `query:"id_maker"`
 }
 
 type makerID int64
@@ -187,8 +200,8 @@ func (s *sample) user(_ context.Context, c *protocol.Caller, in ofUser) (echo, e
 }
 
 type rangeAndExpand struct {
-	protocol.DateRange `max:"exclusive"`
-	protocol.Expand    `names:"parts,maker[country,city]"`
+	protocol.DateRange       `max:"exclusive"`
+	protocol.Expand[product] `without:"bill"`
 }
 
 func (s *sample) resolved(_ context.Context, c *protocol.Caller, in rangeAndExpand) (echo, error) {

@@ -262,7 +262,7 @@ func TestWrongDeclarationsPanic(t *testing.T) {
 		A itemID `path:"a"`
 	}
 	type flagged struct {
-		protocol.Expand `names:"a"`
+		protocol.Expand[item]
 	}
 	type hidden struct{ flagged }
 	type variantless struct {

@@ -30,12 +30,12 @@ type Connection struct {
 	Active        bool                        `json:"active" doc:"whether it is synchronised in the background"`
 	NextTry       *string                     `json:"next_try"`
 
-	Connector        *Connector          `json:"connector,omitempty"`
-	Accounts         *[]BankAccount      `json:"accounts,omitempty"`
-	AllAccounts      *[]BankAccount      `json:"all_accounts,omitempty"`
-	Subscriptions    *[]Subscription     `json:"subscriptions,omitempty"`
-	AllSubscriptions *[]Subscription     `json:"all_subscriptions,omitempty"`
-	Sources          *[]ConnectionSource `json:"sources,omitempty"`
+	Connector        *Connector          `json:"connector,omitempty" expand:"true"`
+	Accounts         *[]BankAccount      `json:"accounts,omitempty" expand:"true"`
+	AllAccounts      *[]BankAccount      `json:"all_accounts,omitempty" expand:"true"`
+	Subscriptions    *[]Subscription     `json:"subscriptions,omitempty" expand:"true"`
+	AllSubscriptions *[]Subscription     `json:"all_subscriptions,omitempty" expand:"true"`
+	Sources          *[]ConnectionSource `json:"sources,omitempty" expand:"true"`
 }
 
 // ConnectionSource is one access channel of a connection.
@@ -107,8 +107,8 @@ type BankAccount struct {
 	// Worth is of accounts of a type that holds investments.
 	*Worth
 
-	Connection   *Connection    `json:"connection,omitempty" doc:"with expand=connection"`
-	Transactions *[]Transaction `json:"transactions,omitempty" doc:"below a connection, with expand=accounts[transactions]: what the last synchronisation brought or changed"`
+	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
+	Transactions *[]Transaction `json:"transactions,omitempty" expand:"true" doc:"below a connection, with expand=accounts[transactions]: what the last synchronisation brought or changed"`
 }
 
 // AccountType describes a type of bank accounts.

@@ -91,11 +91,11 @@ type Connector struct {
 	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
 	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"of one that initiates payments"`
 	// The expansions; absent unless they are asked for.
-	Fields        *[]ConnectorField        `json:"fields,omitempty" doc:"with expand=fields"`
-	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" doc:"with expand=payment_fields"`
-	Countries     *[]Country               `json:"countries,omitempty" doc:"with expand=countries"`
-	Sources       *[]ConnectorSource       `json:"sources,omitempty" doc:"with expand=sources"`
-	URLs          *[]string                `json:"urls,omitempty" doc:"sites of the institution; with expand=urls"`
+	Fields        *[]ConnectorField        `json:"fields,omitempty" expand:"true" doc:"with expand=fields"`
+	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" expand:"true" doc:"with expand=payment_fields"`
+	Countries     *[]Country               `json:"countries,omitempty" expand:"true" doc:"with expand=countries"`
+	Sources       *[]ConnectorSource       `json:"sources,omitempty" expand:"true" doc:"with expand=sources"`
+	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"sites of the institution; with expand=urls"`
 }
 
 // ConnectorField is a value that a person gives for a connection, or while it is

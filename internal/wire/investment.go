@@ -62,8 +62,8 @@ type Investment struct {
 	Deleted     *string      `json:"deleted"`
 	LastUpdate  string       `json:"last_update"`
 	Worth
-	Details *InvestmentDetails `json:"details,omitempty" doc:"with expand=details"`
-	Pockets *[]Pocket          `json:"pockets,omitempty" doc:"with expand=pockets"`
+	Details *InvestmentDetails `json:"details,omitempty" expand:"true" doc:"with expand=details"`
+	Pockets *[]Pocket          `json:"pockets,omitempty" expand:"true" doc:"with expand=pockets"`
 }
 
 // InvestmentDetails says what kind of fund an investment is.

@@ -46,9 +46,9 @@ type Payment struct {
 	Instructions      []Instruction           `json:"instructions"`
 	PayerIdentity     *Identity               `json:"payer_identity"`
 	// Transitions are not told to webhooks.
-	Transitions *[]TimelineRow `json:"transitions,omitempty" doc:"all that happened, oldest first; with expand=transitions"`
+	Transitions *[]TimelineRow `json:"transitions,omitempty" expand:"true" doc:"all that happened, oldest first; with expand=transitions"`
 	// Evidence neither.
-	Evidence *[]Evidence `json:"evidence,omitempty" doc:"what the payer saw on the pages of the service when they acted there, oldest first; with expand=evidence, of one payment"`
+	Evidence *[]Evidence `json:"evidence,omitempty" expand:"true" doc:"what the payer saw on the pages of the service when they acted there, oldest first; with expand=evidence, of one payment"`
 }
 
 // PaymentField describes a value the payer has to give.

@@ -22,7 +22,7 @@ type Subscription struct {
 	Deleted      *string                     `json:"deleted"`
 	Disabled     *string                     `json:"disabled"`
 	Error        *passerelle.ConnectionState `json:"error"`
-	Connection   *Connection                 `json:"connection,omitempty" doc:"with expand=connection"`
+	Connection   *Connection                 `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
 }
 
 // NewSubscription renders a subscription with times in the zone.
@@ -60,7 +60,7 @@ type Document struct {
 	ThumbURL         *string      `json:"thumb_url" doc:"a drawing of a sheet with the kind of the file on it, in PNG"`
 	LastUpdate       *string      `json:"last_update"`
 
-	Type *DocumentType `json:"type,omitempty" doc:"with expand=type"`
+	Type *DocumentType `json:"type,omitempty" expand:"true" doc:"with expand=type"`
 }
 
 // DocumentType is a type of documents.

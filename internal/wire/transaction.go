@@ -35,7 +35,7 @@ type Transaction struct {
 	SimplifiedWording  string                     `json:"simplified_wording"`
 	StemmedWording     string                     `json:"stemmed_wording" doc:"capitals without accents"`
 	Wording            string                     `json:"wording"`
-	Categories         []Category                 `json:"categories"`
+	Categories         []Category                 `json:"categories" expand:"true"`
 	IDCategory         int64                      `json:"id_category" doc:"deprecated, see categories"`
 	DateScraped        string                     `json:"date_scraped"`
 	Coming             bool                       `json:"coming"`
@@ -54,12 +54,12 @@ type Transaction struct {
 	Card               string                     `json:"card"`
 	WebID              string                     `json:"webid"`
 	DocumentsCount     int                        `json:"documents_count" doc:"how many documents the person attached"`
-	Information        map[string]string          `json:"informations"`
+	Information        map[string]string          `json:"informations" expand:"true"`
 	Counterparty       *Counterparty              `json:"counterparty"`
-	Account            *BankAccount               `json:"account,omitempty" doc:"with expand"`
-	Documents          *[]Document                `json:"documents,omitempty" doc:"with expand"`
-	Attachments        *[]Attachment              `json:"attachments,omitempty" doc:"with expand"`
-	Category           *CategoryDetails           `json:"category,omitempty" doc:"the first of categories, with expand"`
+	Account            *BankAccount               `json:"account,omitempty" expand:"true" doc:"with expand"`
+	Documents          *[]Document                `json:"documents,omitempty" expand:"true" doc:"with expand"`
+	Attachments        *[]Attachment              `json:"attachments,omitempty" expand:"true" doc:"with expand"`
+	Category           *CategoryDetails           `json:"category,omitempty" expand:"true" doc:"the first of categories, with expand"`
 }
 
 // Category is a category of a transaction.

@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// expansions lists all ways into what is linked to a type, down to a depth.
+func expansions(of reflect.Type, depth int) [][]string {
+	var all [][]string
+	known := protocol.Linked(of)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, []string{name})
+		if depth == 1 {
+			continue
+		}
+		for _, below := range expansions(known[name], depth-1) {
+			all = append(all, append([]string{name}, below...))
+		}
+	}
+	return all
+}
+
+// along are the values at the end of keys, through all items of lists.
+func along(value any, keys []string) []any {
+	if len(keys) == 0 {
+		return []any{value}
+	}
+	if items, isList := value.([]any); isList {
+		var all []any
+		for _, item := range items {
+			all = append(all, along(item, keys)...)
+		}
+		return all
+	}
+	members, _ := value.(map[string]any)
+	if below, there := members[keys[0]]; there && below != nil {
+		return along(below, keys[1:])
+	}
+	return nil
+}
+
+// Wherever an object can be embedded, what can be embedded in it works in brackets.
+func TestEveryExpansionWorksEverywhere(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
+		document := s.subscriber(t, "")["document"]
+		s.assets(t, "")
+		s.both(t, 1)
+		s.do(t, ask{method: "PUT", path: transaction + "/documents", token: "user", body: `{"id_document":` + document + `}`}).says(t, 200, "", "")
+		for _, root := range []struct {
+			path string
+			of   reflect.Type
+		}{
+			{"/connections?limit=1", reflect.TypeFor[wire.Connection]()},
+			{"/accounts?all&limit=1", reflect.TypeFor[wire.BankAccount]()},
+			{"/subscriptions?limit=100", reflect.TypeFor[wire.Subscription]()},
+			{transaction, reflect.TypeFor[wire.Transaction]()},
+			{"/documents/" + document, reflect.TypeFor[wire.Document]()},
+			{"/investments?limit=100", reflect.TypeFor[wire.Investment]()},
+			{"/connectors/" + testConnector, reflect.TypeFor[wire.Connector]()},
+		} {
+			s.expandsAll(t, root.path, expansions(root.of, 4))
+		}
+	})
+}
+
+// expandsAll asks for each way into what is linked, and looks for what is there.
+func (s *stage) expandsAll(t *testing.T, path string, ways [][]string) {
+	t.Helper()
+	sign := "?"
+	if strings.Contains(path, "?") {
+		sign = "&"
+	}
+	for _, way := range ways {
+		expand := strings.Join(way, "[") + strings.Repeat("]", len(way)-1)
+		asked := ask{method: "GET", path: path + sign + "expand=" + expand, token: "user", header: map[string]string{"Prefer": "handling=strict"}}
+		if strings.Count(expand, "transactions") == 2 {
+			// Each of a thousand transactions would have a thousand.
+			s.do(t, asked).says(t, 400, "invalidValue", "would embed more than 50000 objects")
+			continue
+		}
+		var body map[string]any
+		s.do(t, asked).decode(t, &body)
+		start := any(body)
+		for key, list := range body {
+			if sign == "&" && strings.HasPrefix(path, "/"+key) {
+				start = list
+			}
+		}
+		if len(along(start, way)) == 0 {
+			t.Errorf("%s: nothing is embedded by expand=%s: %.300s", path, expand, fmt.Sprint(body))
+		}
+	}
+}
+
+// both gives a connection of the user a subscription, besides its accounts.
+func (s *stage) both(t *testing.T, connection passerelle.ConnectionID) {
+	t.Helper()
+	who := s.tenant("")
+	at := opening
+	one := store.StoredSubscription{Subscription: passerelle.Subscription{
+		User: who.user, Connection: connection, Disabled: &at, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "both", Label: "Both"},
+	}}
+	var err error
+	one.ID, err = s.DB.NewSubscriptionID(t.Context())
+	must(t, err)
+	s.write(t, func(tx *store.Tx) error { return tx.CreateSubscription(who.domain.ID, &one) })
+	s.write(t, func(tx *store.Tx) error { tx.EnableSubscription(who.domain.ID, who.user, one.ID); return nil })
+}
+
+// What is nested multiplies: an answer that would be too large is refused, and says
+// what to do.
+func TestExpansionsAreBounded(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		h := s.holdings(t, "")
+		for i := range 250 {
+			s.account(t, s.tenant(""), h.connections[0], fmt.Sprint("one of many ", i))
+		}
+		for expand, status := range map[string]int{"accounts": 200, "accounts[connection]": 200, "accounts[connection[accounts]]": 400, "all_accounts[connection[all_accounts[connection]]]": 400} {
+			got := s.do(t, ask{method: "GET", path: "/users/me/connections?expand=" + expand, token: "user"})
+			if got.status != status || status == 400 && !strings.Contains(string(got.body), "would embed more than 50000 objects") {
+				t.Errorf("%s: %d %.200s", expand, got.status, got.body)
+			}
+		}
+	})
+}
