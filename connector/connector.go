@@ -190,6 +190,9 @@ func NewRegistry(connectors ...Connector) (*Registry, error) {
 			}
 			r.byID[name] = c
 		}
+		if err := checkLabels(p); err != nil {
+			return nil, err
+		}
 		if _, able := c.(Initiator); able != (p.Payments != nil) {
 			return nil, fmt.Errorf("connector %s: payment settings and the ability to initiate go together", p.Name)
 		}
@@ -198,6 +201,13 @@ func NewRegistry(connectors ...Connector) (*Registry, error) {
 		}
 	}
 	return r, nil
+}
+
+func checkLabels(p Profile) error {
+	if p.Payments == nil || p.Payments.MaxLabel == 0 || p.Payments.MaxLabel >= payment.MaxLabel && p.Payments.MaxLabel <= payment.LongestLabel {
+		return nil
+	}
+	return fmt.Errorf("connector %s: labels of %d characters are not between %d and %d", p.Name, p.Payments.MaxLabel, payment.MaxLabel, payment.LongestLabel)
 }
 
 // All lists the connectors, in order. The list is not to be changed.

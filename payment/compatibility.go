@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"passerelle"
 )
@@ -30,6 +31,9 @@ type Settings struct {
 	Currencies      []passerelle.Currency
 	MaxInstructions int
 	PayerAccount    PayerAccount
+	// MaxLabel is the longest label of a line, in characters, where it is more than
+	// MaxLabel of this package: up to LongestLabel, or zero.
+	MaxLabel int
 	// PartialTracking lists the types whose payments may end in accepted.
 	PartialTracking []DateType
 	// TrustedBeneficiary lists the types that need a trusted beneficiary.
@@ -75,6 +79,18 @@ func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 		}
 	}
 	return reasons
+}
+
+// Carries reports whether no rule of a connector excludes it, which includes one that
+// no Reason has a code for: that its labels are long enough.
+func (p *Payment) Carries(s Settings, now time.Time) bool {
+	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
+}
+
+// LongLabel is the first line whose label is longer than a connector takes, or -1.
+func (p *Payment) LongLabel(s Settings) int {
+	most := max(MaxLabel, s.MaxLabel)
+	return slices.IndexFunc(p.Instructions, func(in Instruction) bool { return utf8.RuneCountInString(in.Label) > most })
 }
 
 // Eligible reports whether no reason excludes the connector.

@@ -17,9 +17,12 @@ const (
 	MaxInstructions = 1000
 	// MaxClientState is the longest client_state, in characters.
 	MaxClientState = 2000
-	// MaxLabel is the longest instruction label, in characters: what a SEPA
-	// credit transfer carries as unstructured remittance information.
-	MaxLabel = 140
+	// MaxLabel is the longest instruction label, in characters, of connectors that say
+	// nothing of it: what a SEPA credit transfer carries as unstructured remittance
+	// information. LongestLabel is the most that a connector may take, and what the
+	// indexes of the databases have room for.
+	MaxLabel     = 140
+	LongestLabel = 500
 )
 
 // Draft is a payment as a client asks for it, before any rule was applied.
@@ -40,6 +43,9 @@ type Policy struct {
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
+	// MaxLabel is the longest label that the chosen connector takes, in characters;
+	// zero is MaxLabel.
+	MaxLabel int
 	// Strict refuses what is otherwise dropped, such as identity fields that
 	// do not apply.
 	Strict bool
@@ -147,7 +153,7 @@ func checkLine(in *Instruction, i int, policy Policy) error {
 	if strings.TrimSpace(in.Label) == "" {
 		return passerelle.MissingField(path(i, "label"), "a label is required")
 	}
-	if err := passerelle.CheckLine(path(i, "label"), in.Label, MaxLabel); err != nil {
+	if err := passerelle.CheckLine(path(i, "label"), in.Label, max(MaxLabel, policy.MaxLabel)); err != nil {
 		return err
 	}
 	if _, err := passerelle.ParseCurrency(path(i, "currency"), string(in.Amount.Currency)); err != nil {

@@ -164,6 +164,9 @@ type Payment struct {
 	ValidateURI string
 	// Connector is the UUID of the chosen connector, empty until chosen.
 	Connector string
+	// Source is the number of the connector's channel that the payment goes
+	// through, zero until it is sent.
+	Source    int64
 	Mechanism string
 	Created   time.Time
 	// Validated is the instant of created to validating.

@@ -62,7 +62,7 @@ var variants = []variant{
 	{"d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5", 58, "Sandbox No Cancellation", func(b *bank) { b.cancels = "" }},
 	{"c1aecb20-d380-4f3b-873c-a194f0f5a483", 60, "Sandbox Quick Cancellation", func(b *bank) { b.cancels = payment.CancellationGranted }},
 	{"af21fe8a-c3a1-4fc9-bbf5-89f5c707f2a5", 61, "Sandbox Forgetful", func(b *bank) { b.profile.Idempotent = false }},
-	{"6c3057db-a418-4f92-af9c-30f6c40fd6c4", 62, "Sandbox Accept Only", func(b *bank) { b.usual = "accp" }},
+	{"6c3057db-a418-4f92-af9c-30f6c40fd6c4", 62, "Sandbox Accept Only", func(b *bank) { b.usual, b.profile.Payments.MaxLabel = "accp", 280 }},
 	{"6b8dc2a8-d9fa-44d1-a7e0-9f28c443bad0", 63, "Sandbox Known Payer", settings(func(s *payment.Settings) { s.PayerAccount = payment.PayerMandatory })},
 }
 

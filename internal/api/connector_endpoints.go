@@ -14,7 +14,6 @@ import (
 	"passerelle/internal/bankdata"
 	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
-	"passerelle/payment"
 )
 
 func (s *Service) connectorRoutes() []protocol.Route {
@@ -202,19 +201,7 @@ func (s *Service) carriers(ctx context.Context, c *protocol.Caller, id *passerel
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := s.Initiation.Initiators(ctx, c.Domain)
-	if err != nil {
-		return nil, err
-	}
-	able := map[string]bool{}
-	for _, profile := range profiles {
-		able[profile.UUID] = true
-	}
-	list, err := s.Initiation.Compatibility(ctx, c.Domain, p, true)
-	for _, one := range list {
-		able[one.Profile.UUID] = payment.Eligible(one.Reasons)
-	}
-	return able, err
+	return s.Initiation.Able(ctx, c.Domain, p)
 }
 
 // parseCountries reads country codes separated by commas; none is nil.

@@ -37,7 +37,7 @@ func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPay
 			return wire.Payment{}, err
 		}
 	}
-	err = s.expand(ctx, c, shown, in.Expansion())
+	err = s.expand(ctx, c, []store.Listed{{Payment: p}}, shown, in.Expansion())
 	return shown[0], err
 }
 
@@ -57,13 +57,13 @@ func (s *Service) evidence(ctx context.Context, c *protocol.Caller, id passerell
 
 // expand embeds what was asked for in payments, with one query for each kind
 // of thing, whatever the number of payments.
-func (s *Service) expand(ctx context.Context, c *protocol.Caller, shown []wire.Payment, asked protocol.Expansion) error {
-	if !asked.Has("transitions") {
+func (s *Service) expand(ctx context.Context, c *protocol.Caller, payments []store.Listed, shown []wire.Payment, asked protocol.Expansion) error {
+	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil
 	}
-	ids := make([]passerelle.PaymentID, len(shown))
-	for i := range shown {
-		ids[i] = passerelle.PaymentID(shown[i].ID)
+	ids := make([]passerelle.PaymentID, len(payments))
+	for i, p := range payments {
+		ids[i] = p.ID
 	}
 	timelines, err := s.DB.Timeline(ctx, c.Domain.ID, ids)
 	if err != nil {
@@ -71,7 +71,12 @@ func (s *Service) expand(ctx context.Context, c *protocol.Caller, shown []wire.P
 	}
 	for i, id := range ids {
 		rows := timeline(timelines[id], c.Location)
-		shown[i].Transitions = &rows
+		if asked.Has("transitions") {
+			shown[i].Transitions = &rows
+		}
+		if asked.Has("timeline") {
+			shown[i].Timeline = wire.NewTimeline(payments[i].Payment, rows)
+		}
 	}
 	return nil
 }
@@ -132,7 +137,7 @@ type instructionInput struct {
 	ReferenceID         string            `body:"reference_id" doc:"end-to-end identifier, at most 31 characters; better left out, so that one of the right length is made"`
 	Amount              protocol.Number   `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
 	Currency            string            `body:"currency,required" doc:"ISO 4217 code" example:"EUR"`
-	Label               string            `body:"label,required" example:"Invoice 42"`
+	Label               string            `body:"label,required" max:"500" doc:"at most 140 characters, and more where the connector that is named takes more" example:"Invoice 42"`
 	ExecutionDateType   payment.DateType  `body:"execution_date_type,required"`
 	ExecutionDate       string            `body:"execution_date" doc:"YYYY-MM-DD in UTC; for deferred alone"`
 	StartDate           string            `body:"start_date" doc:"YYYY-MM-DD; for periodic alone"`

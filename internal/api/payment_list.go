@@ -19,7 +19,7 @@ type listPaymentsInput struct {
 	Filter                        string                    `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
 	ConnectorUUID                 protocol.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
 	IDConnector                   protocol.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
-	IDConnectorSource             *int64                    `query:"id_connector_source" doc:"only payments with the connector that has this source"`
+	IDConnectorSource             *int64                    `query:"id_connector_source" doc:"only payments that went through this source of their connector"`
 	State                         payment.State             `query:"state" doc:"only payments in this state"`
 	ErrorCode                     payment.ErrorCode         `query:"error_code" doc:"only payments rejected with this code"`
 	BankPaymentID                 string                    `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
@@ -67,7 +67,7 @@ func (s *Service) listPayments(ctx context.Context, c *protocol.Caller, in listP
 	for i, row := range rows {
 		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.Sensitive))
 	}
-	return out, s.expand(ctx, c, out.Payments, in.Expansion())
+	return out, s.expand(ctx, c, rows, out.Payments, in.Expansion())
 }
 
 // paymentFilter selects what all of the parameters select.
@@ -78,6 +78,9 @@ func (s *Service) paymentFilter(c *protocol.Caller, in listPaymentsInput) (store
 		Reference: in.ReferenceID, DateField: in.Filter, From: in.From(), Until: in.Until(),
 		NoConnector: in.ConnectorUUID.Null || in.IDConnector.Null,
 		PayerEnd:    in.PayerEnd, BeneficiaryEnd: in.BeneficiaryEnd, LabelStart: in.Label,
+	}
+	if in.IDConnectorSource != nil {
+		filter.Source = *in.IDConnectorSource
 	}
 	if in.IDClient != nil {
 		filter.Client = passerelle.ClientID(*in.IDClient)

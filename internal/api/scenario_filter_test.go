@@ -127,14 +127,17 @@ func (s *stage) connectorFilters() []filter {
 	}
 	french := func(p *payment.Payment) bool { return p.Connector != "" && p.Connector != britishConnector }
 	chosen := func(p *payment.Payment) bool { return p.Connector != "" }
+	through := func(uuid string) func(*payment.Payment) bool {
+		return func(p *payment.Payment) bool { return p.Connector == uuid && p.State != payment.Created }
+	}
 	return []filter{
 		{"connector_uuid=null", with("")},
 		{"id_connector=null", with("")},
 		{"id_connector=40", with(testConnector)},
 		{"id_connector=41", with(britishConnector)},
 		{"id_connector=9999", with()},
-		{"id_connector_source=401", with(testConnector)},
-		{"id_connector_source=411", with(britishConnector)},
+		{"id_connector_source=401", through(testConnector)},
+		{"id_connector_source=411", through(britishConnector)},
 		{"id_connector_source=40", with()},
 		{"country=FR", french},
 		{"country=GB", chosen},
@@ -346,5 +349,66 @@ func TestFiltersOfABoundToken(t *testing.T) {
 				t.Errorf("%s: %+v", query, p)
 			}
 		}
+	})
+}
+
+// What payments are filtered by can be read of them: the channel they went through
+// and the bank's identifier.
+func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		all := s.variety(t)
+		type told struct {
+			ID       int64
+			Timeline struct {
+				BankPaymentID     *string `json:"bank_payment_id"`
+				IDConnectorSource *int64  `json:"id_connector_source"`
+				Transitions       []struct{ To *string }
+			}
+		}
+		var list struct{ Payments []told }
+		s.do(t, ask{method: "GET", path: "/payments?order_by=id&expand=timeline", token: "admin"}).decode(t, &list)
+		for i, p := range list.Payments {
+			var one told
+			s.do(t, ask{method: "GET", path: fmt.Sprintf("/payments/%d?expand=timeline", p.ID), token: "admin"}).decode(t, &one)
+			if diff := gocmp.Diff(p, one); diff != "" {
+				t.Errorf("payment %d (-listed +alone):\n%s", p.ID, diff)
+			}
+			if through := p.Timeline.IDConnectorSource != nil; through != (all[i].Connector != "" && all[i].State != payment.Created) || len(p.Timeline.Transitions) == 0 {
+				t.Errorf("payment %d, %s: %+v", p.ID, all[i].State, p.Timeline)
+			}
+			if id := p.Timeline.BankPaymentID; id != nil {
+				got := s.do(t, ask{method: "GET", path: "/payments?" + query("bank_payment_id", *id), token: "admin"})
+				if !strings.Contains(string(got.body), fmt.Sprintf(`"id":%d,`, p.ID)) {
+					t.Errorf("payment %d is not found by %q", p.ID, *id)
+				}
+			}
+		}
+	})
+}
+
+// A label is as long as the connector takes: 140 characters, or more where it says so.
+func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
+	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"
+	onStages(t, func(t *testing.T, s *stage) {
+		create := func(length int, uuid string) reply {
+			body := strings.Replace(minimalDraft, `"Invoice"`, strconv.Quote(strings.Repeat("é", length)), 1)
+			if uuid != "" {
+				body = strings.Replace(body, "{", `{"connector_uuid":"`+uuid+`",`, 1)
+			}
+			return s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: body})
+		}
+		create(140, "").says(t, 200, "", "")
+		create(141, "").says(t, 400, "invalidValue", "instructions[0].label: must have at most 140 characters")
+		create(141, testConnector).says(t, 400, "invalidValue", "instructions[0].label: must have at most 140 characters")
+		create(281, longLabels).says(t, 400, "invalidValue", "instructions[0].label: must have at most 280 characters")
+		var made struct{ ID int64 }
+		create(280, longLabels).decode(t, &made)
+		path := fmt.Sprintf("/payments/%d", made.ID)
+		s.do(t, ask{method: "POST", path: path, token: "admin", body: validation}).says(t, 400, "invalidValue", "the label of instructions[0] is longer than it takes")
+		offered := s.do(t, ask{method: "GET", path: fmt.Sprintf("/connectors?id_payment=%d", made.ID), token: "admin"})
+		if !strings.Contains(string(offered.body), longLabels) || strings.Contains(string(offered.body), testConnector) {
+			t.Errorf("offered: %s", offered.body)
+		}
+		s.do(t, ask{method: "POST", path: path, token: "admin", body: strings.Replace(validation, testConnector, longLabels, 1)}).says(t, 200, "", "")
 	})
 }

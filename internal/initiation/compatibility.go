@@ -33,6 +33,17 @@ func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *
 	return list, err
 }
 
+// Able names the connectors of the domain that can carry the payment, hidden ones
+// included.
+func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.Payment) (map[string]bool, error) {
+	profiles, err := i.Initiators(ctx, d)
+	able := map[string]bool{}
+	for _, profile := range profiles {
+		able[profile.UUID] = p.Carries(*profile.Payments, i.now(d))
+	}
+	return able, err
+}
+
 // Initiators lists the connectors that initiate payments in the domain, as it
 // wants them, hidden ones too, in the order they are shown.
 func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]connector.Profile, error) {
@@ -49,20 +60,28 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 	return list, nil
 }
 
-// reachable reports whether payments go through a source that is in use: they are
-// validated on a page of the bank's.
+// reachable reports whether payments go through a source that is in use.
 func reachable(profile connector.Profile) bool {
-	open := true
-	for _, s := range profile.Sources {
+	_, open := paymentSource(profile)
+	return open
+}
+
+// paymentSource is the number of the source in use that payments go through, the
+// first by priority: they are validated on a page of the bank's. It is zero where a
+// connector names none for payments, and false where all that it names are off.
+func paymentSource(profile connector.Profile) (id int64, open bool) {
+	open = true
+	all := slices.SortedStableFunc(slices.Values(profile.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority })
+	for _, s := range all {
 		if s.Data() && !slices.Contains(s.Mechanisms, passerelle.ByWebauth) {
 			continue
 		}
 		if s.Disabled == nil {
-			return true
+			return s.ID, true
 		}
 		open = false
 	}
-	return open
+	return 0, open
 }
 
 // ConnectorUUIDs names the connectors with an ability in one of the countries,

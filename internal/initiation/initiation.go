@@ -132,7 +132,7 @@ type Creation struct {
 
 // Create makes a payment in state created.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation) (*payment.Payment, error) {
-	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), Strict: wish.Strict}
+	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
 	if err != nil {
 		return nil, err
@@ -158,6 +158,15 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
+// maxLabel is how long labels may be with the connector of that name.
+func (i *Initiation) maxLabel(name string) int {
+	c, known := i.Connectors.Initiator(name)
+	if !known {
+		return payment.MaxLabel
+	}
+	return c.Profile().Payments.MaxLabel
+}
+
 // checkDraft applies the rules that need more than the draft: the client's
 // redirect URIs, the users of the domain and the pre-selected connector.
 func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
@@ -170,11 +179,11 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	if p.Connector == "" {
 		return nil
 	}
-	chosen, err := i.eligible(ctx, d, p, p.Connector)
+	_, chosen, err := i.eligible(ctx, d, p, p.Connector)
 	if err != nil {
 		return err
 	}
-	p.Connector = chosen.Profile().UUID
+	p.Connector = chosen.UUID
 	return nil
 }
 
@@ -265,7 +274,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	return slices.DeleteFunc(profiles, func(profile connector.Profile) bool {
-		return profile.Hidden || !payment.Eligible(p.Incompatibilities(*profile.Payments, i.now(d)))
+		return profile.Hidden || !p.Carries(*profile.Payments, i.now(d))
 	}), err
 }
 
@@ -275,14 +284,14 @@ func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment
 	if p.Connector == "" {
 		return connector.Profile{}, false, nil
 	}
-	c, err := i.eligible(ctx, d, p, p.Connector)
+	_, profile, err := i.eligible(ctx, d, p, p.Connector)
 	if errors.Is(err, passerelle.Invalid) {
 		return connector.Profile{}, false, nil
 	}
 	if err != nil {
 		return connector.Profile{}, false, err
 	}
-	return c.Profile(), true, nil
+	return profile, true, nil
 }
 
 // usable keeps simulated banks out of live domains.
@@ -292,26 +301,31 @@ func usable(d passerelle.Domain, profile connector.Profile) bool {
 
 // eligible finds a connector by UUID or numeric id and refuses one that cannot
 // carry the payment, naming the reasons.
-func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, error) {
+func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if err != nil {
-		return nil, err
+		return nil, connector.Profile{}, err
 	}
 	c, known := i.Connectors.Initiator(name)
 	offers := func(profile connector.Profile) bool { return known && profile.UUID == c.Profile().UUID }
-	if !slices.ContainsFunc(profiles, offers) {
-		return nil, passerelle.InvalidField("connector_uuid", "no connector of that name initiates payments")
+	at := slices.IndexFunc(profiles, offers)
+	if at < 0 {
+		return nil, connector.Profile{}, passerelle.InvalidField("connector_uuid", "no connector of that name initiates payments")
 	}
-	reasons := p.Incompatibilities(*c.Profile().Payments, i.now(d))
+	profile := profiles[at]
+	if long := p.LongLabel(*profile.Payments); long >= 0 {
+		return nil, profile, passerelle.InvalidField("connector_uuid", "%s cannot carry this payment: the label of instructions[%d] is longer than it takes", profile.Name, long)
+	}
+	reasons := p.Incompatibilities(*profile.Payments, i.now(d))
 	if payment.Eligible(reasons) {
-		return c, nil
+		return c, profile, nil
 	}
 	for _, reason := range reasons {
 		if reason.Severity == payment.Incompatible {
-			return nil, passerelle.InvalidField("connector_uuid", "%s cannot carry this payment: %s (%s)", c.Profile().Name, reason.Description, reason.Code)
+			return nil, profile, passerelle.InvalidField("connector_uuid", "%s cannot carry this payment: %s (%s)", profile.Name, reason.Description, reason.Code)
 		}
 	}
-	return c, nil
+	return c, profile, nil
 }
 
 // tokenGrace is how long the tokens of a payment outlive it: long enough for the

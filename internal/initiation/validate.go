@@ -111,12 +111,12 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment
 	if err := i.checkReturn(ctx, d, p); err != nil {
 		return nil, nil, err
 	}
-	c, err := i.eligible(ctx, d, p, p.Connector)
+	c, profile, err := i.eligible(ctx, d, p, p.Connector)
 	if err != nil {
 		return nil, nil, err
 	}
-	profile := c.Profile()
 	p.Connector = profile.UUID
+	p.Source, _ = paymentSource(profile)
 	if !slices.Contains(profile.Payments.Mechanisms, p.Mechanism) {
 		return nil, nil, passerelle.InvalidField("validate_mechanism", "%s offers %v", profile.Name, profile.Payments.Mechanisms)
 	}
@@ -162,6 +162,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 
 // keep stores a choice that is not validated yet.
 func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[string]string) (*payment.Payment, error) {
+	p.Source = 0 // nothing has gone through it
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
 		if err := tx.UpdatePayment(p, nil, nil); err != nil {

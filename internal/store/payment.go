@@ -14,7 +14,7 @@ import (
 const paymentColumns = `id, domain_id, client_id, version, seq, state, state_detail, action, error_code, error_description,
 	fields, validate_uri, connector_uuid, validate_mechanism, registered, validated, client_redirect_uri, client_state,
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
-	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned`
+	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id`
 
 // storedPayment is a payment row on its way in, with what the lines share.
 type storedPayment struct {
@@ -32,12 +32,12 @@ func scanPayment(row scanner) (*storedPayment, error) {
 		cancelCode, cancelURI, cancelState         *string
 		website, terms                             *string
 		registered                                 int64
-		validated, returned                        *int64
+		validated, returned, source                *int64
 	)
 	err := row.Scan(&p.ID, &p.Domain, &p.Client, &p.Version, &p.Seq, &p.State, &detail, &action, &code, &why,
 		&fields, &uri, &connector, &mechanism, &registered, &validated, &p.ClientRedirectURI, &p.ClientState,
 		&webview, &bankPayment, &scheme, &identification, &label, &issuer, &p.currency, &p.dateType,
-		&cancelCode, &cancelURI, &cancelState, &website, &terms, &returned)
+		&cancelCode, &cancelURI, &cancelState, &website, &terms, &returned, &source)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,9 @@ func scanPayment(row scanner) (*storedPayment, error) {
 	p.BankPaymentID, p.Created, p.Validated = text[string](bankPayment), instant(registered), optionalInstant(validated)
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = text[payment.ErrorCode](cancelCode), text[string](cancelURI), text[string](cancelState)
 	p.Website, p.TermsVersion, p.Returned = text[string](website), text[string](terms), optionalInstant(returned)
+	if source != nil {
+		p.Source = *source
+	}
 	if scheme != nil {
 		p.Payer = &passerelle.Account{Scheme: text[passerelle.AccountScheme](scheme), Identification: text[string](identification), Label: text[string](label), Issuer: text[string](issuer)}
 	}

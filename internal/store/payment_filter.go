@@ -21,6 +21,9 @@ type PaymentFilter struct {
 	State         string
 	ErrorCode     string
 	BankPaymentID string
+	// Source is the channel that a payment went through, zero for any. It belongs to
+	// one of Connectors, whose index leads to it.
+	Source int64
 	Website       string
 	DateType      string
 	// Payer and Beneficiary are account numbers, Reference an end-to-end
@@ -92,7 +95,7 @@ func (f PaymentFilter) selection() selection {
 		clause string
 		value  int64
 	}{
-		{"client_id = $%d", int64(f.Client)}, {"amount >= $%d", f.Least}, {"amount <= $%d", f.Most},
+		{"client_id = $%d", int64(f.Client)}, {"amount >= $%d", f.Least}, {"amount <= $%d", f.Most}, {"source_id = $%d", f.Source},
 	} {
 		if is.value != 0 {
 			s = s.and(is.clause, is.value)

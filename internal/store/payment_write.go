@@ -153,13 +153,13 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 			error_description = $6, fields = $7, validate_uri = $8, connector_uuid = $9, connector_name = `+nameOf("$9")+`, validate_mechanism = $10,
 			validated = $11, webview_url = $12, bank_payment_id = $13, payer_scheme = $14, payer_identification = $15, payer_label = $16,
 			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
-			terms_version = $23, expires_from = $24
-		WHERE domain_id = $25 AND id = $26 AND version = $27`,
+			terms_version = $23, expires_from = $24, source_id = $25
+		WHERE domain_id = $26 AND id = $27 AND version = $28`,
 		p.Seq, string(p.State), optionalText(p.Detail), optionalText(p.Action), optionalText(p.ErrorCode),
 		optionalText(p.ErrorDescription), fields, optionalText(p.ValidateURI), optionalText(p.Connector), optionalText(p.Mechanism),
 		optionalMicros(p.Validated), optionalText(p.WebviewURL), optionalText(p.BankPaymentID), optionalText(payer.Scheme), optionalText(payer.Identification),
 		optionalText(payer.Label), optionalText(payer.Issuer), optionalMicros(check), optionalText(p.CancelCode), optionalText(p.CancelRedirectURI),
-		optionalText(p.CancelState), optionalText(p.Website), optionalText(p.TermsVersion), optionalMicros(p.ExpiresFrom()),
+		optionalText(p.CancelState), optionalText(p.Website), optionalText(p.TermsVersion), optionalMicros(p.ExpiresFrom()), optionalID(p.Source),
 		int64(p.Domain), int64(p.ID), p.Version)
 	p.Version++
 	tx.updateInstructions(p)

@@ -47,6 +47,8 @@ type Payment struct {
 	PayerIdentity     *Identity               `json:"payer_identity"`
 	// Transitions are not told to webhooks.
 	Transitions *[]TimelineRow `json:"transitions,omitempty" expand:"true" doc:"all that happened, oldest first; with expand=transitions"`
+	// Timeline neither.
+	Timeline *Timeline `json:"timeline,omitempty" expand:"true" doc:"all that happened, and what it is called at the bank; with expand=timeline"`
 	// Evidence neither.
 	Evidence *[]Evidence `json:"evidence,omitempty" expand:"true" doc:"what the payer saw on the pages of the service when they acted there, oldest first; with expand=evidence, of one payment"`
 }

@@ -11,6 +11,18 @@ import (
 // others are notes and have the kind of the note.
 const TimelineTransition = "transition"
 
+// Timeline is what happened to a payment, with what it is found by at its bank.
+type Timeline struct {
+	BankPaymentID     *string       `json:"bank_payment_id" doc:"the bank's identifier of the payment; null until it gave one"`
+	IDConnectorSource *int64        `json:"id_connector_source" doc:"the source of the connector that the payment went through; null until it was sent to the bank"`
+	Transitions       []TimelineRow `json:"transitions" doc:"oldest first"`
+}
+
+// NewTimeline renders what happened to a payment.
+func NewTimeline(p *payment.Payment, rows []TimelineRow) *Timeline {
+	return &Timeline{BankPaymentID: optional(p.BankPaymentID), IDConnectorSource: optional(p.Source), Transitions: rows}
+}
+
 // TimelineRow is one thing that happened to a payment.
 type TimelineRow struct {
 	Kind       string           `json:"kind" doc:"transition for a change of state; else what is worth knowing besides: cancelling, occurrence and others"`
