@@ -10,15 +10,18 @@ import (
 
 // MayCancel reports whether a cancellation can be asked for now; cancellable
 // says whether the payment's connector is able to. A payment that is created
-// needs no bank for it. The errors are a Conflict for a payment that ended, has
-// an instant instruction or is being cancelled already, and Invalid of code
+// needs no bank for it, and its payer can abandon one that they have not approved,
+// see Unapproved, whatever the bank can. The errors are a Conflict for a payment that
+// ended, has an instant instruction or is being cancelled already, and Invalid of code
 // notSupported for a connector without the ability.
-func (p *Payment) MayCancel(cancellable bool) error {
+func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
 	case p.State.Final():
 		return passerelle.Conflicting("The payment is %s and cannot be cancelled any more.", p.State)
 	case p.State == Created:
+		return nil
+	case by == ByPayer && p.Unapproved():
 		return nil
 	case !cancellable:
 		return &passerelle.Error{Kind: passerelle.Invalid, Code: "notSupported", Message: "This bank does not cancel payments."}
@@ -28,6 +31,13 @@ func (p *Payment) MayCancel(cancellable bool) error {
 		return passerelle.Conflicting("A cancellation of the payment is under way.")
 	}
 	return nil
+}
+
+// Unapproved reports whether a bank has the payment and waits for the payer to approve
+// it, as far as is known here, and nobody is cancelling it. One that waits for its
+// client's confirmation was approved.
+func (p *Payment) Unapproved() bool {
+	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }
 
 // AskCancellation keeps who asks for a cancellation, as the code that a granted

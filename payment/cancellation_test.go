@@ -113,7 +113,10 @@ func TestMayCancel(t *testing.T) {
 	oneInstant.Instructions[1].DateType = payment.Instant
 	underWay := cancelling(t, payment.Pending, 1)
 	underWay.Instructions[0].DateType = payment.Deferred
+	approved := ordered(payment.Validating)
+	approved.Action = payment.Confirm
 	tests := map[string]struct {
+		by     payment.Actor
 		p      *payment.Payment
 		unable bool
 		kind   passerelle.Kind
@@ -134,10 +137,21 @@ func TestMayCancel(t *testing.T) {
 		"accepted":                       {p: ordered(payment.Accepted), kind: passerelle.Conflict, code: "conflict"},
 		"expired":                        {p: ordered(payment.Expired), kind: passerelle.Conflict, code: "conflict"},
 		"partial, connector is not able": {p: ordered(payment.Partial), unable: true, kind: passerelle.Conflict, code: "conflict"},
+
+		"payer, validating and instant":       {by: payment.ByPayer, p: in(t, payment.Validating, 1)},
+		"payer, validating, not able":         {by: payment.ByPayer, p: ordered(payment.Validating), unable: true},
+		"payer, pending and instant":          {by: payment.ByPayer, p: in(t, payment.Pending, 1), kind: passerelle.Conflict, code: "conflict"},
+		"payer, pending, not able":            {by: payment.ByPayer, p: ordered(payment.Pending), unable: true, kind: passerelle.Invalid, code: "notSupported"},
+		"payer, approved and to be confirmed": {by: payment.ByPayer, p: approved, unable: true, kind: passerelle.Invalid, code: "notSupported"},
+		"payer, under way":                    {by: payment.ByPayer, p: underWay, kind: passerelle.Conflict, code: "conflict"},
+		"payer, expired":                      {by: payment.ByPayer, p: ordered(payment.Expired), unable: true, kind: passerelle.Conflict, code: "conflict"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := test.p.MayCancel(!test.unable)
+			if test.by == "" {
+				test.by = payment.ByClient
+			}
+			err := test.p.MayCancel(test.by, !test.unable)
 			if test.kind == "" {
 				if err != nil {
 					t.Error(err)
@@ -160,7 +174,7 @@ func TestMayCancelAgain(t *testing.T) {
 	if _, err := p.Apply(about(processing, payment.CancellationRefused), now); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.MayCancel(true); err != nil || p.CancelCode != "" || p.CancelRedirectURI == "" || p.CancelState != "s" {
+	if err := p.MayCancel(payment.ByClient, true); err != nil || p.CancelCode != "" || p.CancelRedirectURI == "" || p.CancelState != "s" {
 		t.Errorf("%v %+v", err, p)
 	}
 }

@@ -251,7 +251,7 @@ func (l *life) asks() string {
 	code := pick(l.random, payment.CancelledByClient, payment.CancelledByUser)
 	l.log = append(l.log, "asks for a cancellation, "+string(code))
 	conflict := ended(l.m.state) || (l.m.state != "created" && (l.p.DateType() == payment.Instant || l.m.cancelling))
-	if err := l.p.MayCancel(true); errors.Is(err, passerelle.Conflict) != conflict {
+	if err := l.p.MayCancel(payment.ByClient, true); errors.Is(err, passerelle.Conflict) != conflict {
 		return fmt.Sprintf("may cancel: %v", err)
 	}
 	if l.m.state != "created" && !ended(l.m.state) {

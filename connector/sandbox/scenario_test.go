@@ -149,7 +149,7 @@ func (p *player) decide(m sandbox.Move) {
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}
-	if err := p.payment.MayCancel(can); err != nil && !errors.As(err, &refused) {
+	if err := p.payment.MayCancel(payment.ByClient, can); err != nil && !errors.As(err, &refused) {
 		p.t.Fatal(err)
 	}
 	if refused.Code != m.Refused {

@@ -249,7 +249,7 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 	if p.Action == payment.Decoupled {
 		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank"})
 	}
-	if p.MayCancel(c.cancellable(p)) == nil {
+	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
 		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Grave: true})
 	}
 	return acts

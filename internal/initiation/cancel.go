@@ -2,6 +2,8 @@ package initiation
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"passerelle"
 	"passerelle/connector"
@@ -27,9 +29,10 @@ func (c Cancellation) code() payment.ErrorCode {
 
 // Cancel rejects a payment that no bank has, or asks the bank to. The payment
 // is returned as it then stands: rejected, or with an action by which the payer
-// approves the cancellation, or as before when the bank refuses. It is a Conflict
-// when the payment cannot be cancelled any more or something else is being done
-// with it, and Invalid of code notSupported when the bank does not cancel.
+// approves the cancellation, or as before when the bank refuses. A payer abandons a
+// payment that they have not approved also where the bank does not cancel it. It is
+// a Conflict when the payment cannot be cancelled any more or something else is being
+// done with it, and Invalid of code notSupported when the bank does not cancel.
 // Without an answer in time a loop finishes; Unavailable means that the bank was
 // not told.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c Cancellation) (*payment.Payment, error) {
@@ -37,7 +40,10 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil {
 		return nil, err
 	}
-	if err := i.checkCancellation(ctx, t, c); err != nil {
+	if err := i.checkWayBack(ctx, t, c); err != nil {
+		return nil, err
+	}
+	if err := t.payment.MayCancel(c.By, t.cancellable()); err != nil {
 		return nil, err
 	}
 	if t.payment.State == payment.Created {
@@ -48,19 +54,56 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	defer leave()
+	if t.payment.MayCancel(payment.ByClient, t.cancellable()) != nil {
+		return i.abandon(ctx, t, c)
+	}
+	return i.cancelAtBank(ctx, t, c)
+}
+
+// cancellable reports whether the bank of a payment cancels orders.
+func (t conversation) cancellable() bool {
+	canceller, able := t.bank.(connector.Canceller)
+	return able && canceller.Profile().Payments.Cancellable
+}
+
+// cancelAtBank asks the bank to cancel. Where it refuses that of a payment that the
+// payer has not approved, the payer abandons it.
+func (i *Initiation) cancelAtBank(ctx context.Context, t conversation, c Cancellation) (*payment.Payment, error) {
+	var err error
 	t.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
 	if t.attempt, err = i.follow(ctx, t, store.Attempt{Kind: store.AttemptCancellation, By: c.By}); err != nil {
 		return nil, err
 	}
-	return i.send(ctx, t, cancel)
+	p, err := i.send(ctx, t, cancel)
+	if err != nil || c.By != payment.ByPayer || !p.Unapproved() {
+		return p, err
+	}
+	if t, err = i.idle(ctx, t.domain, p.ID); err != nil {
+		return p, nil //nolint:nilerr // something else is being done with the payment, which goes on
+	}
+	silent := *i // what the payer did is on record with the cancellation
+	silent.audit, silent.evidence = nil, nil
+	return silent.abandon(ctx, t, c)
 }
 
-func (i *Initiation) checkCancellation(ctx context.Context, t conversation, c Cancellation) error {
-	if err := i.checkWayBack(ctx, t, c); err != nil {
-		return err
+// abandon has the payer say no to a payment that they have not approved. The bank is
+// only asked: they may have approved it a moment ago, and then it goes on. A bank that
+// still waits, and has no way to be told, waits for ever.
+func (i *Initiation) abandon(ctx context.Context, t conversation, c Cancellation) (*payment.Payment, error) {
+	var err error
+	if t.attempt, err = i.follow(ctx, t, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}); err != nil {
+		return nil, err
 	}
-	canceller, able := t.bank.(connector.Canceller)
-	return t.payment.MayCancel(able && canceller.Profile().Payments.Cancellable)
+	return i.send(ctx, t, asked)
+}
+
+// asked asks what became of the order. That it could not be asked leaves that open.
+func asked(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+	report, err := bank.Status(ctx, o)
+	if errors.Is(err, connector.ErrNotSent) {
+		err = fmt.Errorf("the bank was not asked: %s", err)
+	}
+	return report, err
 }
 
 // checkWayBack holds where the payer returns to against what is registered.
@@ -78,7 +121,7 @@ func (i *Initiation) checkWayBack(ctx context.Context, t conversation, c Cancell
 	return i.CheckRedirect(ctx, t.domain, t.payment.Client, "client_redirect_uri", uri)
 }
 
-// withdraw ends a payment that no bank has.
+// withdraw ends a payment that no bank has, or that nobody has approved there.
 func (i *Initiation) withdraw(ctx context.Context, t conversation, c Cancellation) (*payment.Payment, error) {
 	p := t.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(t.domain))

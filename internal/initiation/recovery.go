@@ -60,6 +60,9 @@ func conclude(a store.Attempt, report payment.Report) payment.Report {
 	case a.Kind == store.AttemptCancellation && report.Cancellation == "" && waits:
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
 	case a.Kind == store.AttemptAnswer && said && !a.Agreed && (report.Status == payment.Awaiting || report.Status == payment.Declined):
+		if report.Status == payment.Awaiting {
+			report.Description = "" // which says what the payer was to do
+		}
 		report.Status, report.Code, report.By = payment.Declined, no.code, no.by
 	}
 	return report

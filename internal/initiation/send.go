@@ -91,7 +91,7 @@ func (i *Initiation) unsent(ctx context.Context, t conversation, why error) (*pa
 		"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
 	report, ends := t.silence()
 	if !ends {
-		return i.abandon(ctx, t)
+		return i.untold(ctx, t)
 	}
 	p, err := i.applyOnce(ctx, t, report)
 	if err != nil {
@@ -109,8 +109,8 @@ func (t conversation) silence() (report payment.Report, ends bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, t.attempt.Kind == store.AttemptAnswer && !t.attempt.Agreed
 }
 
-// abandon leaves the payment as it was, for another try.
-func (i *Initiation) abandon(ctx context.Context, t conversation) (*payment.Payment, error) {
+// untold leaves the payment as it was, for another try.
+func (i *Initiation) untold(ctx context.Context, t conversation) (*payment.Payment, error) {
 	p := *t.payment
 	p.RefuseCancellation(payment.ByService, i.now(t.domain))
 	err := i.commit(ctx, t.domain, &p, nil, i.nextCheck(t.domain, &p, payment.Report{}), func(tx *store.Tx) error {

@@ -12,7 +12,7 @@ import (
 // cancellable reports whether the payer can still cancel the payment.
 func (w *Webview) cancellable(p *payment.Payment) bool {
 	settings := w.settings(p)
-	return p.MayCancel(settings != nil && settings.Cancellable) == nil
+	return p.MayCancel(payment.ByPayer, settings != nil && settings.Cancellable) == nil
 }
 
 // cancelAddress leads to the question whether to cancel, or is empty.

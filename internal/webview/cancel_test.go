@@ -118,9 +118,11 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 		says  string
 	}{
 		{"at once", quick, labelled("actn(redirect)/done"), true, ""},
-		{"not this one", quick, labelled("kept/actn(redirect)/done"), true, "does not cancel this payment"},
-		{"none", never, labelled("actn(redirect)/done"), false, "does not cancel this payment"},
-		{"nothing that is instant", quick, nil, false, "Go to the bank"},
+		{"not this one, which the payer abandons", quick, labelled("kept/actn(redirect)/done"), true, ""},
+		{"none, which the payer abandons", never, labelled("actn(redirect)/done"), true, ""},
+		{"none, waiting for a code", never, labelled("actn(otp)/done"), true, ""},
+		{"none, waiting for the app", never, labelled("actn(decoupled)/done"), true, ""},
+		{"nothing that is instant", quick, nil, true, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, nil, func(t *testing.T, s *stack) {
@@ -133,7 +135,11 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 				}
 				got := s.post(t, page, "same-origin", cancel)
 				if c.says == "" {
-					checkBack(t, s.get(t, got.location), "/sorry", p.ID, withMessage(byPayer, "The payment was cancelled on the client's demand."))
+					told := byPayer
+					if c.name == "at once" {
+						told = withMessage(byPayer, "The payment was cancelled on the client's demand.")
+					}
+					checkBack(t, s.get(t, got.location), "/sorry", p.ID, told)
 					return
 				}
 				if got.status == http.StatusSeeOther {
@@ -145,6 +151,23 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A payer who has approved at the bank, in another window for instance, abandons
+// nothing any more: the bank is asked, and the payment goes on.
+func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		s.offer(t, s.numbered(t, 58))
+		p := s.create(t, labelled("pdng:2d/done"))
+		page := s.open(t, p.ID, sorry)
+		s.post(t, page, "same-origin", s.form(t, page))
+		s.post(t, s.onward(t, page+"&step=onward"), "same-origin", url.Values{"decision": {"approve"}})
+		got := s.post(t, page, "same-origin", cancel)
+		if !strings.Contains(got.body, "does not cancel this payment") && got.location == "" {
+			t.Errorf("answered %d to %q: %s", got.status, got.location, got.body)
+		}
+		checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"pending"}})
+	})
 }
 
 // numbered is the connector of a number.
