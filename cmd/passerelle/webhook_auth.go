@@ -18,7 +18,7 @@ type webhookAuth struct {
 	List   authList   `cmd:"" help:"List the providers, oldest first."`
 	Show   authShow   `cmd:"" help:"Print one provider, without its secrets."`
 	Update authUpdate `cmd:"" help:"Change a provider; what is not given stays."`
-	Delete authDelete `cmd:"" help:"End a provider that no webhook has."`
+	Delete authDelete `cmd:"" help:"End a provider. Webhooks that have it send nothing until they have another."`
 	Rotate authRotate `cmd:"" help:"Replace the secret by which a provider signs; the new one is printed once."`
 	Verify authVerify `cmd:"" help:"Check the signature of a request that somebody received, and say what is wrong with it."`
 }

@@ -126,7 +126,7 @@ func (s *Service) providerRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.deleteProviders),
-			Summary: "Delete all webhook authentication providers", Errors: []string{"conflict"}, Doc: "All or none: a conflict while a webhook has one of them.",
+			Summary: "Delete all webhook authentication providers", Doc: "Webhooks that have one of them send nothing until they have another: what happens meanwhile is kept for them.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.oneProvider),
@@ -138,7 +138,7 @@ func (s *Service) providerRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.deleteProvider),
-			Summary: "Delete a webhook authentication provider", Errors: []string{"conflict"}, Doc: "A conflict while a webhook has it.",
+			Summary: "Delete a webhook authentication provider", Doc: "Webhooks that have it send nothing until they have another: what happens meanwhile is kept for them.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.rotateProvider),

@@ -21,6 +21,8 @@ const (
 	AlertMail = "alert"
 	// RecoveryMail says that everything has arrived since.
 	RecoveryMail = "recovery"
+	// HeldMail says that webhooks lost their authentication provider.
+	HeldMail = "held"
 )
 
 // notice is what is to be told about a webhook when a run has ended.
@@ -115,6 +117,29 @@ func (l letter) notice(kind string) *notice {
 	return n
 }
 
+// held are the mails about webhooks whose provider is being deleted, one to each
+// recipient, however many there are.
+func (l letter) held(webhooks []passerelle.WebhookID) (mails []store.Mail) {
+	if len(webhooks) == 0 {
+		return nil
+	}
+	var names []string
+	for _, id := range webhooks[:min(len(webhooks), shownUsers)] {
+		names = append(names, strconv.FormatInt(int64(id), 10))
+	}
+	if len(webhooks) > shownUsers {
+		names = append(names, "and others")
+	}
+	l.webhook.ID = webhooks[0]
+	for _, recipient := range l.recipients() {
+		mails = append(mails, store.Mail{
+			Domain: l.domain.ID, Webhook: webhooks[0], Kind: HeldMail, Recipient: recipient, Created: l.now,
+			Subject: l.write(subjects[HeldMail]), Text: strings.ReplaceAll(l.write(texts[HeldMail]), "{webhooks}", strings.Join(names, ", ")),
+		})
+	}
+	return mails
+}
+
 // name is that of the domain, on one line.
 func (l letter) name() string {
 	return strings.Map(func(r rune) rune {
@@ -188,6 +213,7 @@ func (l letter) waiting() string {
 var subjects = map[string]string{
 	AlertMail:    "Webhook {id} of {domain} fails",
 	RecoveryMail: "Webhook {id} of {domain} works again",
+	HeldMail:     "Webhooks of {domain} are held up",
 }
 
 const heading = `
@@ -221,6 +247,21 @@ or with the command
 
 A mail follows when everything has arrived. Until then there is at most one every
 {days}; the configuration key {key} changes that.
+`,
+	HeldMail: `The authentication provider of webhooks was deleted. They send nothing until they
+have another one; what happens meanwhile is kept for them, and sent then.
+
+Domain:             {domain} ({kind})
+Webhooks:           {webhooks}
+
+Give them another provider:
+
+  PUT {base}/webhooks/{id}
+  {"id_auth": 12}
+
+or with the command
+
+  passerelle webhook update {id} --domain {argument} --auth NAME
 `,
 	RecoveryMail: `The receiver of a webhook works again. Everything that waited has arrived, and
 there is nothing to do.

@@ -43,6 +43,10 @@ type authority struct {
 	users map[passerelle.UserID]credential
 }
 
+// errHeldUp ends what is done for a webhook whose provider was deleted: a request
+// without its signature is worse than none.
+var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
+
 // authority looks up what the requests to a webhook show.
 func (t *turn) authority(ctx context.Context, w store.Webhook, values settings.Values) (*authority, error) {
 	a := &authority{Delivery: t.Delivery, domain: t.domain, webhook: w, users: map[passerelle.UserID]credential{}}
@@ -50,6 +54,9 @@ func (t *turn) authority(ctx context.Context, w store.Webhook, values settings.V
 		return a, nil
 	}
 	provider, err := t.DB.AuthProvider(ctx, t.domain.ID, w.Auth)
+	if w.AuthDeleted || errors.Is(err, store.ErrNotFound) {
+		return nil, errHeldUp
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load the provider of webhook %d: %w", w.ID, err)
 	}

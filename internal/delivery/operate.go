@@ -154,6 +154,8 @@ func inUse(w store.Webhook) error {
 		return passerelle.Conflicting("The webhook is deleted; make it live again first.")
 	case w.Disabled != nil:
 		return passerelle.Conflicting("The webhook is disabled; enable it first.")
+	case w.AuthDeleted:
+		return errHeldUp
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -33,7 +34,7 @@ const (
 	maxProviderName = 64
 	secretSize      = 32
 	updateTries     = 5
-	// shownUsers is how many of the webhooks that have a provider are named.
+	// shownUsers is how many of the webhooks that had a provider are named.
 	shownUsers = 10
 )
 
@@ -168,16 +169,14 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
 }
 
-// DeleteProvider ends a provider. One that is not there is passerelle.Missing,
-// and one that a webhook has a Conflict which names the webhook.
+// DeleteProvider ends a provider. One that is not there is passerelle.Missing. The
+// webhooks that have it send nothing until they have another one: whoever manages the
+// domain is told by mail.
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string) error {
-	err := d.DB.Write(ctx, func(tx *store.Tx) error {
+	err := d.endProviders(ctx, domain, id, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))
 		return d.attest(tx, subjectProvider, id)
 	})
-	if errors.Is(err, store.ErrConflict) {
-		return d.inUse(ctx, domain, id)
-	}
 	if err != nil {
 		return providerFault("delete", store.AuthProvider{ID: id}, err)
 	}
@@ -185,16 +184,12 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 	return nil
 }
 
-// DeleteProviders ends all providers of a domain, or none: while a webhook has
-// one it is a Conflict which names the webhook.
+// DeleteProviders ends all providers of a domain, as DeleteProvider does one.
 func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string) error {
-	err := d.DB.Write(ctx, func(tx *store.Tx) error {
+	err := d.endProviders(ctx, domain, 0, func(tx *store.Tx) error {
 		tx.DeleteAuthProviders(domain.ID, d.now(domain))
 		return nil
 	})
-	if errors.Is(err, store.ErrConflict) {
-		return d.inUse(ctx, domain, 0)
-	}
 	if err != nil {
 		return fmt.Errorf("delete the providers of domain %d: %w", domain.ID, err)
 	}
@@ -202,21 +197,26 @@ func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain
 	return nil
 }
 
-// inUse is the refusal to delete a provider, or any when it is zero, by the
-// webhooks that have it.
-func (d *Delivery) inUse(ctx context.Context, domain passerelle.Domain, provider int64) error {
-	users, err := d.DB.WebhooksWithProvider(ctx, domain.ID, provider, shownUsers+1)
+// endProviders writes the end of a provider, or of all when it is zero, together with
+// mails about the webhooks that it holds up.
+func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, provider int64, end func(*store.Tx) error) error {
+	held, err := d.DB.WebhooksWithProvider(ctx, domain.ID, provider, shownUsers+1)
 	if err != nil {
 		return fmt.Errorf("list the webhooks that have provider %d: %w", provider, err)
 	}
-	var names []string
-	for _, id := range users[:min(len(users), shownUsers)] {
-		names = append(names, strconv.FormatInt(int64(id), 10))
+	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
+	if err != nil {
+		return err
 	}
-	if len(users) > shownUsers {
-		names = append(names, "and others")
-	}
-	return passerelle.Conflicting("In use by these webhooks: %s. Give them another provider, or none, first.", strings.Join(names, ", "))
+	mails := letter{domain: domain, values: values, now: d.now(domain)}.held(held)
+	return d.DB.Write(ctx, func(tx *store.Tx) error {
+		for i := range mails {
+			if err := tx.CreateMail(&mails[i]); err != nil {
+				return err
+			}
+		}
+		return end(tx)
+	})
 }
 
 // Rotate replaces the secret of a provider that signs by a random one, which it
@@ -311,7 +311,7 @@ func noProvider() error {
 // useProvider keeps the provider of a webhook from being deleted until the
 // webhook has it.
 func useProvider(tx *store.Tx, w store.Webhook) {
-	if w.Auth != 0 {
+	if w.Auth != 0 && !w.AuthDeleted {
 		tx.UseAuthProvider(w.Domain, w.Auth)
 	}
 }

@@ -3,7 +3,11 @@ package delivery_test
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -120,6 +125,51 @@ func TestAnUpdateGivesUp(t *testing.T) {
 		must(t, err)
 		if stored.Endpoint.URL != "https://first.example/token" || stored.Endpoint.ClientID != fmt.Sprint(n) {
 			t.Errorf("%+v", stored.Endpoint)
+		}
+	})
+}
+
+// Nothing is sent without the signature of a provider that was deleted: what happens is
+// kept, whoever manages the domain gets a mail, and another provider signs all of it.
+func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))
+		var requests, unsigned atomic.Int64
+		var status atomic.Int64
+		status.Store(http.StatusBadGateway)
+		signed := receiver(t, func(w http.ResponseWriter, req *http.Request) {
+			requests.Add(1)
+			if req.Header.Get("SVC-Signature") == "" {
+				unsigned.Add(1)
+			}
+			w.WriteHeader(int(status.Load()))
+		})
+		first, err := r.RegisterProvider(t.Context(), r.domain, "first", "a")
+		must(t, err)
+		w := r.webhook(signed, strconv.FormatInt(first.ID, 10))
+		r.webhook(newInbox(t).url, "")
+		r.emit(1, 1)
+		r.run(1, 1)
+		must(t, r.DeleteProvider(t.Context(), r.domain, first.ID, "b"))
+		status.Store(http.StatusOK)
+		for id := range int64(3) {
+			r.emit(id+2, 1)
+		}
+		r.clock.advance(3 * time.Hour)
+		r.run(3, 0) // to the other webhook
+		mails, err := r.DB.Mails(t.Context(), r.domain.ID, store.Window{Limit: 9})
+		must(t, err)
+		mails = slices.DeleteFunc(mails, func(m store.Mail) bool { return m.Kind != delivery.HeldMail })
+		if len(mails) != 2 || !strings.Contains(mails[0].Text, fmt.Sprintf("Webhooks:           %d\n", w.ID)) {
+			t.Fatalf("%d mails: %+v", len(mails), mails)
+		}
+		second, err := r.RegisterProvider(t.Context(), r.domain, "second", "c")
+		must(t, err)
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.Change{Auth: new(strconv.FormatInt(second.ID, 10)), By: "d"})
+		must(t, err)
+		r.run(4, 0)
+		if requests.Load() != 5 || unsigned.Load() != 0 {
+			t.Errorf("%d requests, %d of them unsigned", requests.Load(), unsigned.Load())
 		}
 	})
 }

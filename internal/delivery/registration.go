@@ -109,7 +109,7 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 		return store.Webhook{}, err
 	}
 	if checked.Auth != nil {
-		w.Auth = *checked.Auth
+		w.Auth, w.AuthDeleted = *checked.Auth, false
 	}
 	err = d.change(ctx, domain, "changed", id, c.By, func(tx *store.Tx) {
 		if !c.ends() {
@@ -235,8 +235,12 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 }
 
 // checkChange is checkLimit for what a change makes of a webhook. One that was
-// limited before can still be disabled or deleted.
+// limited before can still be disabled or deleted. One that waits for a provider does
+// not go on without any.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
+	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
+		return passerelle.InvalidField("id_auth", "must be a provider: the one before was deleted, and what waits for the webhook is not sent without any")
+	}
 	if c.Event == nil && c.User == nil {
 		return nil
 	}

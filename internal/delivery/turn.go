@@ -51,7 +51,7 @@ func (d *Delivery) hasNews(ctx context.Context, v visit) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("load webhook %d: %w", v.webhook, err)
 	}
-	if w.Stopped {
+	if w.Stopped || w.AuthDeleted {
 		return false, nil
 	}
 	news, err := d.DB.NewDeliveries(ctx, w, 0, 1)
@@ -152,7 +152,7 @@ func (t *turn) concerns(ctx context.Context, err error) error {
 	if lapsed {
 		t.Log.WarnContext(ctx, "the lease of a webhook lapsed; what was sent and is not on record is sent again", "webhook", t.visit.webhook)
 	}
-	if err != nil && !lapsed && ctx.Err() == nil {
+	if err != nil && !lapsed && !errors.Is(err, errHeldUp) && ctx.Err() == nil {
 		return fmt.Errorf("send to webhook %d: %w", t.visit.webhook, err)
 	}
 	return nil
@@ -164,6 +164,9 @@ func (t *turn) concerns(ctx context.Context, err error) error {
 func (t *turn) take(ctx context.Context, wait bool) (held bool, err error) {
 	for {
 		to, err := t.target(ctx)
+		if errors.Is(err, errHeldUp) {
+			return false, nil
+		}
 		if err != nil || to.webhook.Deleted != nil || to.webhook.Disabled != nil {
 			return false, err
 		}

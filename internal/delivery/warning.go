@@ -29,6 +29,8 @@ func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	}
 	entry, _ := webhook.Lookup(string(w.Event))
 	switch {
+	case w.AuthDeleted:
+		all = append(all, "Nothing is sent: the authentication provider was deleted. Events wait until the webhook has another one.")
 	case w.Auth != 0:
 	case entry.Subject == webhook.SubjectPayment:
 		all = append(all, "Requests carry no authentication: the event belongs to no user, and the webhook has no authentication provider.")

@@ -92,7 +92,7 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 
 // nextTry is when the flusher comes, where it does.
 func nextTry(v *desk.Visit, w store.Webhook) string {
-	if w.Deleted != nil || w.Disabled != nil {
+	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
 		return ""
 	}
 	return v.Moment(w.NextFlush)

@@ -129,6 +129,7 @@ func newWebhookRow(v *desk.Visit, w store.Webhook, h store.Health) webhookRow {
 const (
 	webhookInUse    = "in use"
 	webhookStopped  = "stopped"
+	webhookHeldUp   = "held up"
 	webhookDisabled = "disabled"
 	webhookDeleted  = "deleted"
 )
@@ -139,6 +140,8 @@ func webhookState(w store.Webhook) string {
 		return webhookDeleted
 	case w.Disabled != nil:
 		return webhookDisabled
+	case w.AuthDeleted:
+		return webhookHeldUp
 	case w.Stopped:
 		return webhookStopped
 	}

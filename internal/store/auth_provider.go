@@ -303,22 +303,20 @@ func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.execOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// DeleteAuthProvider ends a provider. Write fails with ErrNotFound when there
-// is none, and with ErrConflict while a webhook has it that is not deleted.
+// DeleteAuthProvider ends a provider. Webhooks that have it are sent nothing from then
+// on, see Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such
+// provider.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
 	// A statement sees what was written when it began, so that this one has to
 	// wait for those that are just giving the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
-	tx.execOne(ErrConflict, `UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3
-		AND NOT EXISTS (SELECT 1 FROM webhook w WHERE w.domain_id = $2 AND w.auth_id = $3 AND w.deleted IS NULL)`, micros(now), int64(domain), id)
+	tx.exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
+	tx.exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, micros(now), int64(domain), id)
 }
 
-// DeleteAuthProviders ends all providers of a domain, or none: Write fails with
-// ErrConflict while a webhook has one that is not deleted.
+// DeleteAuthProviders ends all providers of a domain, as DeleteAuthProvider does one.
 func (tx *Tx) DeleteAuthProviders(domain passerelle.DomainID, now time.Time) {
 	tx.exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
-	used := func(scanner) error { return ErrConflict }
-	tx.query(used, `SELECT id FROM webhook WHERE domain_id = $1 AND auth_id IS NOT NULL AND deleted IS NULL LIMIT 1`, int64(domain))
-	tx.exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL
-		AND NOT EXISTS (SELECT 1 FROM webhook w WHERE w.domain_id = $2 AND w.auth_id = auth_provider.id AND w.deleted IS NULL)`, micros(now), int64(domain))
+	tx.exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id IS NOT NULL`, int64(domain))
+	tx.exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
 }

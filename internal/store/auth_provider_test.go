@@ -248,8 +248,13 @@ func TestDeletedAuthProviders(t *testing.T) {
 		use := func(id int64) error {
 			return s.try(func(tx *Tx) error { tx.UseAuthProvider(s.domain, id); return nil })
 		}
-		wantError(t, remove(used.ID), ErrConflict)
-		wantError(t, all(), ErrConflict)
+		held := func(want bool) {
+			t.Helper()
+			got, err := s.db.Webhook(t.Context(), s.domain, w.ID)
+			if err != nil || got.AuthDeleted != want || got.Auth != used.ID {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
 		wantError(t, remove(foreign.ID), ErrNotFound)
 		wantError(t, use(foreign.ID), ErrNotFound)
 		for _, a := range []AuthProvider{used, free, foreign} {
@@ -267,12 +272,23 @@ func TestDeletedAuthProviders(t *testing.T) {
 				t.Errorf("webhooks with provider %d: %v, %v", provider, users, err)
 			}
 		}
-		if err := s.sql(`UPDATE webhook SET deleted = 1`); err != nil {
+		held(false)
+		if err := remove(used.ID); err != nil {
 			t.Fatal(err)
 		}
+		held(true)
+		second := s.provider(s.domain, "second", nil)
+		used = second
+		s.write(func(tx *Tx) error {
+			tx.UseAuthProvider(s.domain, second.ID)
+			tx.ChangeWebhook(s.domain, w.ID, WebhookChange{Auth: &second.ID}, now)
+			return nil
+		})
+		held(false)
 		if err := all(); err != nil {
 			t.Fatal(err)
 		}
+		held(true)
 		n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain})
 		wantSame(t, int64(0), n, err)
 		s.wantProvider(foreign)
@@ -336,6 +352,9 @@ func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 		a.Secret, a.Updated = "new", new(now)
 		s.wantProvider(a)
 		s.provider(1, "endpoint", &someEndpoint)
-		wantError(t, s.try(func(tx *Tx) error { tx.DeleteAuthProvider(1, 41, now); return nil }), ErrConflict)
+		s.write(func(tx *Tx) error { tx.DeleteAuthProvider(1, 41, now); return nil })
+		if w, err := s.db.Webhook(t.Context(), 1, 41); err != nil || !w.AuthDeleted {
+			t.Errorf("the webhook of a provider that was deleted: %+v, %v", w, err)
+		}
 	})
 }

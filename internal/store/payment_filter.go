@@ -23,9 +23,9 @@ type PaymentFilter struct {
 	BankPaymentID string
 	// Source is the channel that a payment went through, zero for any. It belongs to
 	// one of Connectors, whose index leads to it.
-	Source int64
-	Website       string
-	DateType      string
+	Source   int64
+	Website  string
+	DateType string
 	// Payer and Beneficiary are account numbers, Reference an end-to-end
 	// identifier; of a bulk, one line is enough.
 	Payer       string

@@ -15,13 +15,16 @@ type Webhook struct {
 	// Client is the application it belongs to, zero for none in particular.
 	Client passerelle.ClientID
 	// User limits it to the events of one user; zero is no limit.
-	User    passerelle.UserID
-	Event   webhook.Event
-	URL     string
-	Auth    int64 // id of the authentication provider, zero for none
-	Created time.Time
-	Updated *time.Time
-	Deleted *time.Time
+	User  passerelle.UserID
+	Event webhook.Event
+	URL   string
+	Auth  int64 // id of the authentication provider, zero for none
+	// AuthDeleted tells that the provider was deleted: nothing is sent until the
+	// webhook has another one, and all that happens meanwhile is kept for it.
+	AuthDeleted bool
+	Created     time.Time
+	Updated     *time.Time
+	Deleted     *time.Time
 	// Disabled is since when it is paused: nothing is sent, and nothing that
 	// happens meanwhile is for it, but what is undelivered is kept.
 	Disabled *time.Time
@@ -58,7 +61,7 @@ func (w Webhook) news() int64 {
 func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.news() }
 
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
-	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed`
+	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed, auth_deleted`
 
 func scanWebhook(row scanner) (Webhook, error) {
 	var (
@@ -69,7 +72,7 @@ func scanWebhook(row scanner) (Webhook, error) {
 		success, failure, alerted        *int64
 	)
 	err := row.Scan(&w.ID, &w.Domain, &client, &user, &w.Event, &w.URL, &auth, &created, &updated, &deleted, &disabled,
-		&next, &w.FlushAfter, &w.NewsAfter, &w.Stopped, &w.ConsecutiveFailures, &success, &failure, &alerted, &w.Alarmed)
+		&next, &w.FlushAfter, &w.NewsAfter, &w.Stopped, &w.ConsecutiveFailures, &success, &failure, &alerted, &w.Alarmed, &w.AuthDeleted)
 	w.Client, w.User, w.Auth = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[int64](auth)
 	w.Created, w.Updated, w.Deleted, w.Disabled = instant(created), optionalInstant(updated), optionalInstant(deleted), optionalInstant(disabled)
 	w.NextFlush, w.LastSuccess, w.LastFailure, w.Alerted = optionalInstant(next), optionalInstant(success), optionalInstant(failure), optionalInstant(alerted)
@@ -96,10 +99,10 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 // WebhooksWithNews lists the webhooks of a domain that have deliveries to be
 // tried for the first time, at most limit; those with which nothing is wrong
 // come before those that have failed. What is for a stopped or a disabled one
-// is not news.
+// is not news, nor for one whose provider was deleted.
 func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
-		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped
+		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
 		AND (SELECT d.id FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0
 			AND d.not_before = 0 AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END AND NOT (`+waits+`)
 			ORDER BY d.id LIMIT 1) IS NOT NULL
@@ -110,7 +113,7 @@ func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainI
 // due at the domain's instant, the longest overdue first, at most limit.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
-		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
+		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
 		int64(domain), micros(now), limit)
 }
 
@@ -129,10 +132,10 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 }
 
 // Unwanted sees, when the unit is written, whether a webhook is deleted or
-// disabled.
+// disabled, or its provider deleted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.query(func(row scanner) error { return row.Scan(unwanted) },
-		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL THEN FALSE ELSE TRUE END FROM webhook WHERE domain_id = $1 AND id = $2`,
+		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE domain_id = $1 AND id = $2`,
 		int64(w.Domain), int64(w.ID))
 }
 

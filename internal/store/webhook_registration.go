@@ -82,7 +82,7 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 	event, url := (*string)(c.Event), c.URL
 	tx.execOne(ErrNotFound, `UPDATE webhook SET updated = $3,
 			event = COALESCE($4, event), url = COALESCE($5, url),
-			auth_id = CASE WHEN $6 THEN $7 ELSE auth_id END,
+			auth_id = CASE WHEN $6 THEN $7 ELSE auth_id END, auth_deleted = CASE WHEN $6 THEN FALSE ELSE auth_deleted END,
 			client_id = CASE WHEN $8 THEN $9 ELSE client_id END,
 			user_id = CASE WHEN $10 THEN $11 ELSE user_id END,
 			deleted = CASE WHEN $1 = 0 THEN NULL WHEN $1 = 1 THEN COALESCE(deleted, $3) ELSE deleted END,
