@@ -48,11 +48,12 @@ type InvestmentDetails struct {
 
 // MarketOrderDetails is what an institution says about an order to buy or sell.
 type MarketOrderDetails struct {
-	Key, Label, Code string
-	// Direction is buy or sell, Type market, limit or trigger; State is in the
-	// words of the institution.
-	Direction, Type, State, PaymentMethod, StockMarket string
-	Quantity, Amount                                   *decimal.Decimal
+	Key, Number, Label, Code string
+	// Direction is buy or sell, Type market, limit or trigger, PaymentMethod cash or
+	// deferred, each empty where it is not known; State is in the words of the
+	// institution.
+	Direction, Type, State, PaymentMethod, StockMarket, StockSymbol string
+	Quantity, Amount                                                *decimal.Decimal
 	// OrderValue is the limit or the trigger, UnitPrice the value of a unit at
 	// the order, UnitValue its value now.
 	OrderValue, UnitPrice, UnitValue *decimal.Decimal
@@ -72,9 +73,34 @@ type PocketDetails struct {
 
 // AmortizationDetails is a line of the plan by which a loan is paid back.
 type AmortizationDetails struct {
-	Key                                                    string
-	Date                                                   Date
+	Key  string
+	Date Date
+	// Currency is that of the account.
+	Currency Currency
+	// Period is the number of the payment in the plan, from 1; zero is not known.
+	Period int
+	// Amount is all that is paid: the parts that follow, summed up where the
+	// institution does not say it.
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
+}
+
+// Complete adds to what an account in a currency holds what follows from it: the
+// currency of a loan's plan, and what pockets are worth whose institution says only how
+// many units they have of a position of the same page.
+func (w *Wealth) Complete(currency Currency) {
+	units := map[string]*decimal.Decimal{}
+	for _, position := range w.Investments {
+		units[position.Key] = position.UnitValue
+	}
+	w.Pockets, w.Amortizations = slices.Clone(w.Pockets), slices.Clone(w.Amortizations)
+	for i := range w.Pockets {
+		if p := &w.Pockets[i]; p.Value == nil {
+			p.Value = product(p.Quantity, units[p.Investment])
+		}
+	}
+	for i := range w.Amortizations {
+		w.Amortizations[i].Currency = currency
+	}
 }
 
 // Asset is something an account holds, as it is kept: D is what the institution

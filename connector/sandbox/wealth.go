@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -143,13 +144,13 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	for n := range 3 {
 		day, p := c.today.FirstOfMonth().AddMonths(-n-1).AddDays(14), h.positions[n%2]
 		all = append(all, passerelle.MarketOrderDetails{
-			Key: "o-" + day.String(), Label: p.label, Code: p.code, Direction: "buy", Type: "market", State: "Exécuté", PaymentMethod: "Comptant", StockMarket: "XPAR",
+			Key: "o-" + day.String(), Number: strconv.Itoa(7001 + n), Label: p.label, Code: p.code, Direction: "buy", Type: "market", State: "Exécuté", PaymentMethod: "cash", StockMarket: "XPAR", StockSymbol: p.symbol,
 			Quantity: shares(20_000), UnitPrice: money(c.price(p, day)), Amount: money(2 * c.price(p, day)), Date: day, Executed: day.AddDays(1),
 		})
 	}
 	if p := h.positions[0]; !c.odd() {
 		all = append(all, passerelle.MarketOrderDetails{
-			Key: "waiting", Label: p.label, Code: p.code, Direction: "sell", Type: "limit", State: "En cours", PaymentMethod: "Comptant", StockMarket: "XPAR",
+			Key: "waiting", Number: "7100", Label: p.label, Code: p.code, Direction: "sell", Type: "limit", State: "En cours", PaymentMethod: "cash", StockMarket: "XPAR", StockSymbol: p.symbol,
 			Quantity: shares(50_000), OrderValue: money(2 * p.bought), UnitValue: money(c.price(p, c.today)), Date: c.today.FirstOfMonth(), Validity: c.today.FirstOfMonth().AddMonths(2),
 		})
 	}
@@ -171,7 +172,7 @@ func repayments(h holding) []passerelle.AmortizationDetails {
 		left -= capital
 		day := l.RepaymentStarts.AddMonths(n).AddDays(6)
 		all = append(all, passerelle.AmortizationDetails{
-			Key: fmt.Sprintf("%03d", n+1), Date: day, Amount: money(capital + interest + insurance), Capital: money(capital), Interest: money(interest),
+			Key: fmt.Sprintf("%03d", n+1), Date: day, Period: n + 1, Amount: money(capital + interest + insurance), Capital: money(capital), Interest: money(interest),
 			Insurance: money(insurance), RemainingCapital: money(left),
 		})
 	}

@@ -20,6 +20,7 @@ func (in *intake) Wealth(key string, page passerelle.Wealth) error {
 	if _, wanted := in.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: what an account holds that was not asked for", errNonsense)
 	}
+	page.Complete(a.Currency)
 	held, err := held(page)
 	if err != nil {
 		return err

@@ -191,6 +191,7 @@ var webhookMoves = []move{
 		w.Subscribe("USER_CREATED", "one")
 		w.OK(w.Call("POST", "/webhooks", w.ConfigToken, `{"event":"USER_DELETED","url":"`+w.Origin+`/sandbox/receiver/one","id_auth":"one"}`))
 		_, token := w.user(t)
+		w.last(t, "one") // before the user is gone, and what is about them with them
 		w.OK(w.Call("DELETE", "/users/me", token, nil))
 		var came []string
 		for _, r := range w.Received("one") {

@@ -13,11 +13,15 @@ Detailed.List   investments [Detailed]+
 Detailed        details obj
 InvestmentValues investmentvalues [any], total int
 MarketOrders    marketorders [MarketOrder]+, total int
-MarketOrder     id int, id_account int, label text, code str?, quantity num?, amount num?, date date?, execution_date date?, deleted time?, last_update time?
+MarketOrder     id int, id_account int, number str?, label text, code str?, webid str, order_direction Direction?, order_type OrderType, state str?, payment_method (CASH|DEFERRED|UNKNOWN), stock_market str?, stock_symbol str?
+                quantity num?, amount num?, ordervalue num?, unitprice num?, unitvalue num?, date time?, validity_date time?, execution_date time?, created time, deleted time?, last_update time
+Direction       id int, name (BUY|SALE)
+OrderType       id int, name (MARKET|LIMIT|TRIGGER|UNKNOWN)
 Pockets         pockets [Pocket]+, total int
-Pocket          id int, id_investment int, id_account int, label text, quantity num?, value num?, condition str?, availability_date date?
+Pocket          id int, id_investment int, id_account int, label text, quantity num?, value num, condition (available|date|retirement|unknown), availability_date date?, deleted time?, last_update time
 Amortizations   loanamortizations [Amortization]+, total int
-Amortization    id int, id_account int, date date, amount num?
+Amortization    id int, id_account int, payment_date date?, period int?, amortization_amount Sum?, interest_amount Sum?, insurance_amount Sum?, total_payment_amount Sum?, remaining_capital Sum?, calculated [str], deleted time?, last_update time
+Sum             currency text, value num
 Indicators      id_user int, indicators any`
 
 // Section 5.4: balances.

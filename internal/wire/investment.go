@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
+
+	"github.com/govalues/decimal"
 
 	"passerelle"
 )
@@ -115,36 +118,67 @@ type InvestmentValue struct {
 type MarketOrder struct {
 	ID            int64        `json:"id"`
 	IDAccount     int64        `json:"id_account"`
+	Number        *string      `json:"number" doc:"the institution's number of the order"`
 	Label         string       `json:"label"`
 	Code          *string      `json:"code" doc:"ISIN"`
 	WebID         string       `json:"webid" doc:"the institution's own name for it"`
-	Direction     *string      `json:"order_direction" doc:"buy or sell"`
-	Type          *string      `json:"order_type" doc:"market, limit or trigger"`
+	Direction     *Named       `json:"order_direction" doc:"BUY or SALE"`
+	Type          Named        `json:"order_type" doc:"MARKET, LIMIT, TRIGGER or UNKNOWN"`
 	State         *string      `json:"state" doc:"in the words of the institution"`
-	PaymentMethod *string      `json:"payment_method"`
+	PaymentMethod string       `json:"payment_method" doc:"CASH, DEFERRED or UNKNOWN"`
 	StockMarket   *string      `json:"stock_market"`
+	StockSymbol   *string      `json:"stock_symbol"`
 	Quantity      *json.Number `json:"quantity"`
 	Amount        *json.Number `json:"amount"`
 	OrderValue    *json.Number `json:"ordervalue" doc:"the limit or the trigger"`
 	UnitPrice     *json.Number `json:"unitprice" doc:"what a unit was worth at the order"`
 	UnitValue     *json.Number `json:"unitvalue" doc:"what a unit is worth"`
-	Date          *string      `json:"date"`
-	ValidityDate  *string      `json:"validity_date"`
-	ExecutionDate *string      `json:"execution_date"`
+	Date          *string      `json:"date" doc:"the first instant of the day"`
+	ValidityDate  *string      `json:"validity_date" doc:"the first instant of the day"`
+	ExecutionDate *string      `json:"execution_date" doc:"the first instant of the day"`
 	Created       string       `json:"created" doc:"when it was read for the first time"`
 	LastUpdate    string       `json:"last_update"`
 	Deleted       *string      `json:"deleted"`
 }
 
+// Named is one word of a list, with its number.
+type Named struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// The words for orders, by those of the connectors.
+var (
+	directions     = map[string]Named{"buy": {1, "BUY"}, "sell": {2, "SALE"}}
+	orderTypes     = map[string]Named{"market": {1, "MARKET"}, "limit": {2, "LIMIT"}, "trigger": {3, "TRIGGER"}, "": {4, "UNKNOWN"}}
+	paymentMethods = map[string]string{"cash": "CASH", "deferred": "DEFERRED"}
+)
+
 // NewMarketOrder renders an order with times in the zone.
 func NewMarketOrder(a passerelle.Asset[passerelle.MarketOrderDetails], zone *time.Location) MarketOrder {
 	d := a.Details
-	return MarketOrder{
-		ID: int64(a.ID), IDAccount: int64(a.Account), Label: d.Label, Code: optional(d.Code), WebID: d.Key, Direction: optional(d.Direction), Type: optional(d.Type),
-		State: optional(d.State), PaymentMethod: optional(d.PaymentMethod), StockMarket: optional(d.StockMarket), Quantity: Amount(d.Quantity), Amount: Amount(d.Amount),
-		OrderValue: Amount(d.OrderValue), UnitPrice: Amount(d.UnitPrice), UnitValue: Amount(d.UnitValue), Date: date(d.Date), ValidityDate: date(d.Validity),
-		ExecutionDate: date(d.Executed), Created: passerelle.FormatDateTime(a.Created, zone), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	out := MarketOrder{
+		ID: int64(a.ID), IDAccount: int64(a.Account), Number: optional(d.Number), Label: d.Label, Code: optional(d.Code), WebID: d.Key,
+		State: optional(d.State), PaymentMethod: cmp.Or(paymentMethods[d.PaymentMethod], "UNKNOWN"), StockMarket: optional(d.StockMarket), StockSymbol: optional(d.StockSymbol),
+		Quantity: Amount(d.Quantity), Amount: Amount(d.Amount), OrderValue: Amount(d.OrderValue), UnitPrice: Amount(d.UnitPrice), UnitValue: Amount(d.UnitValue),
+		Type: orderTypes[""], Date: dayStart(d.Date, zone), ValidityDate: dayStart(d.Validity, zone), ExecutionDate: dayStart(d.Executed, zone),
+		Created: passerelle.FormatDateTime(a.Created, zone), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
 	}
+	if direction, known := directions[d.Direction]; known {
+		out.Direction = &direction
+	}
+	if kind, known := orderTypes[d.Type]; known {
+		out.Type = kind
+	}
+	return out
+}
+
+// dayStart writes a day as its first instant.
+func dayStart(d passerelle.Date, zone *time.Location) *string {
+	if d.IsZero() {
+		return nil
+	}
+	return optional(passerelle.FormatDateTime(d.In(zone), zone))
 }
 
 // Pocket is a part of a position that is available on a condition.
@@ -154,7 +188,7 @@ type Pocket struct {
 	IDAccount        int64        `json:"id_account"`
 	Label            *string      `json:"label"`
 	Quantity         *json.Number `json:"quantity"`
-	Value            *json.Number `json:"value"`
+	Value            json.Number  `json:"value" doc:"zero where nobody says what a unit is worth"`
 	Condition        string       `json:"condition" doc:"available, date, retirement or unknown"`
 	AvailabilityDate *string      `json:"availability_date"`
 	LastUpdate       string       `json:"last_update"`
@@ -165,8 +199,11 @@ type Pocket struct {
 func NewPocket(a passerelle.Asset[passerelle.PocketDetails], zone *time.Location) Pocket {
 	d := a.Details
 	out := Pocket{
-		ID: int64(a.ID), IDInvestment: optional(int64(a.Investment)), IDAccount: int64(a.Account), Label: optional(d.Label), Quantity: Amount(d.Quantity), Value: Amount(d.Value),
+		ID: int64(a.ID), IDInvestment: optional(int64(a.Investment)), IDAccount: int64(a.Account), Label: optional(d.Label), Quantity: Amount(d.Quantity), Value: "0",
 		Condition: d.Condition, AvailabilityDate: date(d.Available), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	}
+	if d.Value != nil {
+		out.Value = *Amount(d.Value)
 	}
 	if d.Condition == "" {
 		out.Condition = "unknown"
@@ -176,25 +213,48 @@ func NewPocket(a passerelle.Asset[passerelle.PocketDetails], zone *time.Location
 
 // Amortization is a line of the plan by which a loan is paid back.
 type Amortization struct {
-	ID               int64        `json:"id"`
-	IDAccount        int64        `json:"id_account"`
-	Date             *string      `json:"date"`
-	Amount           *json.Number `json:"amount"`
-	CapitalAmount    *json.Number `json:"capital_amount"`
-	InterestAmount   *json.Number `json:"interest_amount"`
-	InsuranceAmount  *json.Number `json:"insurance_amount"`
-	RemainingCapital *json.Number `json:"remaining_capital"`
-	LastUpdate       string       `json:"last_update"`
-	Deleted          *string      `json:"deleted"`
+	ID                 int64           `json:"id"`
+	IDAccount          int64           `json:"id_account"`
+	PaymentDate        *string         `json:"payment_date"`
+	Period             *int            `json:"period" doc:"number of the payment in the plan, from 1"`
+	AmortizationAmount *CurrencyAmount `json:"amortization_amount" doc:"what is paid back of the capital"`
+	InterestAmount     *CurrencyAmount `json:"interest_amount"`
+	InsuranceAmount    *CurrencyAmount `json:"insurance_amount"`
+	TotalPaymentAmount *CurrencyAmount `json:"total_payment_amount"`
+	RemainingCapital   *CurrencyAmount `json:"remaining_capital" doc:"what is left after the payment"`
+	Calculated         []string        `json:"calculated" doc:"what the institution did not say"`
+	LastUpdate         string          `json:"last_update"`
+	Deleted            *string         `json:"deleted"`
+}
+
+// CurrencyAmount is an amount with its currency.
+type CurrencyAmount struct {
+	Currency *passerelle.Currency `json:"currency" doc:"ISO 4217 code"`
+	Value    json.Number          `json:"value"`
 }
 
 // NewAmortization renders a line of a loan's plan with times in the zone.
 func NewAmortization(a passerelle.Asset[passerelle.AmortizationDetails], zone *time.Location) Amortization {
 	d := a.Details
-	return Amortization{
-		ID: int64(a.ID), IDAccount: int64(a.Account), Date: date(d.Date), Amount: Amount(d.Amount), CapitalAmount: Amount(d.Capital), InterestAmount: Amount(d.Interest),
-		InsuranceAmount: Amount(d.Insurance), RemainingCapital: Amount(d.RemainingCapital), LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	in := func(amount *decimal.Decimal) *CurrencyAmount {
+		if amount == nil {
+			return nil
+		}
+		return &CurrencyAmount{Currency: optional(d.Currency), Value: *Amount(amount)}
 	}
+	out := Amortization{
+		ID: int64(a.ID), IDAccount: int64(a.Account), PaymentDate: date(d.Date), Period: optional(d.Period), AmortizationAmount: in(d.Capital), InterestAmount: in(d.Interest),
+		InsuranceAmount: in(d.Insurance), TotalPaymentAmount: in(d.Amount), RemainingCapital: in(d.RemainingCapital), Calculated: []string{},
+		LastUpdate: passerelle.FormatDateTime(a.LastUpdate, zone), Deleted: Moment(a.Deleted, zone),
+	}
+	if out.TotalPaymentAmount == nil && d.Capital != nil && d.Interest != nil {
+		total := passerelle.SumAmounts(d.Capital, d.Interest)
+		if d.Insurance != nil {
+			total = passerelle.SumAmounts(total, d.Insurance)
+		}
+		out.TotalPaymentAmount, out.Calculated = in(total), append(out.Calculated, "total_payment_amount")
+	}
+	return out
 }
 
 // NewInvestmentValue renders what a unit was worth.
