@@ -106,7 +106,7 @@ func (c *Console) show(v *desk.Visit, revealed bool) error {
 		ID: p.ID, State: string(p.State), Facts: c.facts(v, p, revealed), Acts: c.acts(v, p),
 		Revealable: !revealed && v.MayReveal(), Revealed: revealed,
 	}
-	if data.Trail, err = c.trail(v, p); err != nil {
+	if data.Trail, err = c.trail(v, p, revealed); err != nil {
 		return err
 	}
 	if data.Objections, err = c.objections(v, p); err != nil {
@@ -133,12 +133,13 @@ func (c *Console) evidence(v *desk.Visit, id passerelle.PaymentID, revealed bool
 	}
 	rows := make([]evidenceRow, len(kept))
 	for i, e := range kept {
-		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, e.Shown.From}
+		hidden := !revealed && v.Domain.Kind != passerelle.Sandbox
+		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, nameText(v, e.Shown.From, revealed)}
 		rows[i] = evidenceRow{
 			At: passerelle.FormatDateTime(e.At, v.Zone), Act: string(e.Act), Language: e.Language,
 			Shown: strings.Join(slices.DeleteFunc(shown, func(s string) bool { return s == "" }), " · "),
 		}
-		if !revealed && v.Domain.Kind != passerelle.Sandbox {
+		if hidden {
 			continue
 		}
 		for _, line := range e.Shown.Lines {
@@ -156,12 +157,12 @@ func (c *Console) facts(v *desk.Visit, p *payment.Payment, revealed bool) []desk
 		"Execution", string(p.DateType()),
 		"Waits for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
 		"Error", string(p.ErrorCode),
-		"The bank says", p.ErrorDescription,
+		"The bank says", nameText(v, p.ErrorDescription, revealed),
 		"Connector", c.connector(p),
 		"Bank's reference", p.BankPaymentID,
 		"Application", fmt.Sprint(p.Client),
 		"Returns to", p.ClientRedirectURI,
-		"Application's state", p.ClientState,
+		"Application's state", nameText(v, p.ClientState, revealed),
 	)
 	if p.Payer != nil {
 		facts = append(facts, desk.Facts("Payer", nameText(v, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)
@@ -218,7 +219,7 @@ func identityFacts(whose string, i *passerelle.Identity) []desk.Fact {
 func newInstructionRow(v *desk.Visit, in *payment.Instruction, revealed bool) instructionRow {
 	return instructionRow{
 		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: nameText(v, in.Label, revealed), Name: nameText(v, in.Beneficiary.Label, revealed),
-		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + in.ErrorDescription),
+		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + nameText(v, in.ErrorDescription, revealed)),
 		Identity: identityFacts("Beneficiary", in.BeneficiaryIdentity),
 	}
 }

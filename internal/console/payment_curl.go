@@ -47,7 +47,7 @@ type createdParty struct {
 // is never shown, and not in it.
 func (c *Console) curl(v *desk.Visit, p *payment.Payment, revealed bool) (string, error) {
 	shown := wire.NewPayment(p, wire.View{Location: v.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
-	body := creation{RedirectURI: p.ClientRedirectURI, State: p.ClientState, PayerIdentity: withoutNulls(shown.PayerIdentity)}
+	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(v, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}
 	if p.Payer != nil {
 		party := party(v, *p.Payer, revealed)
 		body.Payer = &party

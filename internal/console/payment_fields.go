@@ -20,6 +20,9 @@ type listField struct {
 	kind string
 	// rare fields are folded away.
 	rare bool
+	// personal fields select by what names people. In live domains they are for those
+	// who may see it: whoever may guess learns what is masked.
+	personal bool
 	// choices are the values of a field that is chosen, nil when it is typed in;
 	// perhaps only the first, when there are more than a page has.
 	choices func(*Console, *desk.Visit) ([]choice, error)
@@ -49,7 +52,7 @@ const none = "none"
 var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
-	{name: "label", label: "Label begins with", take: takeLabel},
+	{name: "label", label: "Label begins with", personal: true, take: takeLabel},
 	{name: "state", label: "State", choices: choicesOf(payment.States()), take: takeText(func(l *listing) *string { return &l.State })},
 	{name: "first", label: "From", kind: "date", take: takeFirst},
 	{name: "last", label: "To", kind: "date", take: takeLast},
@@ -59,9 +62,9 @@ var listFields = []listField{
 	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*desk.Visit, *listing, string) error { return nil }},
 	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, among: (*Console).isClient, take: takeClient},
 	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
-	{name: "payer", label: "Payer's account, or its last four", rare: true, take: takeAccount(
+	{name: "payer", label: "Payer's account, or its last four", rare: true, personal: true, take: takeAccount(
 		func(l *listing) (whole, end *string) { return &l.Payer, &l.PayerEnd })},
-	{name: "beneficiary", label: "Beneficiary's account, or its last four", rare: true, take: takeAccount(
+	{name: "beneficiary", label: "Beneficiary's account, or its last four", rare: true, personal: true, take: takeAccount(
 		func(l *listing) (whole, end *string) { return &l.Beneficiary, &l.BeneficiaryEnd })},
 	{name: "least", label: "Amount from", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Least })},
 	{name: "most", label: "Amount to", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Most })},
@@ -75,6 +78,9 @@ func given(values url.Values, name string) string { return strings.TrimSpace(val
 // showFields fills in the form.
 func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) error {
 	for _, field := range listFields {
+		if field.personal && !maySearch(v) {
+			continue
+		}
 		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: given(values, field.name)}
 		if field.choices != nil {
 			all, err := field.choices(c, v)
@@ -91,6 +97,11 @@ func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) e
 		data.Open = data.Open || shown.Value != ""
 	}
 	return nil
+}
+
+// maySearch reports whether the operator may select by what names people.
+func maySearch(v *desk.Visit) bool {
+	return v.Domain.Kind == passerelle.Sandbox || v.MayReveal()
 }
 
 // maxChoices is how many choices a page has for a field; where there are more, one
@@ -127,6 +138,10 @@ func (c *Console) listing(v *desk.Visit, values url.Values) (listing, error) {
 		if err != nil {
 			return list, err
 		}
+		if field.personal && !maySearch(v) {
+			return list, passerelle.InvalidField(field.name, "selects by personal data, which in a live domain is for operators who may see it, with a second factor")
+		}
+		list.personal = list.personal || field.personal
 		if err := field.take(v, &list, value); err != nil {
 			return list, err
 		}

@@ -19,6 +19,8 @@ import (
 	"passerelle/internal/admission"
 	"passerelle/internal/initiation"
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/payment"
 )
 
 var listedPayment = regexp.MustCompile(`/payments/(\d+)">\d+</a></th>`)
@@ -229,6 +231,84 @@ func TestALongFile(t *testing.T) {
 		}
 		if len(rows) != want+1 || len(seen) != want {
 			t.Errorf("%d rows of %d payments", len(rows)-1, len(seen))
+		}
+	})
+}
+
+// planted is a payment of a live domain whose label, payer and state name somebody.
+func (d *desk) planted() passerelle.PaymentID {
+	d.t.Helper()
+	client, _, err := d.Access.Register(d.t.Context(), d.Domain.ID, "shop", []string{"https://shop.example/back"})
+	must(d.t, err)
+	made, err := d.Initiation.Create(d.t.Context(), d.Domain, initiation.Creation{By: client.ID, Draft: payment.Draft{
+		ClientRedirectURI: "https://shop.example/back", ClientState: "erika@home.example",
+		Payer: &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Erika Mustermann"},
+		Instructions: []payment.Instruction{{
+			Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Gift for Erika", DateType: payment.FirstOpenDay,
+			Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: "DE89370400440532013000", Label: "Vermieter"},
+		}},
+	}})
+	must(d.t, err)
+	return made.ID
+}
+
+// In live domains a search by what names people is for those who may see it, and on
+// record; nobody else learns by guessing what pages mask, nor by files or addresses.
+func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
+	clock := newClock()
+	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
+		live := newDesk(t, s).inLive()
+		var ids []string
+		for range 52 {
+			ids = append(ids, fmt.Sprint(live.planted()))
+		}
+		searches := []string{"label=gift", "payer=0189", "payer=FR7630006000011234567890189", "beneficiary=3000", "beneficiary=DE89370400440532013000"}
+		audited := func() int {
+			t.Helper()
+			all, err := s.DB.AuditOfDomain(t.Context(), live.Domain.ID, 1000)
+			must(t, err)
+			return len(slices.DeleteFunc(all, func(a store.Audit) bool { return a.Act != "search by personal data" }))
+		}
+		for _, role := range []admission.Role{admission.Viewer, admission.Developer} {
+			d := newDesk(t, s)
+			d.enterTwice(role, clock)
+			live := d.inLive()
+			for _, search := range searches {
+				if got := live.get(live.domainPath("/payments?" + search)); got.status != http.StatusUnprocessableEntity || listed(got) != "" || !strings.Contains(got.body, "selects by personal data") {
+					t.Errorf("%s, %s: %d lists %q", role, search, got.status, listed(got))
+				}
+			}
+			page := live.get(live.domainPath("/payments/" + ids[0])).body
+			for _, personal := range []string{"Erika", "erika@home", "Gift for", "FR7630006000011234567890189"} {
+				if strings.Contains(page, personal) {
+					t.Errorf("%s reads %q", role, personal)
+				}
+			}
+			if form := live.get(live.domainPath("/payments")).body; strings.Contains(form, `name="label"`) || strings.Contains(form, `name="payer"`) {
+				t.Errorf("%s is offered a search that is not theirs", role)
+			}
+		}
+		if n := audited(); n != 0 {
+			t.Errorf("%d searches are on record that were refused", n)
+		}
+		acting := newDesk(t, s)
+		acting.enterTwice(admission.Acting, clock)
+		live = acting.inLive()
+		for _, search := range searches {
+			if got := live.get(live.domainPath("/payments?" + search)); got.status != http.StatusOK || listed(got) == "" || strings.Contains(got.body, "data-live") {
+				t.Errorf("%s: %d lists %q", search, got.status, listed(got))
+			}
+		}
+		if n := audited(); n != len(searches) {
+			t.Errorf("%d of %d searches are on record", n, len(searches))
+		}
+		first := live.get(live.domainPath("/payments?label=gift"))
+		next := link(t, first, "next")
+		if strings.Contains(strings.ToLower(next), "erika") || strings.Contains(next, "gift+for") {
+			t.Errorf("a link has what the page masks: %s", next)
+		}
+		if second := live.get(live.domainPath("/payments") + next); len(strings.Fields(listed(second))) != 2 {
+			t.Errorf("the second page lists %q", listed(second))
 		}
 	})
 }

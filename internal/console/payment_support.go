@@ -57,7 +57,7 @@ func (c *Console) supportFile(v *desk.Visit) error {
 		return err
 	}
 	file := support{Domain: v.Domain.Kind, Written: v.Time(v.Now()), Payment: c.supportPayment(v, p)}
-	if file.Trail, err = c.trail(v, p); err != nil {
+	if file.Trail, err = c.trail(v, p, false); err != nil {
 		return err
 	}
 	if file.Objections, err = c.objections(v, p); err != nil {

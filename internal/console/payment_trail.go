@@ -42,7 +42,7 @@ type trailRow struct {
 
 // trail is all that happened to a payment: what was asked for, what was said to the
 // bank, what became of it, and who was told.
-func (c *Console) trail(v *desk.Visit, p *payment.Payment) ([]trailRow, error) {
+func (c *Console) trail(v *desk.Visit, p *payment.Payment, revealed bool) ([]trailRow, error) {
 	timelines, err := c.DB.Timeline(v, v.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
@@ -57,7 +57,7 @@ func (c *Console) trail(v *desk.Visit, p *payment.Payment) ([]trailRow, error) {
 	}
 	var rows []trailRow
 	for n, happened := range timelines[p.ID] {
-		row := c.happened(v, happened, p)
+		row := c.happened(v, happened, p, revealed)
 		for n > 0 && len(attempts) > 0 && !attempts[0].Created.After(row.at) {
 			rows, attempts = append(rows, c.exchange(v, attempts[0])), attempts[1:]
 		}
@@ -84,13 +84,13 @@ var causes = map[payment.Trigger]string{
 }
 
 // happened is a change of state or a note.
-func (c *Console) happened(v *desk.Visit, row store.TimelineRow, p *payment.Payment) trailRow {
+func (c *Console) happened(v *desk.Visit, row store.TimelineRow, p *payment.Payment, revealed bool) trailRow {
 	if n := row.Note; n != nil {
 		at := n.At
 		if !n.Day.IsZero() {
 			at = n.Day.In(v.Zone)
 		}
-		return trailRow{At: v.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: n.Text, at: n.At}
+		return trailRow{At: v.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(v, n.Text, revealed), at: n.At}
 	}
 	t := row.Transition
 	shown := trailRow{At: v.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}

@@ -32,6 +32,8 @@ type listData struct {
 	Turn         desk.Turn
 	// MayReveal is set when the operator may have the file with all it holds.
 	MayReveal bool
+	// Still lists do not follow what happens: each look at one is on record.
+	Still bool
 }
 
 type listRow struct {
@@ -44,6 +46,8 @@ type listRow struct {
 type listing struct {
 	store.PaymentFilter
 	order string
+	// personal is set when it selects by what names people.
+	personal bool
 }
 
 // byLabel reports whether the list is in the order of labels, which begins at a
@@ -65,7 +69,10 @@ func (c *Console) payments(v *desk.Visit) error {
 	if err != nil {
 		return err
 	}
-	window := list.window(query)
+	if data.Still, err = c.recordSearch(v, list); err != nil {
+		return err
+	}
+	window := list.window(v, query)
 	rows, err := c.DB.Payments(v, list.PaymentFilter, window, false)
 	if err != nil {
 		return err
@@ -87,20 +94,23 @@ func newListRow(v *desk.Visit, p *payment.Payment) listRow {
 func amountText(m passerelle.Money) string { return m.Decimal() + " " + string(m.Currency) }
 
 // window is the page of the list that an address names.
-func (l listing) window(query url.Values) store.Window {
+func (l listing) window(v *desk.Visit, query url.Values) store.Window {
 	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: desk.PageSize + 1}
-	if from, given := l.place(query.Get("after")); given {
+	if from, given := l.place(v, query.Get("after")); given {
 		w.From = from
-	} else if from, given := l.place(query.Get("before")); given {
+	} else if from, given := l.place(v, query.Get("before")); given {
 		w.From, w.Backward = from, true
 	}
 	return w
 }
 
 // place reads a place in the list as links have it: a key and a number with a
-// dash. It selects nothing, so whoever changes one sees another part of the same
+// dash, or sealed where the key is a label. It selects nothing, so whoever changes one sees another part of the same
 // list; what is no place is none.
-func (l listing) place(text string) ([]any, bool) {
+func (l listing) place(v *desk.Visit, text string) ([]any, bool) {
+	if l.byLabel() {
+		return v.TextPlace(text)
+	}
 	dash := strings.LastIndex(text, "-")
 	if dash < 0 || passerelle.CheckText("place", text, maxPlace) != nil {
 		return nil, false
@@ -109,15 +119,24 @@ func (l listing) place(text string) ([]any, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if l.byLabel() {
-		return []any{text[:dash], id}, true
-	}
 	key, err := strconv.ParseInt(text[:dash], 10, 64)
 	return []any{key, id}, err == nil
 }
 
-// maxPlace is the length of a folded label and a number.
-const maxPlace = 1000
+// maxPlace is more than the length of two numbers.
+const maxPlace = 100
+
+// actSearch is to select payments by what names people.
+const actSearch = "search by personal data"
+
+// recordSearch puts on record that a list of a live domain was selected by what names
+// people, and reports whether it was.
+func (c *Console) recordSearch(v *desk.Visit, l listing) (bool, error) {
+	if !l.personal || v.Domain.Kind == passerelle.Sandbox {
+		return false, nil
+	}
+	return true, v.RecordNow(actSearch, "", 0)
+}
 
 // exportPayments sends the payments that a form selects as a file, and puts that on
 // record.
@@ -131,6 +150,9 @@ func (c *Console) exportPayments(v *desk.Visit) error {
 		return &desk.Fault{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
 	}
 	if err != nil {
+		return err
+	}
+	if _, err := c.recordSearch(v, list); err != nil {
 		return err
 	}
 	return c.sendPayments(v, list, v.Field("whole") != "")

@@ -32,6 +32,38 @@ func (v *Visit) Window(numbers int) store.Window {
 	return w
 }
 
+// placeText writes a place for a link: numbers with dashes between them. A text and a
+// number are sealed, since pages mask such texts, and addresses are kept in places
+// where nobody masks.
+func (v *Visit) placeText(place []any) string {
+	if text, is := place[0].(string); is {
+		sealed, _ := v.desk.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // of texts, which are always valid JSON
+		return sealed
+	}
+	words := make([]string, len(place))
+	for i, word := range place {
+		words[i] = fmt.Sprint(word)
+	}
+	return strings.Join(words, "-")
+}
+
+// textPlace is a place in the order of a text, as it is sealed.
+type textPlace struct{ Text, ID string }
+
+// sealedPlace is the name under which places are sealed.
+const sealedPlace = "place in a list"
+
+// TextPlace reads a place in a list that is in the order of a text; what was not
+// sealed here is none.
+func (v *Visit) TextPlace(sealed string) ([]any, bool) {
+	var p textPlace
+	if !v.desk.sealer.Open(sealedPlace, sealed, &p) {
+		return nil, false
+	}
+	id, err := strconv.ParseInt(p.ID, 10, 64)
+	return []any{p.Text, id}, err == nil
+}
+
 // place reads a place as links have it: numbers with dashes between them.
 func place(text string, numbers int) ([]any, bool) {
 	words := strings.Split(text, "-")
@@ -78,11 +110,7 @@ func Paged[T any](v *Visit, w store.Window, rows []T, place func(T) []any) ([]T,
 		query := v.Request.URL.Query()
 		query.Del("after")
 		query.Del("before")
-		var words []string
-		for _, number := range place(row) {
-			words = append(words, fmt.Sprint(number))
-		}
-		query.Set(name, strings.Join(words, "-"))
+		query.Set(name, v.placeText(place(row)))
 		return "?" + query.Encode()
 	}
 	var around Turn
