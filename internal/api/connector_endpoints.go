@@ -32,7 +32,7 @@ func (s *Service) connectorRoutes() []protocol.Route {
 			Summary: "List the fields of a connector", Doc: "What an end user gives for a connection.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/sources", Needs: protocol.Public, Endpoint: protocol.Handle(s.listSources),
+			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/banks/{connectorId}/sources", "/providers/{connectorId}/sources"}, Needs: protocol.Public, Endpoint: protocol.Handle(s.listSources),
 			Summary: "List the sources of a connector", Doc: "The channels by which the institution is reached.",
 		},
 		{

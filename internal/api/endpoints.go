@@ -103,6 +103,10 @@ func (s *Service) termsRoutes() []protocol.Route {
 			Summary: "Read the terms of service",
 		},
 		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: protocol.Handle(s.userTerms),
+			Summary: "Read the terms of service, under a user", Doc: "The same for all users.",
+		},
+		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: protocol.Handle(s.paymentTerms),
 			Summary: "See whether the payer accepted the terms", Doc: "The version that was accepted; or, with to_sign, the one that is to be.",
 		},

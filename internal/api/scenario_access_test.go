@@ -36,6 +36,15 @@ PUT    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 |
 DELETE /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
 GET    /users/{userId}/export 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
 GET    /users/{userId}/consents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
+POST   /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+PUT    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/account_types/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/terms 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -96,6 +105,7 @@ PUT    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 
 GET    /users/{userId}/transactions/{transactionId}/attachments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/transactions/{transactionId}/attachments/{attachmentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 404 403
 GET    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -222,6 +232,7 @@ GET    /account_types 200
 GET    /account_types/{typeId} 200
 GET    /currencies   200
 GET    /categories   200
+GET    /categories/{categoryId} 404
 GET    /terms        200
 `
 
@@ -235,60 +246,65 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
-	"PATCH /connectors":            `{"` + lowLimit + `":{"hidden":false}}`,
-	"POST /documenttypes/{typeId}": `{"attacheable":true}`,
-	"PUT /documenttypes/{typeId}":  `{"name":"n"}`,
-	"POST /auth/init":              `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/token/access":      `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
-	"POST /auth/renew":             `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/jwt":               `{{signer},"expire":true}`,
-	"POST /auth/token/code":        `{}`,
-	"POST /users/{userId}/config":  `{"language":"fr"}`,
-	"PUT /users/{userId}/config":   `{"language":"fr"}`,
-	"POST /categorize":             `[{"wording":"CAFE","value":-1.50,"type":"card"}]`,
-	"PUT /users/{userId}/accounts": `{"display":true}`,
-	"POST /clients":                `{"name":"new"}`,
-	"POST /clients/{clientId}":     `{"description":"new"}`,
-	"PUT /clients/{clientId}":      `{"description":"new"}`,
-	"POST /auth/token":             `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
-	"POST /payments":               minimalDraft,
-	"POST /payments/{paymentId}":   `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
-	"PUT /payments/{paymentId}":    `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`,
-	"POST /webhooks/auth":          `{"type":"hmac_signature","name":"%d"}`,
-	"POST /webhooks/auth/{authId}": `{"name":"%d"}`,
-	"PUT /webhooks/auth/{authId}":  `{"name":"%d"}`,
-	"POST /webhooks":               `{"event":"USER_SYNCED","url":"https://client.example/"}`,
-	"POST /config":                 `{"payment.max_amount":"0"}`,
-	"POST /webhooks/{webhookId}":   `{"event":"ACCOUNT_FOUND"}`,
-	"PUT /webhooks/{webhookId}":    `{"event":"ACCOUNT_FOUND"}`,
-	"POST /sandbox/clock":          `{"freeze":false}`,
-	"POST /sandbox/events":         `{"event":"ACCOUNT_FOUND"}`,
+	"PATCH /connectors":                                        `{"` + lowLimit + `":{"hidden":false}}`,
+	"POST /documenttypes/{typeId}":                             `{"attacheable":true}`,
+	"PUT /documenttypes/{typeId}":                              `{"name":"n"}`,
+	"POST /auth/init":                                          `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/token/access":                                  `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
+	"POST /auth/renew":                                         `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/jwt":                                           `{{signer},"expire":true}`,
+	"POST /auth/token/code":                                    `{}`,
+	"POST /users/{userId}/config":                              `{"language":"fr"}`,
+	"PUT /users/{userId}/config":                               `{"language":"fr"}`,
+	"POST /categorize":                                         `[{"wording":"CAFE","value":-1.50,"type":"card"}]`,
+	"PUT /users/{userId}/accounts":                             `{"display":true}`,
+	"POST /users/{userId}/accounts":                            `{"display":true}`,
+	"POST /users/{userId}/connections/{connectionId}/accounts": `{"display":true}`,
+	"POST /users/{userId}/subscriptions":                       `{"disabled":false}`,
+	"PUT /users/{userId}/subscriptions":                        `{"disabled":false}`,
+	"POST /clients":                                            `{"name":"new"}`,
+	"POST /clients/{clientId}":                                 `{"description":"new"}`,
+	"PUT /clients/{clientId}":                                  `{"description":"new"}`,
+	"POST /auth/token":                                         `{"client_id":"{client}","client_secret":"{secret}","scope":"payments:read-only"}`,
+	"POST /payments":                                           minimalDraft,
+	"POST /payments/{paymentId}":                               `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay"}`,
+	"PUT /payments/{paymentId}":                                `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`,
+	"POST /webhooks/auth":                                      `{"type":"hmac_signature","name":"%d"}`,
+	"POST /webhooks/auth/{authId}":                             `{"name":"%d"}`,
+	"PUT /webhooks/auth/{authId}":                              `{"name":"%d"}`,
+	"POST /webhooks":                                           `{"event":"USER_SYNCED","url":"https://client.example/"}`,
+	"POST /config":                                             `{"payment.max_amount":"0"}`,
+	"POST /webhooks/{webhookId}":                               `{"event":"ACCOUNT_FOUND"}`,
+	"PUT /webhooks/{webhookId}":                                `{"event":"ACCOUNT_FOUND"}`,
+	"POST /sandbox/clock":                                      `{"freeze":false}`,
+	"POST /sandbox/events":                                     `{"event":"ACCOUNT_FOUND"}`,
 
-	"POST /users/{userId}/transactionsclusters":                  `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
-	"POST /users/{userId}/transactionsclusters/{clusterId}":      `{"wording":"w"}`,
-	"PUT /users/{userId}/transactionsclusters/{clusterId}":       `{"wording":"w"}`,
-	"PUT /users/{userId}/transactions/{transactionId}/documents": `{"id_document":{document}}`,
-	"POST /users/{userId}/transactions/{transactionId}":          `{"comment":"n"}`,
-	"POST /users/{userId}/documents/{documentId}":                `{"name":"n"}`,
-	"PUT /users/{userId}/documents/{documentId}":                 `{"name":"n"}`,
-	"PUT /users/{userId}/transactions/{transactionId}":           `{"comment":"n"}`,
-	"POST /users/{userId}/categories":                            `{"name":"n"}`,
-	"POST /users/{userId}/categories/{categoryId}":               `{"name":"n"}`,
-	"PUT /users/{userId}/categories/{categoryId}":                `{"name":"n"}`,
-	"POST /users/{userId}/subscriptions/{subscriptionId}":        `{"disabled":false}`,
-	"PUT /users/{userId}/subscriptions/{subscriptionId}":         `{}`,
-	"POST /users/{userId}/accounts/{accountId}":                  `{"name":"n"}`,
-	"PUT /users/{userId}/accounts/{accountId}":                   `{"name":"n"}`,
-	"PUT /users/{userId}/connections/{connectionId}/accounts":    `{"display":true}`,
-	"POST /users/{userId}/connections":                           strings.Replace(connecting, "one", "none", 1),
-	"POST /users/{userId}/connections/{connectionId}":            `{}`,
-	"POST /clients/{clientId}/logo":                              `{"logo":"` + tinyPNG + `"}`,
-	"POST /payments/{paymentId}/scopedtoken":                     `{"scope":"payments:validate"}`,
-	"POST /payments/{paymentId}/terms":                           `{"id_terms":1}`,
-	"POST /sandbox/payments/{paymentId}/simulate":                `{"state":"expired"}`,
-	"POST /webhooks/auth/{authId}/rotate":                        `{"overlap":"1h"}`,
-	"POST /webhooks/{webhookId}/recover":                         `{"since":"2026-11-20 00:00:00"}`,
-	"POST /webhooks/{webhookId}/test":                            `{"data":{"a":1.50}}`,
+	"POST /users/{userId}/transactionsclusters":                   `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
+	"POST /users/{userId}/transactionsclusters/{clusterId}":       `{"wording":"w"}`,
+	"PUT /users/{userId}/transactionsclusters/{clusterId}":        `{"wording":"w"}`,
+	"PUT /users/{userId}/transactions/{transactionId}/documents":  `{"id_document":{document}}`,
+	"POST /users/{userId}/transactions/{transactionId}/documents": `{"id_document":{document}}`,
+	"POST /users/{userId}/transactions/{transactionId}":           `{"comment":"n"}`,
+	"POST /users/{userId}/documents/{documentId}":                 `{"name":"n"}`,
+	"PUT /users/{userId}/documents/{documentId}":                  `{"name":"n"}`,
+	"PUT /users/{userId}/transactions/{transactionId}":            `{"comment":"n"}`,
+	"POST /users/{userId}/categories":                             `{"name":"n"}`,
+	"POST /users/{userId}/categories/{categoryId}":                `{"name":"n"}`,
+	"PUT /users/{userId}/categories/{categoryId}":                 `{"name":"n"}`,
+	"POST /users/{userId}/subscriptions/{subscriptionId}":         `{"disabled":false}`,
+	"PUT /users/{userId}/subscriptions/{subscriptionId}":          `{}`,
+	"POST /users/{userId}/accounts/{accountId}":                   `{"name":"n"}`,
+	"PUT /users/{userId}/accounts/{accountId}":                    `{"name":"n"}`,
+	"PUT /users/{userId}/connections/{connectionId}/accounts":     `{"display":true}`,
+	"POST /users/{userId}/connections":                            strings.Replace(connecting, "one", "none", 1),
+	"POST /users/{userId}/connections/{connectionId}":             `{}`,
+	"POST /clients/{clientId}/logo":                               `{"logo":"` + tinyPNG + `"}`,
+	"POST /payments/{paymentId}/scopedtoken":                      `{"scope":"payments:validate"}`,
+	"POST /payments/{paymentId}/terms":                            `{"id_terms":1}`,
+	"POST /sandbox/payments/{paymentId}/simulate":                 `{"state":"expired"}`,
+	"POST /webhooks/auth/{authId}/rotate":                         `{"overlap":"1h"}`,
+	"POST /webhooks/{webhookId}/recover":                          `{"since":"2026-11-20 00:00:00"}`,
+	"POST /webhooks/{webhookId}/test":                             `{"data":{"a":1.50}}`,
 
 	"POST /users/{userId}/connections/{connectionId}/sources/{sourceId}":                                `{"disabled":false}`,
 	"PUT /users/{userId}/connections/{connectionId}/sources/{sourceId}":                                 `{}`,

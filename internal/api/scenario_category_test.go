@@ -21,6 +21,10 @@ func TestCategoryScenarios(t *testing.T) {
 	made := map[string]int64{"category": 1}
 	play(t, "categories", []scenario{
 		{name: "all", status: 200, ask: ask{method: "GET", path: "/categories"}},
+		{name: "one of all", status: 200, ask: ask{method: "GET", path: "/categories/9998"}},
+		{name: "none of all", status: 404, ask: ask{method: "GET", path: "/categories/{category}"}},
+		{name: "those of an account", status: 200, ask: by("GET", "/users/me/accounts/{holding}/categories", "")},
+		{name: "those of another's account", status: 404, ask: by("GET", "/accounts/{other:holding}/categories", "")},
 		{name: "make", status: 200, rows: made, ask: by("POST", mine, `{"name":"Chat et chien","id_parent_category":20,"income":false,"refundable":true,"color":"a1B2c3"}`)},
 		{name: "make with its name alone", status: 200, rows: made, ask: by("POST", mine+"/full", `{"name":"Rest"}`)},
 		{name: "make below none there is", status: 400, ask: by("POST", mine, `{"name":"x","id_parent_category":999}`)},

@@ -84,6 +84,8 @@ func TestSubscriptionScenarios(t *testing.T) {
 		{name: "list", status: 200, ask: get("/users/me/subscriptions" + still)},
 		{name: "list all", status: 200, ask: get("/subscriptions" + still + "&all")},
 		{name: "list a page", status: 200, ask: get("/users/{user}/subscriptions?all&limit=1&x={withheld}")},
+		{name: "change nothing of all", status: 200, ask: ask{method: "PUT", path: "/subscriptions", token: "user", body: `{}`}},
+		{name: "change all of another user", status: 404, ask: ask{method: "PUT", path: "/users/" + noID + "/subscriptions?all", token: "user", body: `{"disabled":true}`}},
 		{name: "list with connections", status: 200, ask: get("/subscriptions?all&expand=connection,nothing&x={withheld}")},
 		{name: "list of a connection", status: 200, ask: get("/users/me/connections/{subscribing}/subscriptions?all")},
 		{name: "list of a connection, in short", status: 200, ask: get("/connections/{subscribing}/subscriptions")},

@@ -50,6 +50,18 @@ func (s *Service) terms(ctx context.Context, c *protocol.Caller, in language) (t
 	return termsOutput{Terms: shownTerms(c, t), Content: t.Content, Language: t.Language}, err
 }
 
+type userTermsInput struct {
+	User passerelle.UserID `path:"userId"`
+	language
+}
+
+func (s *Service) userTerms(ctx context.Context, c *protocol.Caller, in userTermsInput) (termsOutput, error) {
+	if in.User != c.User {
+		return termsOutput{}, passerelle.Missing()
+	}
+	return s.terms(ctx, c, in.language)
+}
+
 type paymentTermsOutput struct {
 	termsVersion
 	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are to be accepted; absent for those that were"`

@@ -50,11 +50,11 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Summary: "Share a bank account of a connection, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
 		},
 		{
-			Method: http.MethodPut, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccounts),
+			Method: protocol.Update, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccounts),
 			Summary: "Share all bank accounts, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
 		{
-			Method: http.MethodPut, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccountsOf),
+			Method: protocol.Update, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccountsOf),
 			Summary: "Share all bank accounts of a connection, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
 		{
@@ -67,6 +67,22 @@ func (s *Service) accountRoutes() []protocol.Route {
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: protocol.Handle(s.listAccountTypesFor),
 			Summary: "List the types of bank accounts, under a user", Doc: "The same for all users.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/account_types/{typeId}", Needs: ofUser, Endpoint: protocol.Handle(s.oneAccountTypeFor),
+			Summary: "Read a type of bank accounts, under a user", Doc: "The same for all users.",
+		},
+		{
+			Method: http.MethodGet, Pattern: all + "/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", of + "/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
+			Needs: ofUser, Endpoint: protocol.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Those of its connection.",
+		},
+		{
+			Method: http.MethodGet, Pattern: all + "/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", of + "/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
+			Needs: ofUser, Endpoint: protocol.Handle(s.accountLogs), Summary: "See when an account was read", Doc: "As for its connection.",
+		},
+		{
+			Method: http.MethodGet, Pattern: all + "/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", of + "/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
+			Needs: ofUser, Endpoint: protocol.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Those of its user: an account has none of its own.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
@@ -507,6 +523,62 @@ func (s *Service) oneAccountType(_ context.Context, _ *protocol.Caller, in oneAc
 		}
 	}
 	return wire.AccountType{}, passerelle.Missing()
+}
+
+type oneAccountTypeForInput struct {
+	oneUserInput
+	oneAccountTypeInput
+}
+
+func (s *Service) oneAccountTypeFor(ctx context.Context, c *protocol.Caller, in oneAccountTypeForInput) (wire.AccountType, error) {
+	if _, err := in.theirs(c); err != nil {
+		return wire.AccountType{}, err
+	}
+	return s.oneAccountType(ctx, c, in.oneAccountTypeInput)
+}
+
+// accountPlace is an account, perhaps of a connection that the path names.
+type accountPlace struct {
+	oneUserInput
+	Connection passerelle.ConnectionID `path:"connectionId,optional"`
+	Account    passerelle.AccountID    `path:"accountId"`
+}
+
+// of is the connection of the account, which must be there.
+func (s *Service) of(ctx context.Context, c *protocol.Caller, in accountPlace) (oneConnectionInput, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
+	if err != nil {
+		return oneConnectionInput{}, err
+	}
+	return oneConnectionInput{in.oneUserInput, found[0].Connection}, nil
+}
+
+func (s *Service) accountSources(ctx context.Context, c *protocol.Caller, in accountPlace) (connectionSourcesOutput, error) {
+	of, err := s.of(ctx, c, in)
+	if err != nil {
+		return connectionSourcesOutput{}, err
+	}
+	return s.listConnectionSources(ctx, c, of)
+}
+
+type accountLogsInput struct {
+	accountPlace
+	logsQuery
+}
+
+func (s *Service) accountLogs(ctx context.Context, c *protocol.Caller, in accountLogsInput) (connectionLogsOutput, error) {
+	of, err := s.of(ctx, c, in.accountPlace)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	return s.connectionLogs(ctx, c, connectionLogsInput{of, in.logsQuery})
+}
+
+func (s *Service) accountCategories(ctx context.Context, c *protocol.Caller, in accountPlace) (listCategoriesOutput, error) {
+	if _, err := s.of(ctx, c, in); err != nil {
+		return listCategoriesOutput{}, err
+	}
+	return s.listUserCategories(ctx, c, in.oneUserInput)
 }
 
 type listCurrenciesOutput struct {

@@ -19,6 +19,10 @@ func (s *Service) categoryRoutes() []protocol.Route {
 			Summary: "List the categories of transactions", Doc: "Those of all end users. 9998 is that of transactions of which nothing better is known.",
 		},
 		{
+			Method: http.MethodGet, Pattern: "/categories/{categoryId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.commonCategory),
+			Summary: "Read a category of transactions", Doc: "One of all end users.",
+		},
+		{
 			Method: http.MethodGet, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: protocol.Handle(s.listUserCategories),
 			Summary: "List the categories of a user", Doc: "Those of all end users, and then those the end user made.",
 		},
@@ -59,6 +63,18 @@ func listedCategories(all []passerelle.Category) listCategoriesOutput {
 
 func (s *Service) listCategories(context.Context, *protocol.Caller, protocol.Nothing) (listCategoriesOutput, error) {
 	return listedCategories(passerelle.Categories()), nil
+}
+
+type commonCategoryInput struct {
+	ID passerelle.CategoryID `path:"categoryId"`
+}
+
+func (s *Service) commonCategory(_ context.Context, _ *protocol.Caller, in commonCategoryInput) (wire.CategoryDetails, error) {
+	found, known := passerelle.CategoryByID(in.ID)
+	if !known {
+		return wire.CategoryDetails{}, passerelle.Missing()
+	}
+	return wire.NewCategoryDetails(found), nil
 }
 
 func (s *Service) listUserCategories(ctx context.Context, c *protocol.Caller, in oneUserInput) (listCategoriesOutput, error) {

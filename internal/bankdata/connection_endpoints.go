@@ -314,6 +314,10 @@ func (s *Service) listConnectionSources(ctx context.Context, c *protocol.Caller,
 
 type connectionLogsInput struct {
 	oneConnectionInput
+	logsQuery
+}
+
+type logsQuery struct {
 	protocol.Page
 	protocol.DateRange
 	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only visits through this source of the connection"`

@@ -36,6 +36,10 @@ func (s *Service) subscriptionRoutes() []protocol.Route {
 			Method: protocol.Update, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"}, Needs: ofUser, Errors: changing,
 			Endpoint: protocol.Handle(s.changeSubscriptions), Summary: "Share a subscription, or withhold it", Doc: consentDoc,
 		},
+		{
+			Method: protocol.Update, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Errors: changing, Endpoint: protocol.Handle(s.changeAllSubscriptions),
+			Summary: "Share all subscriptions, or withhold them", Doc: "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict.",
+		},
 	}
 }
 
@@ -167,6 +171,44 @@ type changeSubscriptionsInput struct {
 	protocol.All
 	protocol.Expand[wire.Subscription]
 	Disabled *bool `body:"disabled" doc:"false shares the subscription, true withholds it"`
+}
+
+type changeAllSubscriptionsInput struct {
+	oneUserInput
+	protocol.All
+	protocol.Expand[wire.Subscription]
+	Disabled *bool `body:"disabled" doc:"false shares the subscriptions, true withholds them"`
+}
+
+func (s *Service) changeAllSubscriptions(ctx context.Context, c *protocol.Caller, in changeAllSubscriptionsInput) (severalSubscriptions, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return severalSubscriptions{}, err
+	}
+	rows, err := s.DB.Subscriptions(ctx, store.SubscriptionFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, store.Window{Limit: maxChanged + 1})
+	if err != nil {
+		return severalSubscriptions{}, fmt.Errorf("load subscriptions: %w", err)
+	}
+	if len(rows) > maxChanged {
+		return severalSubscriptions{}, passerelle.Conflicting("there are more than %d subscriptions; name those to change, separated by commas", maxChanged)
+	}
+	filter := store.SubscriptionFilter{All: true}
+	for _, one := range rows {
+		filter.IDs = append(filter.IDs, one.ID)
+	}
+	if len(rows) == 0 {
+		return severalSubscriptions{Subscriptions: []wire.Subscription{}}, nil
+	}
+	err = s.Aggregation.ChangeSubscriptions(ctx, c.Domain, user, filter.IDs, aggregation.SubscriptionChange{Disabled: in.Disabled, Origin: "api"})
+	if err != nil {
+		return severalSubscriptions{}, err
+	}
+	changed, err := s.subscriptions(ctx, c, in.oneUserInput, filter)
+	if err != nil {
+		return severalSubscriptions{}, err
+	}
+	shown, err := s.showSubscriptions(ctx, c, changed, in.Expansion())
+	return severalSubscriptions{Subscriptions: shown, Total: len(shown)}, err
 }
 
 // changedSubscriptions is the subscription, or the list when several were

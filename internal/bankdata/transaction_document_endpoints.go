@@ -16,7 +16,7 @@ func (s *Service) attachedRoutes() []protocol.Route {
 		pattern, aliases := everywhere("/transactions/{transactionId}/documents" + rest)
 		return protocol.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
 	}
-	attach := route(http.MethodPut, "", "Attach a document to a transaction", "One of the user's documents, of a type that can be attached, see /documenttypes; up to 20 for a transaction. One that is attached already stays so.", protocol.Handle(s.attachDocument))
+	attach := route(protocol.Update, "", "Attach a document to a transaction", "One of the user's documents, of a type that can be attached, see /documenttypes; up to 20 for a transaction. One that is attached already stays so.", protocol.Handle(s.attachDocument))
 	attach.Errors = []string{"conflict"}
 	return []protocol.Route{
 		route(http.MethodGet, "", "List the documents of a transaction", "What the person attached; the newest first.", protocol.Handle(s.listAttached)),

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,10 @@ type Config struct {
 	Matched func(ctx context.Context, pattern string)
 	// Now is the real clock.
 	Now func() time.Time
+	// Unserved says, of the segments of a path that nothing is at, what to tell who
+	// asks for a family of calls that the service does not have; empty for nothing.
+	// It may be nil.
+	Unserved func(segments []string) string
 	// Answers keeps answers for repetitions under an Idempotency-Key.
 	Answers *store.DB
 	// TrustedProxies are the networks whose X-Forwarded headers count.
@@ -163,13 +168,22 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 // errClosed refuses calls during maintenance.
 var errClosed = &passerelle.Error{Kind: passerelle.Unavailable, Code: "maintenance", Message: "The service is down for maintenance; try again later.", RetryAfter: 60}
 
+// nowhere is the answer for a path that nothing is at.
+func (a *API) nowhere(x *exchange) error {
+	missing := passerelle.Missing()
+	if a.config.Unserved != nil {
+		missing.Message = cmp.Or(a.config.Unserved(x.segments), missing.Message)
+	}
+	return missing
+}
+
 // match finds the endpoint. A path that exists without the method is a 405
 // that names the methods it has; a path that needs the version and comes
 // without it does not exist.
 func (a *API) match(x *exchange) error {
 	found, values := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {
-		return passerelle.Missing()
+		return a.nowhere(x)
 	}
 	h, ok := found.methods[x.request.Method]
 	if !ok {

@@ -361,7 +361,7 @@ func (s *Service) newAPI() *protocol.API {
 	c := s.config
 	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Filing: s.Filing, Lab: s.Lab, Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Now: c.Now}
 	return protocol.New(protocol.Config{
-		Tenant: s.tenant, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
+		Tenant: s.tenant, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }
 

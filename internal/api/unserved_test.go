@@ -1,0 +1,59 @@
+package api
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// unservedPage lists the families that are not served, for people who move here.
+func unservedPage() string {
+	var b strings.Builder
+	b.WriteString(`# What is not served
+
+Services of this family of interfaces once had calls that this one does not have. Their
+paths answer 404 with a message that says so. This page is made from the table of those
+messages.
+
+| Calls | Paths with | Instead |
+|---|---|---|
+`)
+	for _, f := range unserved {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", f.name, strings.Join(f.segments, "`, `"), f.instead)
+	}
+	b.WriteString("\nHow a program moves here is in [moving in](moving-in.md).\n")
+	return b.String()
+}
+
+func TestTheUnservedPageIsFresh(t *testing.T) {
+	const path = "../../docs/not-served.md"
+	want := unservedPage()
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("docs/not-served.md is not what the table says; run make generate: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestUnservedFamilies(t *testing.T) {
+	words := map[string]bool{}
+	for _, f := range unserved {
+		for _, word := range f.segments {
+			if words[word] || !strings.HasPrefix(Unserved([]string{"users", "me", word, "1"}), f.name+" are not served here. ") {
+				t.Errorf("%s: %q", word, Unserved([]string{word}))
+			}
+			words[word] = true
+		}
+	}
+	if told := Unserved([]string{"users", "me", "nothing"}); told != "" {
+		t.Errorf("nothing is told of as %q", told)
+	}
+}
