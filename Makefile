@@ -46,6 +46,7 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	go test -count=1 -timeout 1h ./cfonb ./payment ./internal/web -rapid.checks=20000
 	scripts/fuzz 1m
 	PASSERELLE_TEST_HISTORIES=1000000 go test -v -count=1 -timeout 10m -run '^TestRandomHistories$$' ./payment
+	PASSERELLE_TEST_JOURNEYS=100000 scripts/with-postgres go test -v -count=1 -timeout 4h -run '^TestHostileJourneys$$' ./internal/api
 	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest
 	PASSERELLE_TEST_RACES=1000 scripts/with-postgres go test -count=1 -timeout 2h ./internal/initiation
 	PASSERELLE_TEST_PAYMENTS=1000000 PASSERELLE_TEST_TRANSACTIONS=1000000 PASSERELLE_TEST_DELIVERIES=1000000 scripts/with-postgres go test -v -count=1 -timeout 2h -run Million ./internal/store ./internal/aggregation

@@ -726,6 +726,7 @@ column payment.next_check bigint
 column payment.check_lease bigint NOT NULL DEFAULT 0
 column payment.expires_from bigint
 column payment.returned bigint
+column payment.source_id bigint
 constraint payment.payment_amount_check CHECK ((amount > 0))
 constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
 constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))
@@ -1094,6 +1095,7 @@ column webhook.last_success bigint
 column webhook.last_failure bigint
 column webhook.alerted bigint
 column webhook.alarmed boolean NOT NULL DEFAULT false
+column webhook.auth_deleted boolean NOT NULL DEFAULT false
 constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_provider(id)
 constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
 constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)

@@ -641,7 +641,7 @@ CREATE TABLE payment (
   next_check          BIGINT,
   check_lease         BIGINT NOT NULL DEFAULT 0,
   -- The instant from which the days to its expiry count; null for never.
-  expires_from        BIGINT, returned BIGINT,
+  expires_from        BIGINT, returned BIGINT, source_id BIGINT,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
   CHECK ((connector_uuid IS NULL) = (connector_name IS NULL)),
   CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL AND expires_from IS NULL)),
@@ -967,7 +967,7 @@ CREATE TABLE webhook (
   -- Who sends to this webhook now: one worker at a time, by the database's clock.
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0
-, user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE);
+, user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE, auth_deleted BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX webhook_by_auth ON webhook (domain_id, auth_id, id) WHERE auth_id IS NOT NULL AND deleted IS NULL;
 CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;
