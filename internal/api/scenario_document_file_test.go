@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"image/png"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/files"
 	"passerelle/internal/store/storetest"
 )
 
@@ -41,6 +43,36 @@ func TestFilesComeByThemselves(t *testing.T) {
 			if runtime.Gosched(); ctx.Err() != nil {
 				t.Fatal("no file came")
 			}
+		}
+	})
+}
+
+// The bytes of a document are sealed where they are kept, and stay readable when the
+// master key is another.
+func TestFilesAreSealedAtRest(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		from := s.subscriber(t, "")
+		path := "/documents/" + from["document"] + "/file"
+		got := s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 200, "", "")
+		kept, sealed := s.Filing.Files.(files.Sealed)
+		if !sealed {
+			t.Fatalf("files are kept in a %T", s.Filing.Files)
+		}
+		var document struct {
+			File passerelle.FileID `json:"id_file"`
+		}
+		s.do(t, ask{method: "GET", path: "/documents/" + from["document"], token: "user"}).decode(t, &document)
+		f, err := kept.Store.Open(t.Context(), document.File)
+		must(t, err)
+		defer f.Close()
+		raw, err := io.ReadAll(f)
+		must(t, err)
+		if len(raw) <= len(got.body) || bytes.Contains(raw, got.body[:min(len(got.body), 32)]) {
+			t.Errorf("%d bytes are kept of %d, in the clear", len(raw), len(got.body))
+		}
+		part := s.do(t, ask{method: "GET", path: path, token: "user", header: map[string]string{"Range": "bytes=5-9"}}).says(t, 206, "", "")
+		if !bytes.Equal(part.body, got.body[5:10]) {
+			t.Errorf("a part is %q, want %q", part.body, got.body[5:10])
 		}
 	})
 }

@@ -57,6 +57,12 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Method: protocol.Update, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: protocol.Handle(s.changeAllAccountsOf),
 			Summary: "Share all bank accounts of a connection, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
+	}
+}
+
+// aroundRoutes are of what hangs on accounts, and of the lists that they are written with.
+func (s *Service) aroundRoutes() []protocol.Route {
+	return []protocol.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: protocol.Handle(s.listOwnerships),
 			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
@@ -73,15 +79,15 @@ func (s *Service) accountRoutes() []protocol.Route {
 			Summary: "Read a type of bank accounts, under a user", Doc: "The same for all users.",
 		},
 		{
-			Method: http.MethodGet, Pattern: all + "/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", of + "/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
+			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
 			Needs: ofUser, Endpoint: protocol.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Those of its connection.",
 		},
 		{
-			Method: http.MethodGet, Pattern: all + "/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", of + "/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
+			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
 			Needs: ofUser, Endpoint: protocol.Handle(s.accountLogs), Summary: "See when an account was read", Doc: "As for its connection.",
 		},
 		{
-			Method: http.MethodGet, Pattern: all + "/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", of + "/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
+			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
 			Needs: ofUser, Endpoint: protocol.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Those of its user: an account has none of its own.",
 		},
 		{

@@ -36,6 +36,25 @@ func each(t *testing.T, run func(t *testing.T, p place)) {
 		run(t, place{Store: open(t, folder), names: func() []string { return namesIn(t, folder) }})
 	})
 	t.Run("bucket", func(t *testing.T) { run(t, bucket(t)) })
+	t.Run("sealed folder", func(t *testing.T) {
+		folder := filepath.Join(t.TempDir(), "files")
+		run(t, place{Store: sealed(open(t, folder)), names: func() []string { return namesIn(t, folder) }})
+	})
+	t.Run("sealed bucket", func(t *testing.T) {
+		p := bucket(t)
+		p.Store = sealed(p.Store)
+		run(t, p)
+	})
+}
+
+// sealed keeps files under keys by their numbers; number 13 has none.
+func sealed(in files.Store) files.Sealed {
+	return files.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
+		if id == 13 {
+			return nil, nil
+		}
+		return bytes.Repeat([]byte{byte(id)}, 32), nil
+	}}
 }
 
 func open(t *testing.T, place string) files.Store {
@@ -301,4 +320,76 @@ func TestABucketThatRefuses(t *testing.T) {
 	if _, err := s.Put(t.Context(), 1, strings.NewReader("text")); err == nil {
 		t.Error("it stored a file with a wrong secret")
 	}
+}
+
+// What is kept under a key says nothing of the file, is read in any part, and is not
+// read where it was altered, cut off or put in another file's place. A file without a
+// key is as it is.
+func TestSealedFiles(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "files")
+	clear := open(t, folder)
+	s := sealed(clear)
+	text := bytes.Repeat([]byte("an invoice of Erika Mustermann; "), 10_000)
+	for _, length := range []int{1, 65_535, 65_536, 65_537, len(text)} {
+		size, err := s.Put(t.Context(), 7, bytes.NewReader(text[:length]))
+		if err != nil || size != int64(length) {
+			t.Fatalf("%d bytes stored as %d, %v", length, size, err)
+		}
+		f, err := s.Open(t.Context(), 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, err := f.Seek(0, io.SeekEnd)
+		if err != nil || end != int64(length) {
+			t.Errorf("%d bytes end at %d, %v", length, end, err)
+		}
+		for _, from := range []int64{0, int64(length) / 2, int64(length) - 1} {
+			_, err := f.Seek(from, io.SeekStart)
+			got, failure := io.ReadAll(f)
+			if err != nil || failure != nil || !bytes.Equal(got, text[from:length]) {
+				t.Errorf("%d bytes from %d: %d read, %v, %v", length, from, len(got), err, failure)
+			}
+		}
+		f.Close()
+	}
+	raw := readAll(t, clear, 7)
+	if bytes.Contains(raw, []byte("Erika")) {
+		t.Error("the folder has the file in the clear")
+	}
+	for name, spoiled := range map[string][]byte{
+		"altered": append(append([]byte{}, raw[:1000]...), append([]byte{raw[1000] ^ 1}, raw[1001:]...)...), "cut off": raw[:len(raw)-70_000], "another's": raw,
+	} {
+		id := passerelle.FileID(7)
+		if name == "another's" {
+			id = 8
+		}
+		if _, err := clear.Put(t.Context(), id, bytes.NewReader(spoiled)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.Open(t.Context(), id)
+		if err == nil {
+			_, err = io.ReadAll(f)
+			f.Close()
+		}
+		if err == nil {
+			t.Errorf("what was %s is read", name)
+		}
+	}
+	if _, err := s.Put(t.Context(), 13, bytes.NewReader(text)); err != nil || !bytes.Equal(readAll(t, clear, 13), text) {
+		t.Errorf("a file without a key: %v", err)
+	}
+}
+
+func readAll(t *testing.T, s files.Store, id passerelle.FileID) []byte {
+	t.Helper()
+	f, err := s.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

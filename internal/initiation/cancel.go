@@ -3,7 +3,6 @@ package initiation
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"passerelle"
 	"passerelle/connector"
@@ -101,7 +100,7 @@ func (i *Initiation) abandon(ctx context.Context, t conversation, c Cancellation
 func asked(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if errors.Is(err, connector.ErrNotSent) {
-		err = fmt.Errorf("the bank was not asked: %s", err)
+		err = errors.New("the bank was not asked: " + err.Error())
 	}
 	return report, err
 }

@@ -34,8 +34,9 @@ type Expand[Of any] struct {
 // Linked are the resources that can be embedded in objects of a type, each with its
 // own type.
 func Linked(of reflect.Type) map[string]reflect.Type {
-	if known, there := linked.Load(of); there {
-		return known.(map[string]reflect.Type)
+	known, _ := linked.Load(of)
+	if found, there := known.(map[string]reflect.Type); there {
+		return found
 	}
 	found := map[string]reflect.Type{}
 	if of.Kind() == reflect.Struct {

@@ -226,10 +226,11 @@ func (s *Service) assemble() error {
 		Callers: &initiation.Callers{},
 		DB:      s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
-	kept, err := files.New(c.Files)
+	place, err := files.New(c.Files)
 	if err != nil {
 		return fmt.Errorf("open the store of files: %w", err)
 	}
+	kept := files.Sealed{Store: place, Key: s.DB.FileKey}
 	if s.provider, err = identities(c); err != nil {
 		return err
 	}

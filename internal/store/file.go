@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/keys"
 )
 
 // StoredFile is a file whose bytes are kept elsewhere, under its id.
@@ -56,6 +58,46 @@ func (r *Reader) Files(ctx context.Context, domain passerelle.DomainID, user pas
 		int64(domain), int64(user), int64(after), limit)
 }
 
+// fileKeySize is the length of the key of a file, for AES-256.
+const fileKeySize = 32
+
+func fileKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "stored_file", Column: "sealed_key", Row: id}
+}
+
+// sealFileKey makes the key of a file, which stays the same for as long as there is the
+// file, whatever bytes it has.
+func (tx *Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
+	key := make([]byte, fileKeySize)
+	if _, err := rand.Read(key); err != nil {
+		return nil, fmt.Errorf("make the key of a file: %w", err)
+	}
+	sealed, err := tx.seal(fileKeyPlace(domain, id), key)
+	if err != nil {
+		return nil, fmt.Errorf("seal the key of a file: %w", err)
+	}
+	return sealed, nil
+}
+
+// FileKey is the key under which the bytes of a file are sealed, nil for one from
+// before there were keys. ErrNotFound when there is no such file, ErrSealed when its key
+// does not open.
+func (r *Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
+	var domain passerelle.DomainID
+	sealed, err := one(ctx, r, func(row scanner) (sealed []byte, err error) {
+		err = row.Scan(&domain, &sealed)
+		return sealed, err
+	}, `SELECT domain_id, sealed_key FROM stored_file WHERE id = $1`, int64(id))
+	if err != nil || sealed == nil {
+		return nil, err
+	}
+	key, err := r.keys.Open(fileKeyPlace(domain, int64(id)), sealed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
+	}
+	return key, nil
+}
+
 // expectFile stores that there is a file of a connection to be fetched, soon,
 // and gives it its id.
 func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
@@ -63,9 +105,13 @@ func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, fro
 	if err != nil {
 		return 0, err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
-		VALUES ($1, $2, $3, (SELECT connector_uuid FROM connection WHERE id = $4), $5, 0, $6, 0)`,
-		id, int64(domain), int64(user), int64(from), mediaType, micros(at))
+	key, err := tx.sealFileKey(domain, id)
+	if err != nil {
+		return 0, err
+	}
+	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
+		VALUES ($1, $2, $3, (SELECT connector_uuid FROM connection WHERE id = $4), $5, 0, $6, 0, $7)`,
+		id, int64(domain), int64(user), int64(from), mediaType, micros(at), key)
 	return passerelle.FileID(id), nil
 }
 
@@ -76,10 +122,14 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 	if err != nil {
 		return err
 	}
+	key, err := tx.sealFileKey(domain, id)
+	if err != nil {
+		return err
+	}
 	f.ID = passerelle.FileID(id)
 	tx.query(func(row scanner) error { return row.Scan(&f.due) },
-		`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6) RETURNING due`,
-		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds())
+		`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due, sealed_key) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6, $7) RETURNING due`,
+		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds(), key)
 	return nil
 }
 

@@ -37,6 +37,7 @@ var sealedColumns = []sealedColumn{
 	{table: "payment_evidence", name: "shown", key: "id"},
 	{table: "attempt", name: "fields", key: "id"},
 	{table: "idempotency", name: "answer", key: "id"},
+	{table: "stored_file", name: "sealed_key", key: "id"},
 }
 
 func (c sealedColumn) place(domain, row int64) keys.Place {

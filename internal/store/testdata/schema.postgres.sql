@@ -930,6 +930,7 @@ column stored_file.failures bigint NOT NULL DEFAULT 0
 column stored_file.lease_until bigint NOT NULL DEFAULT 0
 column stored_file.due bigint
 column stored_file.connector text
+column stored_file.sealed_key bytea
 constraint stored_file.stored_file_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint stored_file.stored_file_pkey PRIMARY KEY (id)
 CREATE INDEX stored_file_due ON stored_file USING btree (due) WHERE (due IS NOT NULL)

@@ -826,7 +826,7 @@ CREATE TABLE stored_file (
   media_type TEXT NOT NULL,
   size       BIGINT NOT NULL,
   created    BIGINT NOT NULL
-, stored BIGINT, uploaded BOOLEAN NOT NULL DEFAULT FALSE, next_fetch BIGINT, failures BIGINT NOT NULL DEFAULT 0, lease_until BIGINT NOT NULL DEFAULT 0, due BIGINT, connector TEXT);
+, stored BIGINT, uploaded BOOLEAN NOT NULL DEFAULT FALSE, next_fetch BIGINT, failures BIGINT NOT NULL DEFAULT 0, lease_until BIGINT NOT NULL DEFAULT 0, due BIGINT, connector TEXT, sealed_key BLOB);
 CREATE INDEX stored_file_due ON stored_file (due) WHERE due IS NOT NULL;
 CREATE INDEX stored_file_of_user ON stored_file (domain_id, user_id, id);
 CREATE INDEX stored_file_to_fetch ON stored_file (connector, domain_id, next_fetch) WHERE next_fetch IS NOT NULL;
