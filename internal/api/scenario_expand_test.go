@@ -56,7 +56,7 @@ func TestEveryExpansionWorksEverywhere(t *testing.T) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
 		document := s.subscriber(t, "")["document"]
 		s.assets(t, "")
-		s.both(t, 1)
+		s.subscriptionBeside(t, 1)
 		s.do(t, ask{method: "PUT", path: transaction + "/documents", token: "user", body: `{"id_document":` + document + `}`}).says(t, 200, "", "")
 		for _, root := range []struct {
 			path string
@@ -104,8 +104,8 @@ func (s *stage) expandsAll(t *testing.T, path string, ways [][]string) {
 	}
 }
 
-// both gives a connection of the user a subscription, besides its accounts.
-func (s *stage) both(t *testing.T, connection passerelle.ConnectionID) {
+// subscriptionBeside gives a connection of the user a subscription, besides its accounts.
+func (s *stage) subscriptionBeside(t *testing.T, connection passerelle.ConnectionID) {
 	t.Helper()
 	who := s.tenant("")
 	at := opening

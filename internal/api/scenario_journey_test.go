@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// leg is one call of a journey. Its path and body have holes for what earlier answers
+// step is one call of a journey. Its path and body have holes for what earlier answers
 // gave, and takes says what this one gives: members of the answer by the name of a hole.
-type leg struct {
+type step struct {
 	method, path, token, body string
 	takes                     map[string]string
 }
 
 // journeys are sequences of calls that belong together, as programs make them. Each
 // begins from nothing.
-var journeys = map[string][]leg{
+var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},
 		{method: "GET", path: "/payments/{payment}?expand=timeline,evidence", token: "admin"},
@@ -108,16 +108,16 @@ var longValues = func() (values []string) {
 	return values
 }()
 
-// traveller walks journeys with one hostile value each.
-type traveller struct {
+// journeyRunner makes journeys with one hostile value each.
+type journeyRunner struct {
 	*stage
 	random *rand.Rand
 	n      int
 }
 
-// spots are the places of a leg at which a value can be put: members of its body,
+// positions are the places of a step at which a value can be put: members of its body,
 // parameters of its query, parts of its path.
-func (l leg) spots() (all []place) {
+func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {
 		if strings.HasPrefix(part, "{") || part == "me" {
@@ -158,25 +158,25 @@ func leaves(value any, at place) (all []place) {
 	return all
 }
 
-// spoil puts a hostile value at a spot of a call that has no holes any more.
-func (tr *traveller) spoil(t *testing.T, a *ask, spot place, value string) {
+// inject puts a hostile value at a position of a call that has no holes any more.
+func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value string) {
 	t.Helper()
 	var text string
 	if json.Unmarshal([]byte(value), &text) != nil {
 		text = value
 	}
-	if spot[0] != "body" && len(text) > 4000 {
+	if position[0] != "body" && len(text) > 4000 {
 		text = strings.ToValidUTF8(text[:4000], "")
 	}
 	path, query, _ := strings.Cut(a.path, "?")
-	switch spot[0] {
+	switch position[0] {
 	case "path":
 		parts := strings.Split(path, "/")
-		parts[spot[1].(int)] = url.PathEscape(text)
+		parts[position[1].(int)] = url.PathEscape(text)
 		a.path = strings.Join(parts, "/")
 	case "query":
 		values, _ := url.ParseQuery(query)
-		values.Set(spot[1].(string), text)
+		values.Set(position[1].(string), text)
 		a.path = path + "?" + values.Encode()
 		return
 	case "body":
@@ -185,7 +185,7 @@ func (tr *traveller) spoil(t *testing.T, a *ask, spot place, value string) {
 			t.Fatalf("%s: %v", a.body, err)
 		}
 		const mark = "here comes the hostile value"
-		raw, err := json.Marshal(put(body, spot[1:], mark))
+		raw, err := json.Marshal(put(body, position[1:], mark))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,23 +196,23 @@ func (tr *traveller) spoil(t *testing.T, a *ask, spot place, value string) {
 	}
 }
 
-// walk makes one journey, of which one call has a hostile value. Calls after it are
+// run makes one journey, of which one call has a hostile value. Calls after it are
 // made for as long as the journey has what they need.
-func (tr *traveller) walk(t *testing.T) {
+func (r *journeyRunner) run(t *testing.T) {
 	t.Helper()
-	tr.n++
-	name := slices.Sorted(maps.Keys(journeys))[tr.random.IntN(len(journeys))]
-	way := journeys[name]
-	turn := tr.random.IntN(len(way))
-	for len(way[turn].spots()) == 0 {
-		turn = tr.random.IntN(len(way))
+	r.n++
+	name := slices.Sorted(maps.Keys(journeys))[r.random.IntN(len(journeys))]
+	steps := journeys[name]
+	chosen := r.random.IntN(len(steps))
+	for len(steps[chosen].positions()) == 0 {
+		chosen = r.random.IntN(len(steps))
 	}
-	spots := way[turn].spots()
-	values := [][]string{hostileValues, longValues}[tr.random.IntN(2)]
-	spot, value := spots[tr.random.IntN(len(spots))], values[tr.random.IntN(len(values))]
-	home := tr.tenant("")
-	known := map[string]string{"client": fmt.Sprint(int64(home.client.ID)), "secret": home.secret, "n": fmt.Sprint(tr.n)}
-	for i, l := range way {
+	positions := steps[chosen].positions()
+	values := [][]string{hostileValues, longValues}[r.random.IntN(2)]
+	position, value := positions[r.random.IntN(len(positions))], values[r.random.IntN(len(values))]
+	home := r.tenant("")
+	known := map[string]string{"client": fmt.Sprint(int64(home.client.ID)), "secret": home.secret, "n": fmt.Sprint(r.n)}
+	for i, l := range steps {
 		a := ask{method: l.method, path: filled(l.path, known), body: filled(l.body, known), token: l.token}
 		if strings.HasPrefix(l.token, "{") {
 			a.token, a.credential = "", filled(l.token, known)
@@ -220,12 +220,12 @@ func (tr *traveller) walk(t *testing.T) {
 		if strings.Contains(a.path+a.credential, "{") {
 			continue // what it needs was refused
 		}
-		if i == turn {
-			tr.spoil(t, &a, spot, value)
+		if i == chosen {
+			r.inject(t, &a, position, value)
 		}
-		got := tr.do(t, a)
+		got := r.do(t, a)
 		if t.Failed() {
-			t.Fatalf("journey %d, %s, call %d with %.80q at %v", tr.n, name, i, value, spot)
+			t.Fatalf("journey %d, %s, call %d with %.80q at %v", r.n, name, i, value, position)
 		}
 		var answer map[string]any
 		if got.status >= 300 || json.Unmarshal(got.body, &answer) != nil {
@@ -267,9 +267,9 @@ func TestHostileJourneys(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		t.Logf("PASSERELLE_TEST_SEED=%d", seed)
 		s.configure(t, "", map[string]string{"payment.periodic.enabled": "1"})
-		tr := &traveller{stage: s, random: rand.New(rand.NewPCG(seed, 1))}
+		r := &journeyRunner{stage: s, random: rand.New(rand.NewPCG(seed, 1))}
 		for range count {
-			tr.walk(t)
+			r.run(t)
 		}
 		breaches, err := s.DB.CheckInvariants(t.Context(), 0, time.Time{})
 		must(t, err)

@@ -20,10 +20,10 @@ var unserved = []family{
 	{"Transfers and recipients", []string{"transfers", "recipients", "transferrecipients"}, "Payments are initiated with `POST /payments`."},
 	{"Payment links", []string{"payment_links", "paymentlinks"}, "The page of a payment is at `/webview/payment`."},
 	{"Alerts", []string{"alerts"}, "Webhooks tell of everything that happens."},
-	{"Forecasts", []string{"forecast", "forecasts"}, "Nothing is foretold; `transactionsclusters` finds what comes again."},
+	{"Forecasts", []string{"forecast", "forecasts"}, "None is computed; `transactionsclusters` finds what comes again."},
 	{"Recognised texts", []string{"ocr"}, "Documents are kept as they came."},
 	{"Merchants", []string{"merchants"}, "The counterparty of a transaction is in `counterparty`."},
-	{"Projects", []string{"projects"}, "Nothing serves their purpose."},
+	{"Projects", []string{"projects"}, "There is no other call."},
 	{"Profiles", []string{"profiles"}, "The owner of a connection is at `owner_identity`."},
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }

@@ -60,8 +60,8 @@ func (s *Service) accountRoutes() []protocol.Route {
 	}
 }
 
-// aroundRoutes are of what hangs on accounts, and of the lists that they are written with.
-func (s *Service) aroundRoutes() []protocol.Route {
+// accountDetailRoutes are of what belongs to accounts, their types and their currencies.
+func (s *Service) accountDetailRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: protocol.Handle(s.listOwnerships),
@@ -201,11 +201,7 @@ func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page p
 
 // showAccounts renders accounts of one user with what is to be embedded.
 func (s *Service) showAccounts(ctx context.Context, c *protocol.Caller, rows []store.StoredAccount, e protocol.Expansion) ([]wire.BankAccount, error) {
-	var user passerelle.UserID
-	if len(rows) > 0 {
-		user = rows[0].User
-	}
-	shown, err := s.embedding(c, user).accounts(ctx, rows, e)
+	shown, err := s.embedding(c).accounts(ctx, rows, e)
 	return shown.list, err
 }
 
@@ -550,8 +546,8 @@ type accountPlace struct {
 	Account    passerelle.AccountID    `path:"accountId"`
 }
 
-// of is the connection of the account, which must be there.
-func (s *Service) of(ctx context.Context, c *protocol.Caller, in accountPlace) (oneConnectionInput, error) {
+// connectionOf is the connection of the account, which must be there.
+func (s *Service) connectionOf(ctx context.Context, c *protocol.Caller, in accountPlace) (oneConnectionInput, error) {
 	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
 	if err != nil {
 		return oneConnectionInput{}, err
@@ -560,7 +556,7 @@ func (s *Service) of(ctx context.Context, c *protocol.Caller, in accountPlace) (
 }
 
 func (s *Service) accountSources(ctx context.Context, c *protocol.Caller, in accountPlace) (connectionSourcesOutput, error) {
-	of, err := s.of(ctx, c, in)
+	of, err := s.connectionOf(ctx, c, in)
 	if err != nil {
 		return connectionSourcesOutput{}, err
 	}
@@ -573,7 +569,7 @@ type accountLogsInput struct {
 }
 
 func (s *Service) accountLogs(ctx context.Context, c *protocol.Caller, in accountLogsInput) (connectionLogsOutput, error) {
-	of, err := s.of(ctx, c, in.accountPlace)
+	of, err := s.connectionOf(ctx, c, in.accountPlace)
 	if err != nil {
 		return connectionLogsOutput{}, err
 	}
@@ -581,7 +577,7 @@ func (s *Service) accountLogs(ctx context.Context, c *protocol.Caller, in accoun
 }
 
 func (s *Service) accountCategories(ctx context.Context, c *protocol.Caller, in accountPlace) (listCategoriesOutput, error) {
-	if _, err := s.of(ctx, c, in); err != nil {
+	if _, err := s.connectionOf(ctx, c, in); err != nil {
 		return listCategoriesOutput{}, err
 	}
 	return s.listUserCategories(ctx, c, in.oneUserInput)

@@ -98,11 +98,7 @@ func (s *Service) listConnections(ctx context.Context, c *protocol.Caller, in li
 
 // connections renders connections of one user with what is to be embedded.
 func (s *Service) connections(ctx context.Context, c *protocol.Caller, rows []store.Connection, e protocol.Expansion) ([]wire.Connection, error) {
-	var user passerelle.UserID
-	if len(rows) > 0 {
-		user = rows[0].User
-	}
-	shown, err := s.embedding(c, user).connections(ctx, rows, e)
+	shown, err := s.embedding(c).connections(ctx, rows, e)
 	return shown.list, err
 }
 

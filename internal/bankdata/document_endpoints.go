@@ -134,7 +134,7 @@ func (s *Service) documentPage(ctx context.Context, c *protocol.Caller, q docume
 	if err != nil {
 		return listDocumentsOutput{}, fmt.Errorf("list documents of user %d: %w", f.User, err)
 	}
-	shown, err := s.embedding(c, f.User).documents(ctx, rows, q.Expansion())
+	shown, err := s.embedding(c).documents(ctx, rows, q.Expansion())
 	if err != nil {
 		return listDocumentsOutput{}, err
 	}
@@ -232,7 +232,7 @@ func (s *Service) shownDocument(ctx context.Context, c *protocol.Caller, f store
 
 // showDocument renders a document with what is to be embedded.
 func (s *Service) showDocument(ctx context.Context, c *protocol.Caller, d store.StoredDocument, e protocol.Expansion) (wire.Document, error) {
-	shown, err := s.embedding(c, d.User).documents(ctx, []store.StoredDocument{d}, e)
+	shown, err := s.embedding(c).documents(ctx, []store.StoredDocument{d}, e)
 	return shown.list[0], err
 }
 

@@ -85,17 +85,14 @@ func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A
 	}
 }
 
-// embedding renders what one user has, with what is to be embedded in it. Each name
-// of an expansion costs one query for all objects at its place.
+// embedding renders what the calling user has, with what is to be embedded in it. Each
+// name of an expansion costs one query for all objects at its place.
 type embedding struct {
 	*Service
-	c    *protocol.Caller
-	user passerelle.UserID
+	c *protocol.Caller
 }
 
-func (s *Service) embedding(c *protocol.Caller, user passerelle.UserID) embedding {
-	return embedding{s, c, user}
-}
+func (s *Service) embedding(c *protocol.Caller) embedding { return embedding{s, c} }
 
 // embeds renders a name of an expansion where it was asked for.
 type embeds struct {
@@ -167,7 +164,7 @@ func (e embedding) sources(ctx context.Context, of rendered[wire.Connection], id
 func connectionID(one *wire.Connection) int64 { return one.ID }
 
 func (e embedding) accountsBelow(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID, all bool, asked protocol.Expansion, into func(*wire.Connection) **[]wire.BankAccount) error {
-	filter := store.AccountFilter{Domain: e.c.Domain.ID, User: e.user, Connections: ids, All: all}
+	filter := store.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
 	rows, err := e.DB.BankAccounts(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
 	if err != nil {
 		return fmt.Errorf("list the accounts of connections: %w", err)
@@ -180,7 +177,7 @@ func (e embedding) accountsBelow(ctx context.Context, of rendered[wire.Connectio
 }
 
 func (e embedding) subscriptionsBelow(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID, all bool, asked protocol.Expansion, into func(*wire.Connection) **[]wire.Subscription) error {
-	filter := store.SubscriptionFilter{Domain: e.c.Domain.ID, User: e.user, Connections: ids, All: all}
+	filter := store.SubscriptionFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
 	rows, err := e.DB.Subscriptions(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
 	if err != nil {
 		return fmt.Errorf("list the subscriptions of connections: %w", err)
@@ -209,7 +206,7 @@ func (e embedding) accounts(ctx context.Context, rows []store.StoredAccount, ask
 
 // connectionsAbove are the connections of accounts or subscriptions.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked protocol.Expansion) (rendered[wire.Connection], error) {
-	found, err := e.DB.ConnectionsByID(ctx, e.c.Domain.ID, e.user, ids)
+	found, err := e.DB.ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
 		return rendered[wire.Connection]{}, fmt.Errorf("load the connections of what is below them: %w", err)
 	}
@@ -219,8 +216,8 @@ func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.Connec
 // news puts into accounts what the last synchronisation of their connections
 // brought or changed.
 func (e embedding) news(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked protocol.Expansion) error {
-	slices.Sort(connections)
-	rows, err := e.DB.NewTransactions(ctx, e.c.Domain.ID, e.user, slices.Compact(connections), maxNews)
+	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
+	rows, err := e.DB.NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxNews)
 	if err != nil {
 		return fmt.Errorf("list what is new in connections: %w", err)
 	}
@@ -272,7 +269,7 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 		embeds{"documents", func(asked protocol.Expansion) error { return e.documentsBelow(ctx, out, asked) }},
 		embeds{"informations", func(protocol.Expansion) error { return e.withInformations(ctx, e.c, rows, out.list) }},
 		embeds{"attachments", func(protocol.Expansion) error { return e.attachmentsBelow(ctx, out) }},
-		embeds{"category", func(protocol.Expansion) error { return e.withCategory(ctx, e.c, e.user, out.list) }})
+		embeds{"category", func(protocol.Expansion) error { return e.withCategory(ctx, e.c, e.c.User, out.list) }})
 }
 
 // accountsAbove are the accounts of transactions, which one query reads unless only
@@ -291,7 +288,7 @@ func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transact
 	if known || len(ids) == 0 {
 		return accounts, nil
 	}
-	found, err := e.DB.BankAccounts(ctx, store.AccountFilter{Domain: e.c.Domain.ID, User: e.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	found, err := e.DB.BankAccounts(ctx, store.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	for _, a := range found {
 		accounts[a.ID] = a
 	}
@@ -304,7 +301,7 @@ func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transact
 	for i := range of.list {
 		ids[i], of.list[i].Documents = passerelle.TransactionID(of.list[i].ID), &[]wire.Document{}
 	}
-	found, err := e.DB.DocumentsOf(ctx, store.DocumentFilter{Domain: e.c.Domain.ID, User: e.user}, ids)
+	found, err := e.DB.DocumentsOf(ctx, store.DocumentFilter{Domain: e.c.Domain.ID, User: e.c.User}, ids)
 	if err != nil {
 		return fmt.Errorf("list the documents of %d transactions: %w", len(ids), err)
 	}
@@ -329,7 +326,7 @@ func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transact
 }
 
 func (e embedding) attachmentsBelow(ctx context.Context, of rendered[wire.Transaction]) error {
-	if err := e.withAttachments(ctx, e.c, e.user, of.list); err != nil {
+	if err := e.withAttachments(ctx, e.c, e.c.User, of.list); err != nil {
 		return err
 	}
 	for i := range of.list {

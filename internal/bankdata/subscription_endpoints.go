@@ -97,11 +97,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *protocol.Caller, conne
 
 // showSubscriptions renders subscriptions of one user with what is to be embedded.
 func (s *Service) showSubscriptions(ctx context.Context, c *protocol.Caller, rows []store.StoredSubscription, e protocol.Expansion) ([]wire.Subscription, error) {
-	var user passerelle.UserID
-	if len(rows) > 0 {
-		user = rows[0].User
-	}
-	shown, err := s.embedding(c, user).subscriptions(ctx, rows, e)
+	shown, err := s.embedding(c).subscriptions(ctx, rows, e)
 	return shown.list, err
 }
 

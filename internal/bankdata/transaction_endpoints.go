@@ -335,7 +335,7 @@ func (s *Service) transactionPage(ctx context.Context, c *protocol.Caller, q tra
 	}
 	out := listTransactionsOutput{Listing: listing}
 	s.writeDates(c, f, span, rows, &out)
-	shown, err := s.embedding(c, f.User).transactions(ctx, rows, span, q.Expansion())
+	shown, err := s.embedding(c).transactions(ctx, rows, span, q.Expansion())
 	out.Transactions = shown.list
 	return out, err
 }
@@ -428,7 +428,7 @@ func (s *Service) readTransaction(ctx context.Context, c *protocol.Caller, in na
 	if len(found) == 0 {
 		return wire.Transaction{}, passerelle.Missing()
 	}
-	shown, err := s.embedding(c, at.user).transactions(ctx, found, store.TransactionSpan{}, asked)
+	shown, err := s.embedding(c).transactions(ctx, found, store.TransactionSpan{}, asked)
 	if err != nil {
 		return wire.Transaction{}, err
 	}

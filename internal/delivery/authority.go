@@ -53,8 +53,11 @@ func (t *turn) authority(ctx context.Context, w store.Webhook, values settings.V
 	if w.Auth == 0 {
 		return a, nil
 	}
+	if w.AuthDeleted {
+		return nil, errHeldUp
+	}
 	provider, err := t.DB.AuthProvider(ctx, t.domain.ID, w.Auth)
-	if w.AuthDeleted || errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) { // deleted since the webhook was loaded
 		return nil, errHeldUp
 	}
 	if err != nil {

@@ -34,10 +34,10 @@ func (s Sealed) config(ctx context.Context, id passerelle.FileID) (config sio.Co
 // Put seals what it reads. The size is that of what was read.
 func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	config, sealed, err := s.config(ctx, id)
-	if err != nil || !sealed {
-		if err != nil {
-			return 0, err
-		}
+	if err != nil {
+		return 0, err
+	}
+	if !sealed {
 		return s.Store.Put(ctx, id, content)
 	}
 	counted := &counting{r: reading{ctx, content}}
@@ -45,8 +45,10 @@ func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader
 	if err != nil {
 		return 0, fmt.Errorf("seal file %d: %w", id, err)
 	}
-	_, err = s.Store.Put(ctx, id, secret)
-	return counted.n, err
+	if _, err = s.Store.Put(ctx, id, secret); err != nil {
+		return 0, err
+	}
+	return counted.n, nil
 }
 
 // counting counts what is read.

@@ -302,28 +302,7 @@ func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 	const before = 7
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
-		open := func() *DB {
-			db, err := Open(t.Context(), url, Options{Keys: ring})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { db.Close() })
-			return db
-		}
-		old := open()
-		whole := old.migrations
-		old.migrations = whole[:before]
-		if err := old.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		s := site{t: t, db: old}
-		run := func(text string, args ...any) { // as a migration: units of today want today's schema
-			t.Helper()
-			err := old.engine.migrate(t.Context(), func(s session) error { return s.exec(t.Context(), old.engine.words().text(text), args...) })
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		run, renew := outdated(t, url, before, ring)
 		a := AuthProvider{ID: 41, Domain: 1, Type: "hmac_signature", Name: "signer", Secret: "kept", Created: now}
 		sealed, err := ring.Seal(a.secretPlace(), []byte(a.Secret))
 		if err != nil {
@@ -334,11 +313,7 @@ func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 			run(`INSERT INTO auth_provider (id, domain_id, type, name, secret, created, deleted) VALUES ($1, 1, 'hmac_signature', 'signer', $2, $3, $4)`, id, sealed, micros(now), deleted)
 			run(`INSERT INTO webhook (id, domain_id, event, url, auth_id, created) VALUES ($1, 1, 'USER_SYNCED', 'https://a.example/', $1, 0)`, id)
 		}
-		old.Close()
-		s.db = open()
-		if err := s.db.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s := site{t: t, db: renew()}
 		s.wantProvider(a)
 		got, err := s.db.AuthProvider(t.Context(), 1, 40)
 		wantNotFound(t, got, err)

@@ -13,27 +13,7 @@ import (
 func TestLinesOutliveTheirMigration(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {
-		ring := keys.Generate()
-		open := func() *DB {
-			db, err := Open(t.Context(), url, Options{Keys: ring})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { db.Close() })
-			return db
-		}
-		old := open()
-		old.migrations = old.migrations[:before]
-		if err := old.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		run := func(text string, args ...any) { // as a migration: units of today want today's schema
-			t.Helper()
-			err := old.engine.migrate(t.Context(), func(s session) error { return s.exec(t.Context(), old.engine.words().text(text), args...) })
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		run, renew := outdated(t, url, before, keys.Generate())
 		run(`INSERT INTO domain (id, name, kind, base_url, host, created) VALUES (1, 'first', 'sandbox', 'https://first.example/2.0', 'first.example', 0)`)
 		run(`INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES (1, 1, 'shop', $1, '[]', 0)`, []byte{1})
 		lines := []struct {
@@ -68,11 +48,7 @@ func TestLinesOutliveTheirMigration(t *testing.T) {
 			run(`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label,
 				registered, new_beneficiary, new_reference, label_folded, state) VALUES ($1, $1, 0, 1, 'R', 100, 'l', 'iban', 'N', 'B', 0, TRUE, TRUE, 'l', $2)`, id, l.line)
 		}
-		old.Close()
-		db := open()
-		if err := db.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		db := renew()
 		got, err := collect(t.Context(), &db.Reader, scanString, `SELECT COALESCE(state, '') || '/' || COALESCE(error_code, '') FROM instruction ORDER BY payment_id`)
 		if err != nil || len(got) != len(lines) {
 			t.Fatalf("%v, %v", got, err)

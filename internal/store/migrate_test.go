@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
 
@@ -193,5 +194,41 @@ func TestMigrateInASchemaOfAnyName(t *testing.T) {
 		WHERE attrelid IN ('"Tenant-A".payment'::regclass, '"Tenant-A".more'::regclass) AND attname = 'domain_id' ORDER BY 1`)
 	if err != nil || !slices.Equal(options, []string{"none", "{n_distinct=100}"}) {
 		t.Errorf("%v, %v", options, err)
+	}
+}
+
+// outdated opens a database whose schema knows the first migrations alone. Units of
+// today want today's schema, so that run executes a statement as a migration does;
+// renew opens the database with all of it.
+func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *DB) {
+	t.Helper()
+	open := func() *DB {
+		db, err := Open(t.Context(), url, Options{Keys: ring})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	old := open()
+	old.migrations = old.migrations[:migrations]
+	if err := old.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run = func(text string, args ...any) {
+		t.Helper()
+		err := old.engine.migrate(t.Context(), func(s session) error { return s.exec(t.Context(), old.engine.words().text(text), args...) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return run, func() *DB {
+		t.Helper()
+		old.Close()
+		db := open()
+		if err := db.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return db
 	}
 }
