@@ -81,6 +81,10 @@ POST   /categorize 200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200
 GET    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+DELETE /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
+POST   /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 DELETE /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
@@ -285,6 +289,8 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/transactions/{transactionId}/documents":  `{"id_document":{document}}`,
 	"POST /users/{userId}/transactions/{transactionId}/documents": `{"id_document":{document}}`,
 	"POST /users/{userId}/transactions/{transactionId}":           `{"comment":"n"}`,
+	"POST /users/{userId}/accounts/{accountId}/transactions":      `[{"wording":"w","date":"2026-11-01","value":1}]`,
+	"POST /users/{userId}/documents":                              `{"id_subscription":{subscription},"name":"n"}`,
 	"POST /users/{userId}/documents/{documentId}":                 `{"name":"n"}`,
 	"PUT /users/{userId}/documents/{documentId}":                  `{"name":"n"}`,
 	"PUT /users/{userId}/transactions/{transactionId}":            `{"comment":"n"}`,

@@ -64,6 +64,10 @@ func (s *Service) connectionRoutes() []protocol.Route {
 			Method: http.MethodGet, Pattern: one + "/logs", Aliases: []string{"/connections/{connectionId}/logs"}, Needs: ofUser, Endpoint: protocol.Handle(s.connectionLogs),
 			Summary: "See when a connection was read", Doc: "One item for each visit to the institution, newest first. Both dates belong to the range.",
 		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/logs", Needs: ofUser, Endpoint: protocol.Handle(s.userLogs),
+			Summary: "See when the connections of a user were read", Doc: "One item for each visit to an institution, newest first. Both dates belong to the range.",
+		},
 	}
 }
 
@@ -313,6 +317,11 @@ type connectionLogsInput struct {
 	logsQuery
 }
 
+type userLogsInput struct {
+	oneUserInput
+	logsQuery
+}
+
 type logsQuery struct {
 	protocol.Page
 	protocol.DateRange
@@ -331,7 +340,41 @@ func (s *Service) connectionLogs(ctx context.Context, c *protocol.Caller, in con
 	if err != nil {
 		return connectionLogsOutput{}, err
 	}
-	filter := store.ConnectionLogFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, Source: in.IDSource, From: in.From(), Until: in.Until()}
+	out, rows, err := s.logs(ctx, c, store.ConnectionLogFilter{User: one.User, Connection: one.ID}, in.logsQuery)
+	for i, l := range rows {
+		out.Logs[i] = s.Aggregation.ShowLog(one, l, c.Location)
+	}
+	return out, err
+}
+
+// userLogs lists the visits of all connections of a user. Deleted ones have none.
+func (s *Service) userLogs(ctx context.Context, c *protocol.Caller, in userLogsInput) (connectionLogsOutput, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	out, rows, err := s.logs(ctx, c, store.ConnectionLogFilter{User: id}, in.logsQuery)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	ids := make([]passerelle.ConnectionID, len(rows))
+	for i, l := range rows {
+		ids[i] = l.Connection
+	}
+	of, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, id, ids)
+	if err != nil {
+		return connectionLogsOutput{}, fmt.Errorf("load the connections of %d visits: %w", len(rows), err)
+	}
+	for i, l := range rows {
+		out.Logs[i] = s.Aggregation.ShowLog(of[l.Connection], l, c.Location)
+	}
+	return out, nil
+}
+
+// logs is a page of visits that a filter selects, and their rows, which are yet to be
+// shown.
+func (s *Service) logs(ctx context.Context, c *protocol.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
+	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := protocol.Turn(ctx, in.Page,
 		func(ctx context.Context, w protocol.Window) ([]store.ConnectionLog, error) {
 			return s.DB.ConnectionLogs(ctx, filter, w.OfRows())
@@ -339,13 +382,10 @@ func (s *Service) connectionLogs(ctx context.Context, c *protocol.Caller, in con
 		func(l store.ConnectionLog) protocol.Position { return l.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountConnectionLogs(ctx, filter) })
 	out := connectionLogsOutput{Logs: make([]wire.ConnectionLog, len(rows)), Listing: listing}
-	for i, l := range rows {
-		out.Logs[i] = s.Aggregation.ShowLog(one, l, c.Location)
-	}
 	if len(rows) > 0 {
 		out.FirstDate, out.LastDate = dayOf(rows[len(rows)-1].At, c.Location), dayOf(rows[0].At, c.Location)
 	}
-	return out, err
+	return out, rows, err
 }
 
 func dayOf(at time.Time, zone *time.Location) *string {

@@ -3,6 +3,7 @@ package bankdata
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/govalues/decimal"
 
@@ -17,6 +18,11 @@ const maxDocument = 10 << 20
 
 type editDocumentInput struct {
 	whichDocument
+	documentFields
+}
+
+// documentFields are what a person says of a document.
+type documentFields struct {
 	Type     *int64                             `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category protocol.Nullable[int64]           `body:"id_category" doc:"null for none"`
 	Name     protocol.Nullable[string]          `body:"name" doc:"at most 255 characters; null returns to the name the provider gave"`
@@ -27,7 +33,7 @@ type editDocumentInput struct {
 	VAT      protocol.Nullable[protocol.Number] `body:"vat" doc:"null for none"`
 	Income   *bool                              `body:"income" doc:"whether the total is money that came in"`
 	ReadOnly *bool                              `body:"readonly" doc:"true keeps the document as it is until it is set to false"`
-	File     protocol.File                      `body:"file" doc:"replaces the file of the document"`
+	File     protocol.File                      `body:"file" doc:"the file, in place of the one that the document has"`
 }
 
 func (s *Service) editDocument(ctx context.Context, c *protocol.Caller, in editDocumentInput) (wire.Document, error) {
@@ -49,7 +55,51 @@ func (s *Service) editDocument(ctx context.Context, c *protocol.Caller, in editD
 	return s.showDocument(ctx, c, after, nil)
 }
 
-func (in editDocumentInput) edit() (store.DocumentEdit, error) {
+type createDocumentInput struct {
+	documentPlace
+	IDSubscription passerelle.SubscriptionID `body:"id_subscription" min:"1" doc:"the subscription it is filed under; required unless the path names it"`
+	documentFields
+}
+
+// createDocument files a document of which the provider knows nothing.
+func (s *Service) createDocument(ctx context.Context, c *protocol.Caller, in createDocumentInput) (wire.Document, error) {
+	into, err := in.subscription()
+	if err != nil {
+		return wire.Document{}, err
+	}
+	edit, err := in.edit()
+	if err == nil && edit.Name.Value == nil {
+		err = passerelle.MissingField("name", "is required")
+	}
+	if err != nil {
+		return wire.Document{}, err
+	}
+	found, err := s.subscriptions(ctx, c, in.oneUserInput, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{into}, Connection: in.Connection})
+	if errors.Is(err, passerelle.NotFound) && in.Subscription == 0 && in.ID == c.User {
+		err = passerelle.InvalidField("id_subscription", "must be the id of an enabled subscription of the user, see GET /users/me/subscriptions")
+	}
+	if err != nil {
+		return wire.Document{}, err
+	}
+	id, err := s.Filing.CreateDocument(ctx, c.Domain, found[0], edit, in.File)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	return s.shownDocument(ctx, c, store.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
+}
+
+// subscription is the one under which the document is to be filed.
+func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
+	switch named := in.IDSubscription; {
+	case in.Subscription == 0 && named == 0:
+		return 0, passerelle.MissingField("id_subscription", "is required: a document is filed under a subscription")
+	case in.Subscription != 0 && named != 0 && named != in.Subscription:
+		return 0, passerelle.InvalidField("id_subscription", "must be the subscription that the path names, %d, or absent", in.Subscription)
+	}
+	return cmp.Or(in.Subscription, in.IDSubscription), nil
+}
+
+func (in documentFields) edit() (store.DocumentEdit, error) {
 	e := store.DocumentEdit{Income: in.Income, ReadOnly: in.ReadOnly}
 	if in.Type != nil {
 		names := passerelle.DocumentTypes()

@@ -24,6 +24,10 @@ func (s *Service) documentRoutes() []protocol.Route {
 			Summary: "List documents", Doc: "The newest first. All bounds belong to the range; a document without a total is outside of any bound of it.",
 		},
 		{
+			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: protocol.Handle(s.createDocument), Errors: []string{"conflict"},
+			Summary: "Create a document", Doc: "Of which the provider knows nothing, filed under one of the user's subscriptions. No synchronisation changes it or takes it away. It needs a name; its type is other unless id_type says so. A file comes as a part of a multipart form, or in base64.",
+		},
+		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: ofUser, Endpoint: protocol.Handle(s.oneDocument),
 			Summary: "Read a document",
 		},

@@ -28,6 +28,7 @@ func (s *Service) transactionRoutes() []protocol.Route {
 			protocol.Handle(oneTransaction[transactionOfConnection](s)), protocol.Handle(editTransaction[editOfConnection](s))),
 		transactionsBelow("/connections/{connectionId}/accounts/{accountId}", protocol.Handle(listTransactions[transactionsOfBoth](s)),
 			protocol.Handle(oneTransaction[transactionOfBoth](s)), protocol.Handle(editTransaction[editOfBoth](s))),
+		s.manualRoutes(),
 	)
 }
 
@@ -420,10 +421,10 @@ func (s *Service) readTransaction(ctx context.Context, c *protocol.Caller, in na
 		return wire.Transaction{}, err
 	}
 	f := at.filter(c)
-	f.ID, f.All, f.Deleted = in.which(), true, true
+	f.IDs, f.All, f.Deleted = []passerelle.TransactionID{in.which()}, true, true
 	found, err := s.DB.Transactions(ctx, f, store.Window{Limit: 1})
 	if err != nil {
-		return wire.Transaction{}, fmt.Errorf("load transaction %d: %w", f.ID, err)
+		return wire.Transaction{}, fmt.Errorf("load transaction %d: %w", in.which(), err)
 	}
 	if len(found) == 0 {
 		return wire.Transaction{}, passerelle.Missing()

@@ -19,29 +19,58 @@ func (f *Filing) EditDocument(ctx context.Context, d passerelle.Domain, document
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")
 	}
-	if content != nil {
-		uploaded, err := f.upload(ctx, d, document.User, content)
+	if err := f.withFile(ctx, d, document.User, &e, content); err != nil || e.None() {
+		return err
+	}
+	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
+}
+
+// CreateDocument files a document of which the provider knows nothing under a
+// subscription, with what the person says of it and its file, if any, and returns its
+// id. A subscription that is not shared is NotFound.
+func (f *Filing) CreateDocument(ctx context.Context, d passerelle.Domain, under store.StoredSubscription, e store.DocumentEdit, content []byte) (id passerelle.DocumentID, err error) {
+	if err := f.withFile(ctx, d, under.User, &e, content); err != nil {
+		return 0, err
+	}
+	err = f.write(ctx, 0, func(tx *store.Tx) error {
+		created, err := tx.CreateManualDocument(d.ID, under, f.now(d))
 		if err != nil {
 			return err
 		}
-		e.File = &uploaded
-	}
-	if e.None() {
+		id = created.ID
+		tx.CountDocuments(d.ID, under, 1)
+		return f.edit(tx, d, created, e)
+	})
+	return id, err
+}
+
+// withFile adds a file to what is set of a document.
+func (f *Filing) withFile(ctx context.Context, d passerelle.Domain, user passerelle.UserID, e *store.DocumentEdit, content []byte) error {
+	if content == nil {
 		return nil
 	}
-	err := f.DB.Write(ctx, func(tx *store.Tx) error {
-		if e.File != nil {
-			tx.AfterCommit(f.Erase)
-		}
-		return tx.EditDocument(d.ID, document, e, f.now(d))
-	})
+	uploaded, err := f.upload(ctx, d, user, content)
+	e.File = &uploaded
+	return err
+}
+
+func (f *Filing) edit(tx *store.Tx, d passerelle.Domain, document passerelle.Document, e store.DocumentEdit) error {
+	if e.File != nil {
+		tx.AfterCommit(f.Erase)
+	}
+	return tx.EditDocument(d.ID, document, e, f.now(d))
+}
+
+// write stores what is set of a document, which is zero when it is new.
+func (f *Filing) write(ctx context.Context, id passerelle.DocumentID, fn func(tx *store.Tx) error) error {
+	err := f.DB.Write(ctx, fn)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return passerelle.Missing() // withdrawn meanwhile
 	case errors.Is(err, store.ErrConflict):
-		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The file took too long to store; send it again.", RetryAfter: 1}
+		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Something else changed while the document was stored; send it again.", RetryAfter: 1}
 	case err != nil:
-		return fmt.Errorf("change document %d: %w", document.ID, err)
+		return fmt.Errorf("change document %d: %w", id, err)
 	}
 	return nil
 }

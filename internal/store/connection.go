@@ -325,10 +325,11 @@ func (tx *Tx) LogVisit(domain passerelle.DomainID, l ConnectionLog) error {
 	return nil
 }
 
-// ConnectionLogFilter selects visits of one connection of a user.
+// ConnectionLogFilter selects visits of the connections of a user.
 type ConnectionLogFilter struct {
-	Domain     passerelle.DomainID
-	User       passerelle.UserID
+	Domain passerelle.DomainID
+	User   passerelle.UserID
+	// Connection is zero for all.
 	Connection passerelle.ConnectionID
 	// Source is zero for all.
 	Source passerelle.SourceID
@@ -338,7 +339,12 @@ type ConnectionLogFilter struct {
 
 func (f ConnectionLogFilter) selection() selection {
 	s := selection{from: "connection_log"}
-	s = s.and("connection_id = $%d", int64(f.Connection)).and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
+	if f.Connection != 0 {
+		s = s.and("connection_id = $%d", int64(f.Connection))
+	} else { // those of a deleted one wait for their erasure
+		s.where = append(s.where, "EXISTS (SELECT 1 FROM connection c WHERE c.id = connection_id AND c.deleted IS NULL)")
+	}
+	s = s.and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
 	if f.Source != 0 {
 		s = s.and("source_id = $%d", int64(f.Source))
 	}

@@ -69,9 +69,23 @@ func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 // CreateDocument stores a document that was found and gives it its id. Its file
 // is fetched later.
 func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
+	return tx.createDocument(domain, s, d, reading, false)
+}
+
+// CreateManualDocument stores a document that a program creates, of which nothing is
+// said yet, and returns it. No synchronisation changes it.
+func (tx *Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
+	d := passerelle.Document{Found: at, LastUpdate: at}
+	return d, tx.createDocument(domain, s, &d, s.NextReading(), true)
+}
+
+func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64, manual bool) error {
 	id, err := tx.newID("document")
 	if err != nil {
 		return err
+	}
+	if manual {
+		d.Key = manualKey(id)
 	}
 	d.ID, d.Subscription, d.User = passerelle.DocumentID(id), s.ID, s.User
 	details, err := EncodeDetails(d.DocumentDetails)
@@ -87,10 +101,10 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 			return err
 		}
 	}
-	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id, manual)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details.text, details.Digest,
-		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading, int64(s.Connection))
+		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading, int64(s.Connection), manual)
 	return nil
 }
 

@@ -266,7 +266,7 @@ func (h *savings) transactionQueries() map[string]query {
 	}
 	queries["one transaction"] = query{run: func() error {
 		f := h.filter()
-		f.ID, f.All, f.Deleted = 1, true, true
+		f.IDs, f.All, f.Deleted = []passerelle.TransactionID{1}, true, true
 		_, err := db.Transactions(ctx, f, Window{Limit: 1})
 		return err
 	}, index: "t USING INTEGER PRIMARY KEY (rowid=?)"}
@@ -392,6 +392,9 @@ func (h *savings) exportQueries() map[string]query {
 	}
 	const ofOne = "those of one connection or investment after the other"
 	return map[string]query{
+		"visits by time": {run: reading(func() ([]ConnectionLog, error) {
+			return db.ConnectionLogs(ctx, ConnectionLogFilter{Domain: h.domain, User: 7}, most)
+		}), index: "connection_log_of_user (domain_id=? AND user_id=?)"},
 		"visits of a user":      {run: logs(most), index: "connection_log_by_time (connection_id=? AND at>?)", sorts: ofOne},
 		"more visits":           {run: logs(from(int64(1), int64(5), int64(2))), index: "connection_log_by_time (connection_id=? AND at>?)", sorts: ofOne},
 		"worth of a user":       {run: values(most), index: "investment_value_1 (investment_id=? AND date>?)", sorts: ofOne},

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -20,19 +21,23 @@ import (
 type Shelf struct {
 	table, owner string
 	id, epoch    int64
+	// manual tells that some rows are not the institution's.
+	manual bool
 }
 
 // TransactionShelf has the transactions of an account.
 func TransactionShelf(a StoredAccount) Shelf {
-	return Shelf{"bank_transaction", "account_id", int64(a.ID), a.Epoch}
+	return Shelf{"bank_transaction", "account_id", int64(a.ID), a.Epoch, true}
 }
 
 // AssetShelf has what an account holds, by stored keys.
-func AssetShelf(a StoredAccount) Shelf { return Shelf{"asset", "account_id", int64(a.ID), a.Epoch} }
+func AssetShelf(a StoredAccount) Shelf {
+	return Shelf{"asset", "account_id", int64(a.ID), a.Epoch, false}
+}
 
 // DocumentShelf has the documents of a subscription.
 func DocumentShelf(s StoredSubscription) Shelf {
-	return Shelf{"document", "subscription_id", int64(s.ID), s.Epoch}
+	return Shelf{"document", "subscription_id", int64(s.ID), s.Epoch, true}
 }
 
 func (s Shelf) where() (c conditions) {
@@ -77,13 +82,20 @@ func (r *Reader) Bare(ctx context.Context, s Shelf) (bool, error) {
 	return len(first) == 0, err
 }
 
-// EachKey calls visit for the rows of a shelf that are not deleted, from a day on
-// when there is one, in no order. It is one query, and not one for each page: on
+// manualKey is the key of a row that a program created. No institution has one with a
+// control character.
+func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
+
+// EachKey calls visit for the institution's rows of a shelf that are not deleted, from
+// a day on when there is one, in no order. It is one query, and not one for each page: on
 // PostgreSQL, statistics that are older than the rows would have every page look
 // through all of them.
 func (r *Reader) EachKey(ctx context.Context, s Shelf, from passerelle.Date, visit func(id int64, key string)) error {
 	c := s.where()
 	c.clauses = append(c.clauses, "deleted IS NULL")
+	if s.manual {
+		c.clauses = append(c.clauses, "NOT manual")
+	}
 	if !from.IsZero() {
 		c.and("date >= %s", from.String())
 	}

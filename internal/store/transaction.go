@@ -64,6 +64,9 @@ func fold(text string) string { return cases.Fold().String(text) }
 type NewTransaction struct {
 	*passerelle.Transaction
 	Details Details
+	// Manual is one that a program creates: it gets a key of its own, and no
+	// synchronisation changes it.
+	Manual bool
 }
 
 // CreateTransactions stores transactions that were found in an account and gives
@@ -76,6 +79,9 @@ func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, re
 	args := make([]any, 0, transactionRow.width*len(found))
 	for i, t := range found {
 		t.ID, t.Account = passerelle.TransactionID(first+int64(i)), a.ID
+		if t.Manual {
+			t.Key = manualKey(int64(t.ID))
+		}
 		if t.Details.text == "" {
 			if t.Details, err = EncodeDetails(t.TransactionDetails); err != nil {
 				return err
@@ -87,7 +93,7 @@ func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, re
 		}
 		args = append(args, int64(t.ID), int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
 			t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), t.Details.text, t.Details.Digest, micros(t.Scraped), micros(t.LastUpdate), reading,
-			int64(a.Connection), fold(t.TransactionDetails.Wording))
+			int64(a.Connection), fold(t.TransactionDetails.Wording), t.Manual)
 	}
 	tx.insert(transactionRow, args)
 	for _, t := range found {
@@ -99,7 +105,7 @@ func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, re
 }
 
 var transactionRow = newRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
-	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded)`)
+	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
 // UpdateTransaction stores what an institution now says of a transaction; what
 // the person set stays. A deleted one is back.
@@ -118,6 +124,16 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, micros(at), reading, fold(d.Wording),
 		int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
+}
+
+// DeleteManualTransactions marks those of an account that programs created, and moves
+// the counters of the account. ErrConflict when it was emptied meanwhile.
+func (tx *Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
+	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
+	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
+	tx.exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
+		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
+	tx.exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, micros(at), a.NextReading())
 }
 
 // LoseTransaction marks one that the institution no longer shows.

@@ -20,7 +20,7 @@ type TransactionFilter struct {
 	// Account is the only one, in its present Epoch; zero for all.
 	Account passerelle.AccountID
 	Epoch   int64
-	ID      passerelle.TransactionID // zero for all
+	IDs     []passerelle.TransactionID // nil for all
 	// All includes those of disabled and deleted accounts, Deleted those that
 	// are gone at the institution.
 	All, Deleted bool
@@ -93,7 +93,7 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 // Plain reports that the filter only narrows to accounts, so that TransactionSpan
 // has how many it selects.
 func (f TransactionFilter) Plain() bool {
-	return f.ID == 0 && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
+	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
 		f.Least == nil && f.Most == nil && f.Values == nil
 }
 
@@ -177,8 +177,8 @@ func (f TransactionFilter) where(c *conditions) {
 	default:
 		c.and("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
 	}
-	if f.ID != 0 {
-		c.and("t.id = %s", int64(f.ID))
+	if f.IDs != nil {
+		c.clauses = append(c.clauses, "t.id IN ("+anyOf(c, f.IDs)+")")
 	}
 	if !f.Deleted {
 		c.and("t.deleted IS NULL")

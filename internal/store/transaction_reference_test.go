@@ -200,7 +200,7 @@ func (one *heldTransaction) label() string {
 // meets is the rest of the filter in other words than SQL.
 func (one *heldTransaction) meets(f TransactionFilter) bool {
 	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
-	return one.inAccounts(f) && (f.ID == 0 || f.ID == one.Transaction.ID) && (f.Deleted || one.Transaction.Deleted == nil) &&
+	return one.inAccounts(f) && (f.IDs == nil || slices.Contains(f.IDs, one.Transaction.ID)) && (f.Deleted || one.Transaction.Deleted == nil) &&
 		(f.From.IsZero() || date.Compare(f.From) >= 0) && (f.Until.IsZero() || date.Compare(f.Until) <= 0) &&
 		(f.Since == nil || one.LastUpdate.After(*f.Since)) && (f.Income == nil || *f.Income && sign > 0 || !*f.Income && sign < 0) &&
 		strings.Contains(one.label(), fold(f.Wording)) && (f.Search == "" || one.found(f.Search)) &&
@@ -232,7 +232,7 @@ func (h *wealth) drawFilter(t *rapid.T) TransactionFilter {
 		maybe(t, "its user", &f.User, a.User)
 	}
 	if rapid.IntRange(0, 9).Draw(t, "one") == 0 {
-		f.ID = rapid.SampledFrom(h.transactions).Draw(t, "transaction").Transaction.ID
+		f.IDs = []passerelle.TransactionID{rapid.SampledFrom(h.transactions).Draw(t, "transaction").Transaction.ID}
 	}
 	h.drawBounds(t, &f)
 	return f

@@ -145,7 +145,7 @@ func TestTransactionsOfAUser(t *testing.T) {
 			"of a value":         {func(f *TransactionFilter) { f.Values = []decimal.Decimal{no} }, "01"},
 			"of at most a value": {func(f *TransactionFilter) { f.Most = &no }, "01"},
 			"changed since":      {func(f *TransactionFilter) { f.Since = &now }, ""},
-			"one":                {func(f *TransactionFilter) { f.ID = gone[0].ID }, "02"},
+			"one":                {func(f *TransactionFilter) { f.IDs = []passerelle.TransactionID{gone[0].ID} }, "02"},
 		} {
 			f := h.filter()
 			test.with(&f)

@@ -195,11 +195,13 @@ column bank_transaction.changed bigint NOT NULL
 column bank_transaction.folded text NOT NULL DEFAULT ''::text
 column bank_transaction.custom_folded text
 column bank_transaction.connection_id bigint NOT NULL DEFAULT 0
+column bank_transaction.manual boolean NOT NULL DEFAULT false
 constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)
 CREATE UNIQUE INDEX bank_transaction_pkey ON bank_transaction USING btree (id)
 CREATE INDEX transaction_changed ON bank_transaction USING btree (account_id, epoch, changed, id)
+CREATE INDEX transaction_manual ON bank_transaction USING btree (account_id, epoch) WHERE manual
 CREATE INDEX transaction_of_account ON bank_transaction USING btree (account_id, epoch, application_date, id)
 CREATE INDEX transaction_of_account_by_date ON bank_transaction USING btree (account_id, epoch, date, id)
 CREATE INDEX transaction_of_cluster ON bank_transaction USING btree (cluster_id) WHERE (cluster_id IS NOT NULL)
@@ -306,6 +308,7 @@ constraint connection_log.connection_log_connection_id_fkey FOREIGN KEY (connect
 constraint connection_log.connection_log_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint connection_log.connection_log_pkey PRIMARY KEY (id)
 CREATE INDEX connection_log_by_time ON connection_log USING btree (connection_id, at, id)
+CREATE INDEX connection_log_of_user ON connection_log USING btree (domain_id, user_id, at, id)
 CREATE UNIQUE INDEX connection_log_pkey ON connection_log USING btree (id)
 column connection_return.connection_id bigint NOT NULL
 column connection_return.domain_id bigint NOT NULL {n_distinct=100}
@@ -464,6 +467,7 @@ column document.custom_vat text
 column document.custom_income boolean
 column document.category bigint
 column document.connection_id bigint NOT NULL DEFAULT 0
+column document.manual boolean NOT NULL DEFAULT false
 constraint document.document_file_id_fkey FOREIGN KEY (file_id) REFERENCES stored_file(id)
 constraint document.document_pkey PRIMARY KEY (id)
 constraint document.document_subscription_id_epoch_key_key UNIQUE (subscription_id, epoch, key)

@@ -197,10 +197,11 @@ CREATE TABLE bank_transaction (
   scraped          BIGINT NOT NULL,
   last_update      BIGINT NOT NULL,
   deleted          BIGINT,
-  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0,
+  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0, manual BOOLEAN NOT NULL DEFAULT FALSE,
   UNIQUE (account_id, epoch, key)
 );
 CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed, id);
+CREATE INDEX transaction_manual ON bank_transaction (account_id, epoch) WHERE manual;
 CREATE INDEX transaction_of_account ON bank_transaction (account_id, epoch, application_date, id);
 CREATE INDEX transaction_of_account_by_date ON bank_transaction (account_id, epoch, date, id);
 CREATE INDEX transaction_of_cluster ON bank_transaction (cluster_id) WHERE cluster_id IS NOT NULL;
@@ -291,6 +292,7 @@ CREATE TABLE connection_log (
   attended      BOOLEAN NOT NULL
 );
 CREATE INDEX connection_log_by_time ON connection_log (connection_id, at, id);
+CREATE INDEX connection_log_of_user ON connection_log (domain_id, user_id, at, id);
 CREATE TABLE connection_return (
   connection_id BIGINT PRIMARY KEY REFERENCES connection (id),
   domain_id     BIGINT NOT NULL REFERENCES domain (id),
@@ -409,7 +411,7 @@ CREATE TABLE document (
   found           BIGINT NOT NULL,
   last_update     BIGINT NOT NULL,
   deleted         BIGINT,
-  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT, connection_id BIGINT NOT NULL DEFAULT 0,
+  changed         BIGINT NOT NULL, readonly BOOLEAN NOT NULL DEFAULT FALSE, custom_type TEXT, custom_name TEXT, custom_date TEXT, custom_due TEXT, custom_total TEXT, custom_untaxed TEXT, custom_vat TEXT, custom_income BOOLEAN, category BIGINT, connection_id BIGINT NOT NULL DEFAULT 0, manual BOOLEAN NOT NULL DEFAULT FALSE,
   UNIQUE (subscription_id, epoch, key)
 );
 CREATE INDEX document_changed ON document (subscription_id, epoch, changed, id);

@@ -1,0 +1,68 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// ManualTransaction is a transaction that a program creates: what the institution
+// would say of it, and what the person does.
+type ManualTransaction struct {
+	passerelle.TransactionDetails
+	Edit store.TransactionEdit
+}
+
+// CreateTransactions creates transactions in an account, all or none, and returns
+// their ids in order. No synchronisation changes them. It is a Conflict when the account is
+// not shared.
+func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in store.StoredAccount, given []ManualTransaction) ([]passerelle.TransactionID, error) {
+	now := a.now(d)
+	all, ids := make([]store.NewTransaction, len(given)), make([]passerelle.TransactionID, len(given))
+	for i, g := range given {
+		all[i] = store.NewTransaction{Manual: true, Transaction: &passerelle.Transaction{
+			TransactionDetails: g.TransactionDetails, ApplicationDate: g.RDate, Active: true, Scraped: now, LastUpdate: now, Categories: passerelle.Categorize(g.Wording, g.Type),
+		}}
+	}
+	err := a.ofAccount(ctx, in, func(tx *store.Tx) error {
+		if err := tx.CreateTransactions(d.ID, in, in.NextReading(), all...); err != nil {
+			return err
+		}
+		for i, created := range all {
+			if ids[i] = created.ID; !given[i].Edit.None() {
+				tx.EditTransaction(d.ID, in.User, created.ID, given[i].Edit, now)
+			}
+		}
+		tx.CountTransactions(d.ID, in, int64(len(all)), 0)
+		return nil
+	})
+	return ids, err
+}
+
+// DeleteTransactions marks the transactions that programs created in an account as
+// deleted. It is a Conflict when the account is not shared.
+func (a *Aggregation) DeleteTransactions(ctx context.Context, d passerelle.Domain, in store.StoredAccount) error {
+	return a.ofAccount(ctx, in, func(tx *store.Tx) error {
+		tx.DeleteManualTransactions(d.ID, in, a.now(d))
+		return nil
+	})
+}
+
+// ofAccount writes to an account that is shared.
+func (a *Aggregation) ofAccount(ctx context.Context, in store.StoredAccount, fn func(tx *store.Tx) error) error {
+	unshared := passerelle.Conflicting("the account is disabled or deleted; enable it first")
+	if in.Disabled != nil || in.Deleted != nil {
+		return unshared
+	}
+	err := a.DB.Write(ctx, fn)
+	if errors.Is(err, store.ErrConflict) {
+		return unshared
+	}
+	if err != nil {
+		return fmt.Errorf("change the transactions of account %d: %w", in.ID, err)
+	}
+	return nil
+}

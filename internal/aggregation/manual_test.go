@@ -1,0 +1,94 @@
+package aggregation_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+)
+
+// TestManualTransactionsOutliveVisits: what a program created stays when the
+// institution, which knows nothing of it, is read, and is told of once.
+func TestManualTransactionsOutliveVisits(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+		a := h.sharedAccount(s)
+		mine := booked("mine", 1)
+		mine.RDate = mine.Date
+		ids, err := h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{TransactionDetails: mine}, {TransactionDetails: mine}})
+		if err != nil || len(ids) != 2 {
+			t.Fatalf("%v: %v", ids, err)
+		}
+		for range 2 {
+			_, err = h.resume(a.Connection)
+			must(t, err)
+		}
+		if diff := cmp.Diff([]string{"SHOP mine", "SHOP mine"}, h.toldWordings()); diff != "" {
+			t.Errorf("told of (-want +got):\n%s", diff)
+		}
+		if n := h.transactions(); n != 5 {
+			t.Errorf("%d transactions after two visits", n)
+		}
+		s.read = func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{}, errors.Join(out.Accounts(soundBooks().accounts), out.AccountRead("a", passerelle.Date{}))
+		}
+		_, err = h.resume(a.Connection)
+		must(t, err)
+		if left := h.wordings(a); !slices.Equal(left, []string{"SHOP mine", "SHOP mine"}) {
+			t.Errorf("after the institution lost its own: %v", left)
+		}
+		a = h.accounts(true)[0]
+		must(t, h.DeleteTransactions(t.Context(), h.domain, a))
+		if left := h.wordings(a); len(left) > 0 {
+			t.Errorf("after their deletion: %v", left)
+		}
+		if a = h.accounts(true)[0]; a.Transactions != 0 || a.DeletedTransactions != 5 {
+			t.Errorf("counted %d and %d deleted", a.Transactions, a.DeletedTransactions)
+		}
+		h.share(a, false)
+		for _, act := range []error{
+			h.DeleteTransactions(t.Context(), h.domain, a), // as it was before
+			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{TransactionDetails: mine}})),
+			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{TransactionDetails: mine}})),
+		} {
+			if !errors.Is(act, passerelle.Conflict) {
+				t.Errorf("in a withheld account: %v", act)
+			}
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// wordings are the labels of the transactions that are there in an account.
+func (h *home) wordings(a store.StoredAccount) (all []string) {
+	h.t.Helper()
+	rows, err := h.DB.Transactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})
+	must(h.t, err)
+	for _, one := range rows {
+		all = append(all, one.Wording)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// toldWordings are the labels of the transactions that ACCOUNT_SYNCED told of.
+func (h *home) toldWordings() (all []string) {
+	h.t.Helper()
+	for _, e := range h.events() {
+		if e.name != "ACCOUNT_SYNCED" {
+			continue
+		}
+		for _, one := range e.body["transactions"].([]any) {
+			all = append(all, one.(map[string]any)["original_wording"].(string))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
