@@ -61,7 +61,7 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	if err != nil {
 		return Principal{}, fmt.Errorf("look a token up: %w", err)
 	}
-	if token.Kind != string(kind) || token.Revoked != nil || (token.Expires != nil && !a.Now().Before(*token.Expires)) {
+	if kind != anyKind && token.Kind != string(kind) || token.Revoked != nil || (token.Expires != nil && !a.Now().Before(*token.Expires)) {
 		return Principal{}, unauthenticated()
 	}
 	if token.Expires == nil {
@@ -70,14 +70,17 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	return principal(token), nil
 }
 
-// recognise tells the kind of a token by its form, or by its signature.
+// anyKind is that of a signed token, whose row alone says what it stands for.
+const anyKind TokenKind = ""
+
+// recognise tells the kind of a token by its form, or anyKind by its signature.
 func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bearer string) (TokenKind, bool, error) {
 	if !signed(bearer) {
 		kind, ok := wellFormed(bearer)
 		return kind, ok, nil
 	}
 	ok, err := a.genuine(ctx, domain, bearer)
-	return UserToken, ok, err
+	return anyKind, ok, err
 }
 
 func principal(t store.Token) Principal {

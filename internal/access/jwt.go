@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// A signed token (JWT, RFC 7519) is a user token that says whose it is. The key
+// A signed token (JWT, RFC 7519) is a user token that says whose it is, or a config token. The key
 // pair of its application signs it, its header names the application, and it is
 // stored like any other token, so that it can be revoked and ends with its user.
 
@@ -31,7 +31,7 @@ const signingKeyBits = 2048
 // Payload is what a signed token says. Times are in seconds since the epoch;
 // Expires is nil for one that is valid until revoked.
 type Payload struct {
-	User     passerelle.UserID `json:"id_user"`
+	User     passerelle.UserID `json:"id_user,omitzero"`
 	Audience string            `json:"aud"`
 	Issuer   string            `json:"iss"`
 	Expires  *int64            `json:"exp,omitempty"`
@@ -67,6 +67,34 @@ func (a *Access) SigningKey(ctx context.Context, client store.Client) (jose.Sign
 // which nobody asks for. It expires with a
 // temporary user, otherwise when the token given says so.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
+	text, p, err := a.sign(signer, issuer, scope, token)
+	if err != nil {
+		return Grant{}, p, err
+	}
+	grant, err := a.keep(tx, UserToken, text, token)
+	return grant, p, err
+}
+
+// IssueSigned makes a config token that is signed, for an operator's own programs. It
+// expires when the token given says so.
+func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
+	text, p, err := a.sign(signer, issuer, string(passerelle.ScopeConfig), token)
+	if err != nil {
+		return Grant{}, p, err
+	}
+	var grant Grant
+	err = a.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		grant, err = a.add(tx, ConfigToken, text, token, passerelle.Scopes{passerelle.ScopeConfig})
+		return err
+	})
+	if err != nil {
+		return Grant{}, p, fmt.Errorf("store a signed config token: %w", err)
+	}
+	return grant, p, nil
+}
+
+// sign writes a token that says what is to be stored of it.
+func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Token) (string, Payload, error) {
 	now := a.Now()
 	p := Payload{
 		User: token.User, Audience: strconv.FormatInt(int64(token.Client), 10), Issuer: issuer, Issued: now.Unix(),
@@ -78,10 +106,9 @@ func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope str
 	}
 	text, err := jwt.Signed(signer).Claims(p).Serialize()
 	if err != nil {
-		return Grant{}, p, fmt.Errorf("sign a token: %w", err)
+		return "", p, fmt.Errorf("sign a token: %w", err)
 	}
-	grant, err := a.keep(tx, UserToken, text, token)
-	return grant, p, err
+	return text, p, nil
 }
 
 // signed reports whether a token has the three parts of a signed one.

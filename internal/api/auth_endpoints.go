@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +22,7 @@ import (
 func (s *Service) authRoutes() []protocol.Route {
 	return []protocol.Route{
 		{
-			Method: http.MethodPost, Pattern: "/auth/init", Needs: protocol.Public, Endpoint: protocol.Handle(s.initUser),
+			Method: http.MethodPost, Pattern: "/auth/init", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.initUser),
 			Summary: "Create a user", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it. Any other token is ignored.",
 		},
@@ -29,28 +31,36 @@ func (s *Service) authRoutes() []protocol.Route {
 			Summary: "Get a temporary code", Doc: "For the page that is opened in the browser of the user, in place of the token. It is valid for 30 minutes, or as long as a temporary user is.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: protocol.Handle(s.postUserCode),
+			Method: http.MethodPost, Pattern: "/auth/token/code", Tokens: true, Needs: ofUser, Endpoint: protocol.Handle(s.postUserCode),
 			Summary: "Get a temporary code, by POST",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token/access", Needs: protocol.Public, Endpoint: protocol.Handle(s.exchange),
+			Method: http.MethodPost, Pattern: "/auth/token/access", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.exchange),
 			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "Takes a temporary code, the code that a webview came back with, or a user token of the application or of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/renew", Needs: protocol.Public, Endpoint: protocol.Handle(s.renew),
+			Method: http.MethodPost, Pattern: "/auth/renew", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.renew),
 			Summary: "Get another permanent token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
 			Doc: "Without id_user a user is created. With revoke_previous the permanent tokens that the application had for the user end.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/jwt", Needs: protocol.Public, Endpoint: protocol.Handle(s.signedToken),
+			Method: http.MethodPost, Pattern: "/auth/jwt", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.signedToken),
 			Summary: "Get a signed token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
 			Doc: "A user token in the form of a JWT, signed with the key of an application that had keys generated. Without id_user a user is created.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token", Needs: protocol.Public, Endpoint: protocol.Handle(s.serviceToken),
+			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.serviceToken),
 			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/users/{userId}/token", Tokens: true, Needs: config, Endpoint: protocol.Handle(s.userToken), Errors: []string{"conflict"},
+			Summary: "Get a permanent token for a user, as an operator", Doc: "With a config token, in the name of an application. The user becomes permanent.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/admin/jwt", Tokens: true, Needs: config, Endpoint: protocol.Handle(s.adminToken), Errors: []string{"conflict"},
+			Summary: "Get a signed config token", Doc: "With a config token: one for a program, in the form of a JWT, signed with the key of an application that had keys generated. It ends after the minutes asked for, when it is revoked, or with the application.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/auth/token", Needs: protocol.AnyToken, Endpoint: protocol.Handle(s.revokeToken),
@@ -322,6 +332,69 @@ func (s *Service) signedTokenEnd(c *protocol.Caller, expire bool) *time.Time {
 	}
 	end := s.Now().Add(time.Duration(c.Settings.Int(settings.SignedTokenLife)) * time.Minute).Truncate(time.Second)
 	return &end
+}
+
+type userTokenInput struct {
+	ID          passerelle.UserID `path:"userId" doc:"id of the user"`
+	Application string            `body:"application" max:"255" doc:"id or name of the application that the token is for; the only one of the domain when absent"`
+}
+
+type userTokenOutput struct {
+	Token string `json:"token"`
+}
+
+func (s *Service) userToken(ctx context.Context, c *protocol.Caller, in userTokenInput) (userTokenOutput, error) {
+	client, err := s.named(ctx, c, "application", in.Application)
+	if err != nil {
+		return userTokenOutput{}, err
+	}
+	var grant access.Grant
+	_, err = s.Aggregation.KeepUser(ctx, c.Domain, in.ID, func(tx *store.Tx, u passerelle.User) (err error) {
+		grant, err = s.Access.GrantUser(tx, client.ID, u)
+		return err
+	})
+	return userTokenOutput{grant.Text}, err
+}
+
+// named is the application of an id or a name, or the only one of the domain when there
+// is none.
+func (s *Service) named(ctx context.Context, c *protocol.Caller, field, name string) (store.Client, error) {
+	all, err := s.DB.Clients(ctx, c.Domain.ID)
+	if err != nil {
+		return store.Client{}, fmt.Errorf("list the applications: %w", err)
+	}
+	if name != "" {
+		all = slices.DeleteFunc(all, func(one store.Client) bool {
+			return one.Name != name && strconv.FormatInt(int64(one.ID), 10) != name
+		})
+	}
+	if len(all) != 1 {
+		return store.Client{}, passerelle.InvalidField(field, "must be the id, or the name, of one application of the domain, see GET /clients")
+	}
+	return all[0], nil
+}
+
+type adminTokenInput struct {
+	Application string `body:"application" max:"255" doc:"id or name of the application whose key signs; the only one of the domain when absent"`
+	Scope       string `body:"scope" enum:"config" doc:"config, also when absent: a token makes no other of more reach than itself"`
+	Duration    int64  `body:"duration" min:"0" max:"5256000" doc:"minutes; zero, or absent, until the application is deleted"`
+}
+
+func (s *Service) adminToken(ctx context.Context, c *protocol.Caller, in adminTokenInput) (signedTokenOutput, error) {
+	client, err := s.named(ctx, c, "application", in.Application)
+	if err != nil {
+		return signedTokenOutput{}, err
+	}
+	signer, err := s.Access.SigningKey(ctx, client)
+	if err != nil {
+		return signedTokenOutput{}, err
+	}
+	var expires *time.Time
+	if in.Duration > 0 {
+		expires = new(s.Now().Add(time.Duration(in.Duration) * time.Minute).Truncate(time.Second))
+	}
+	grant, payload, err := s.Access.IssueSigned(ctx, signer, c.Domain.BaseURL, store.Token{Domain: c.Domain.ID, Client: client.ID, Expires: expires})
+	return signedTokenOutput{grant.Text, payload}, err
 }
 
 // revokeToken has nothing to do when another call was faster.

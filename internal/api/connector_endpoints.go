@@ -49,7 +49,7 @@ func (s *Service) connectorRoutes() []protocol.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/banks/categories", Needs: protocol.Public, Endpoint: protocol.Handle(s.bankCategories),
-			Summary: "List the categories of connectors", Doc: "There are none: no connector has one.",
+			Summary: "List the categories of connectors", Doc: "What connectors serve: the members of categories of a connector are among them.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/providers", Needs: offered, Endpoint: protocol.Handle(s.listProvidersOfDocuments),
@@ -58,6 +58,10 @@ func (s *Service) connectorRoutes() []protocol.Route {
 		{
 			Method: http.MethodGet, Pattern: "/providers/{connectorId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneProviderOfDocuments),
 			Summary: "Read a connector that reads documents", Doc: "Deprecated, see /connectors.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/connections", Aliases: []string{"/banks/{connectorId}/connections", "/providers/{connectorId}/connections"}, Needs: config, Endpoint: protocol.Handle(s.someConnections),
+			Summary: "See some connections of a connector", Doc: "Of all users, from a random one on: to look into what goes wrong with an institution.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: protocol.Handle(s.incompatibilities),
@@ -289,16 +293,54 @@ func (s *Service) connector(ctx context.Context, c *protocol.Caller, in oneConne
 }
 
 type bankCategoriesOutput struct {
-	Categories []bankCategory `json:"bank_category"`
-}
-
-type bankCategory struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	Categories []wire.ConnectorCategory `json:"bank_category"`
 }
 
 func (s *Service) bankCategories(context.Context, *protocol.Caller, protocol.Nothing) (bankCategoriesOutput, error) {
-	return bankCategoriesOutput{Categories: []bankCategory{}}, nil
+	return bankCategoriesOutput{Categories: wire.ConnectorCategories()}, nil
+}
+
+type someConnectionsInput struct {
+	connectorPath
+	Range int64  `query:"range" min:"1" max:"100" default:"3" doc:"how many connections at most"`
+	Type  string `query:"type" max:"50" doc:"only those in this state, such as wrongpass; null for those that are well"`
+}
+
+type someConnectionsOutput struct {
+	Connections []wire.Connection `json:"connections"`
+	Total       int               `json:"total" doc:"number of those that are shown"`
+}
+
+func (s *Service) someConnections(ctx context.Context, c *protocol.Caller, in someConnectionsInput) (someConnectionsOutput, error) {
+	state, err := in.state()
+	if err != nil {
+		return someConnectionsOutput{}, err
+	}
+	b, err := s.bank(ctx, c, in.ID, anything)
+	if err != nil {
+		return someConnectionsOutput{}, err
+	}
+	found, err := s.DB.SomeConnections(ctx, c.Domain.ID, b.UUID, state, int(in.Range))
+	out := someConnectionsOutput{Connections: make([]wire.Connection, len(found)), Total: len(found)}
+	for i, one := range found {
+		out.Connections[i] = s.Aggregation.Show(one, c.Location)
+	}
+	return out, err
+}
+
+// state is the one that connections are to be in, empty for those that are well and nil
+// for any.
+func (in someConnectionsInput) state() (*passerelle.ConnectionState, error) {
+	state := passerelle.ConnectionState(in.Type)
+	switch {
+	case in.Type == "":
+		return nil, nil
+	case in.Type == "null":
+		state = ""
+	case !state.Known():
+		return nil, passerelle.InvalidField("type", "must be null or a state of connections, such as %s", passerelle.Wrongpass)
+	}
+	return &state, nil
 }
 
 type listFieldsOutput struct {

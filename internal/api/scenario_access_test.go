@@ -194,6 +194,11 @@ POST   /webhooks/{webhookId}/test       403 403 403 403 403 | 403 403 403 403 | 
 POST   /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 PUT    /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+POST   /users/{userId}/token 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /admin/jwt 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /certificate/{type} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /connectors/{connectorId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /users/{userId}/accounts/{accountId}/delta 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /sandbox/events                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -250,19 +255,21 @@ var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expi
 
 // rightBody has bodies that are right for a call.
 var rightBody = map[string]string{
-	"PATCH /connectors":                                        `{"` + lowLimit + `":{"hidden":false}}`,
-	"POST /documenttypes/{typeId}":                             `{"attacheable":true}`,
-	"PUT /documenttypes/{typeId}":                              `{"name":"n"}`,
-	"POST /auth/init":                                          `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/token/access":                                  `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
-	"POST /auth/renew":                                         `{"client_id":{client},"client_secret":"{secret}"}`,
-	"POST /auth/jwt":                                           `{{signer},"expire":true}`,
-	"POST /auth/token/code":                                    `{}`,
-	"POST /users/{userId}/config":                              `{"language":"fr"}`,
-	"PUT /users/{userId}/config":                               `{"language":"fr"}`,
-	"POST /categorize":                                         `[{"wording":"CAFE","value":-1.50,"type":"card"}]`,
-	"PUT /users/{userId}/accounts":                             `{"display":true}`,
-	"POST /users/{userId}/accounts":                            `{"display":true}`,
+	"PATCH /connectors":             `{"` + lowLimit + `":{"hidden":false}}`,
+	"POST /documenttypes/{typeId}":  `{"attacheable":true}`,
+	"PUT /documenttypes/{typeId}":   `{"name":"n"}`,
+	"POST /auth/init":               `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /auth/token/access":       `{"client_id":{client},"client_secret":"{secret}","code":"{code}"}`,
+	"POST /auth/renew":              `{"client_id":{client},"client_secret":"{secret}"}`,
+	"POST /users/{userId}/token":    `{"application":"{client}"}`,
+	"POST /admin/jwt":               `{{signer},"application":"signer","duration":5}`,
+	"POST /auth/jwt":                `{{signer},"expire":true}`,
+	"POST /auth/token/code":         `{}`,
+	"POST /users/{userId}/config":   `{"language":"fr"}`,
+	"PUT /users/{userId}/config":    `{"language":"fr"}`,
+	"POST /categorize":              `[{"wording":"CAFE","value":-1.50,"type":"card"}]`,
+	"PUT /users/{userId}/accounts":  `{"display":true}`,
+	"POST /users/{userId}/accounts": `{"display":true}`,
 	"POST /users/{userId}/connections/{connectionId}/accounts": `{"display":true}`,
 	"POST /users/{userId}/subscriptions":                       `{"disabled":false}`,
 	"PUT /users/{userId}/subscriptions":                        `{"disabled":false}`,
@@ -369,6 +376,9 @@ func calls() map[string]string {
 	wire := map[string][]string{protocol.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
 	for _, route := range (&api.Service{}).Routes() {
+		if route.Redirects {
+			continue // a page
+		}
 		methods := wire[route.Method]
 		if methods == nil {
 			methods = []string{route.Method}
@@ -473,7 +483,7 @@ func (s *stage) refused(t *testing.T, what string, a ask, status int) {
 // placed puts what a call needs into a path.
 func (s *stage) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
 	return s.people(call, path)
 }
 

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/store"
 )
 
 // Banks of the sandbox with manners of their own.
@@ -345,6 +348,84 @@ func TestConnectorsInsideConnections(t *testing.T) {
 			if diff := cmp.Diff(string(alone.body), string(page.Connections[0].Connector)); diff != "" {
 				t.Errorf("%s (-alone +inside):\n%s", expand, diff)
 			}
+		}
+	})
+}
+
+// Connections of a connector are those of all users, by the state they are in.
+func TestSomeConnections(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		h := s.holdings(t, "")
+		some := func(query string) (ids []int64) {
+			t.Helper()
+			var out struct {
+				Connections []struct{ ID int64 }
+				Total       int
+			}
+			s.do(t, ask{method: "GET", path: "/connectors/" + testConnector + "/connections" + query, token: "config"}).decode(t, &out)
+			for _, one := range out.Connections {
+				ids = append(ids, one.ID)
+			}
+			if slices.Sort(ids); out.Total != len(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
+				t.Errorf("%s: %v, total %d", query, ids, out.Total)
+			}
+			return ids
+		}
+		all := []int64{int64(h.connections[0]), int64(h.connections[1])}
+		if got := some(""); !slices.Equal(got, all) {
+			t.Errorf("%v, want %v", got, all)
+		}
+		if one := some("?range=1"); len(one) != 1 || !slices.Contains(all, one[0]) {
+			t.Errorf("one of %v is %v", all, one)
+		}
+		s.write(t, func(tx *store.Tx) error {
+			c, err := s.DB.Connection(t.Context(), s.tenant("").domain.ID, h.user, h.connections[1])
+			if err == nil {
+				c.State = passerelle.Wrongpass
+				tx.SaveConnection(c, c.Version)
+			}
+			return err
+		})
+		if got := some("?type=wrongpass"); !slices.Equal(got, all[1:]) {
+			t.Errorf("in a state: %v", got)
+		}
+		if got := some("?type=null"); !slices.Equal(got, all[:1]) {
+			t.Errorf("that are well: %v", got)
+		}
+		s.do(t, ask{method: "GET", path: "/banks/" + testConnector + "/connections?type=ill", token: "config"}).says(t, 400, "invalidValue", "type")
+		s.do(t, ask{method: "GET", path: "/banks/none/connections", token: "config"}).says(t, 404, "notFound", "")
+		if got := s.do(t, ask{tenant: "other", method: "GET", path: "/connectors/" + testConnector + "/connections", token: "config"}); !strings.Contains(string(got.body), `"total":0`) {
+			t.Errorf("of another domain: %s", got.body)
+		}
+	})
+}
+
+// Every category of a connector is one of the list.
+func TestCategoriesOfConnectors(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		type category struct {
+			ID   int64
+			Name string
+		}
+		var list struct {
+			All []category `json:"bank_category"`
+		}
+		s.do(t, ask{method: "GET", path: "/banks/categories"}).decode(t, &list)
+		var connectors struct {
+			Connectors []struct{ Categories []category }
+		}
+		s.do(t, ask{method: "GET", path: "/connectors"}).decode(t, &connectors)
+		used := map[category]bool{}
+		for _, one := range connectors.Connectors {
+			for _, c := range one.Categories {
+				used[c] = true
+				if !slices.Contains(list.All, c) {
+					t.Errorf("%v is not in the list", c)
+				}
+			}
+		}
+		if len(used) < 3 || len(list.All) != 4 {
+			t.Errorf("%v are in use of %v", used, list.All)
 		}
 	})
 }

@@ -182,6 +182,8 @@ func complete(t *testing.T, call string) any {
 		"POST /auth/token/code":                       `{}`,
 		"POST /auth/token/access":                     `{"code":"x"}`,
 		"POST /auth/renew":                            `{}`,
+		"POST /users/{userId}/token":                  `{}`,
+		"POST /admin/jwt":                             `{}`,
 		"POST /auth/jwt":                              `{}`,
 		"POST /users/{userId}/documents/{documentId}": `{}`,
 		"POST /documents/{documentId}":                `{}`,
@@ -296,7 +298,10 @@ func alternatives(schema map[string]any) map[string]map[string]any {
 }
 
 // wholeLists are calls whose body may be a list.
-var wholeLists = map[string]bool{"POST /categorize": true}
+var wholeLists = map[string]bool{
+	"POST /categorize": true, "POST /accounts/{accountId}/transactions": true, "POST /users/{userId}/accounts/{accountId}/transactions": true,
+	"POST /connections/{connectionId}/accounts/{accountId}/transactions": true, "POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions": true,
+}
 
 // Every field of every body refuses every value that is not of its type, and
 // text that is none, by name; and every required field is missed by name.
@@ -400,9 +405,10 @@ func (s *stage) refuser(t *testing.T) *refuser {
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
 		"/config": s.token(t, "", "config", 0), "/documenttypes": s.token(t, "", "config", 0), "/connectors": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
 		"/subscriptions": s.token(t, "", "user", 0), "/documents": s.token(t, "", "user", 0), "/categorize": s.token(t, "", "user", 0), "/transactionsclusters": s.token(t, "", "user", 0),
+		"/users/1/token": s.token(t, "", "config", 0), "/admin": s.token(t, "", "config", 0),
 		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
-	r.paths = map[string]string{"{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{connectorId}": testConnector, "{sourceId}": "401", "{typeId}": "4", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription"), "{documentId}": s.thing(t, "home", "document")}
+	r.paths = map[string]string{"/users/{userId}/token": "/users/1/token", "{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{connectorId}": testConnector, "{sourceId}": "401", "{typeId}": "4", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription"), "{documentId}": s.thing(t, "home", "document")}
 	for spelling, what := range map[string]string{"{connectionId}": "holder", "{accountId}": "holding", "{transactionId}": "transaction", "{categoryId}": "category", "{clusterId}": "series"} {
 		r.paths[spelling] = s.thing(t, "home", what)
 	}
@@ -430,14 +436,13 @@ func (r *refuser) refused(t *testing.T, call string, a ask, code, message string
 	t.Helper()
 	words := strings.Fields(call)
 	method, path := words[0], words[1]
-	for spelling, id := range r.paths {
-		path = strings.ReplaceAll(path, spelling, id)
+	for _, spelling := range longestFirst(r.paths) {
+		path = strings.ReplaceAll(path, spelling, r.paths[spelling])
 	}
 	a.method, a.path = method, path+a.path
-	for prefix, token := range r.credential {
-		if strings.HasPrefix(path, prefix) {
-			a.credential = token
-		}
+	all := longestFirst(r.credential)
+	if at := slices.IndexFunc(all, func(prefix string) bool { return strings.HasPrefix(path, prefix) }); at >= 0 {
+		a.credential = r.credential[all[at]]
 	}
 	got := r.do(t, a)
 	gotCode, gotMessage := got.told(t)
@@ -449,6 +454,10 @@ func (r *refuser) refused(t *testing.T, call string, a ask, code, message string
 		t.Errorf("%s %.300s: %d %s, want %d %s with %q", call, a.path+" "+a.body, got.status, got.body, want, code, message)
 	}
 	r.untouched(t, r.before)
+}
+
+func longestFirst(m map[string]string) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return len(b) - len(a) })
 }
 
 // discreet fails the test when the log tells something personal or secret, or

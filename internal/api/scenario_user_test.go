@@ -461,6 +461,64 @@ func TestSignedTokens(t *testing.T) {
 	})
 }
 
+// A config token makes others of its kind that are signed, and tokens of users.
+func TestTokensByAnOperator(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		s.signer(t, s.tenant(""))
+		post := func(path, token, body string) reply {
+			t.Helper()
+			return s.do(t, ask{method: "POST", path: path, token: token, body: body})
+		}
+		var out struct {
+			Token   string         `json:"jwt_token"`
+			Payload struct {
+				User     *int64 `json:"id_user"`
+				Exp, Iat int64
+				Scope    string
+			}
+		}
+		configured := func(token string, status int) {
+			t.Helper()
+			s.do(t, ask{method: "GET", path: "/config", credential: token}).says(t, status, "", "")
+		}
+		post("/admin/jwt", "config", `{"application":"signer","duration":10}`).decode(t, &out)
+		if out.Payload.User != nil || out.Payload.Scope != "config" || out.Payload.Exp-out.Payload.Iat != 600 {
+			t.Errorf("payload %v", out.Payload)
+		}
+		ending := out.Token
+		out.Payload.Exp = 0
+		post("/admin/jwt", "config", `{"application":"signer"}`).decode(t, &out)
+		if out.Payload.Exp != 0 {
+			t.Errorf("payload %v", out.Payload)
+		}
+		configured(ending, 200)
+		configured(out.Token, 200)
+		s.do(t, ask{method: "GET", path: "/users", credential: out.Token}).says(t, 403, "forbidden", "")
+		s.do(t, ask{tenant: "other", method: "GET", path: "/config", credential: out.Token}).says(t, 401, "invalidToken", "")
+		s.pass(11 * time.Minute)
+		configured(ending, 401)
+		configured(out.Token, 200)
+		s.do(t, ask{method: "DELETE", path: "/auth/token", credential: out.Token}).says(t, 204, "", "")
+		configured(out.Token, 401)
+
+		s.token(t, "", "user", 0)
+		path := fmt.Sprintf("/users/%d/token", s.tenant("").user)
+		var granted struct{ Token string }
+		post(path, "config", `{"application":"signer"}`).decode(t, &granted)
+		s.do(t, ask{method: "GET", path: "/users/me", credential: granted.Token}).says(t, 200, "", "")
+
+		before := s.record()
+		for _, body := range []string{`{"application":"nobody"}`, `{"application":"0"}`, `{}`} { // of two applications none is meant
+			post(path, "config", body).says(t, 400, "invalidValue", "application")
+			post("/admin/jwt", "config", body).says(t, 400, "invalidValue", "application")
+		}
+		post("/admin/jwt", "config", `{"application":"signer","scope":"users"}`).says(t, 400, "invalidValue", "scope")
+		post("/admin/jwt", "config", `{"application":"signer","duration":-1}`).says(t, 400, "invalidValue", "duration")
+		post("/users/"+noID+"/token", "config", `{"application":"signer"}`).says(t, 404, "notFound", "")
+		s.untouched(t, before)
+	})
+}
+
 // forgeries are signed tokens with something changed.
 func forgeries(t *testing.T, one, other string) map[string]string {
 	t.Helper()

@@ -24,7 +24,43 @@ func (s *Service) signRoutes() []protocol.Route {
 			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneSignKey),
 			Summary: "Read a key that answers are signed with", Doc: "The one that the header of a signed answer names as key_url.",
 		},
+		{
+			Method: http.MethodGet, Pattern: "/certificate/{type}", Needs: config, Endpoint: protocol.Handle(s.certificate),
+			Summary: "Read a certificate of the service", Doc: "Of the type signature there is the key that answers are signed with, once there is one. Others, for connectors of banks, are no part of the interface.",
+		},
 	}
+}
+
+type certificateInput struct {
+	Type string `path:"type" doc:"signature"`
+}
+
+// certificateOutput has no files: the public key is in it, and the private one is for
+// nobody.
+type certificateOutput struct {
+	ID          int64  `json:"id"`
+	Type        string `json:"type"`
+	PublicFile  *int64 `json:"id_public_key_file" doc:"null, see public_key"`
+	PrivateFile *int64 `json:"id_private_key_file" doc:"null: the private key is never shown"`
+	PublicKey   string `json:"public_key" doc:"PEM"`
+	Created     string `json:"created"`
+}
+
+const signatureCertificate = "signature"
+
+func (s *Service) certificate(ctx context.Context, c *protocol.Caller, in certificateInput) (certificateOutput, error) {
+	if in.Type != signatureCertificate {
+		return certificateOutput{}, passerelle.Missing()
+	}
+	newest, err := s.DB.SignKeys(ctx, c.Domain.ID, 1)
+	if err != nil {
+		return certificateOutput{}, fmt.Errorf("load the newest key for answers: %w", err)
+	}
+	if len(newest) == 0 {
+		return certificateOutput{}, passerelle.Missing()
+	}
+	key := newest[0]
+	return certificateOutput{ID: key.ID, Type: in.Type, PublicKey: key.Public, Created: passerelle.FormatDateTime(key.Created, c.Location)}, nil
 }
 
 type signKey struct {

@@ -2,6 +2,7 @@ package bankdata
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,7 +18,13 @@ import (
 
 func (s *Service) balanceRoutes() []protocol.Route {
 	pattern, aliases := everywhere("/balances")
+	const account = "/accounts/{accountId}/delta"
+	const within = "/connections/{connectionId}" + account
 	return []protocol.Route{{
+		Method: http.MethodGet, Pattern: "/users/{userId}" + account, Aliases: []string{account, "/users/{userId}" + within, within}, Needs: ofUser, Endpoint: protocol.Handle(s.deltas),
+		Summary: "See how the balance of an account changed",
+		Doc:     "In each period, as /balances works it out. Without dates it is the current month.",
+	}, {
 		Method: http.MethodGet, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: protocol.Handle(s.balances),
 		Summary: "See what accounts had, day by day",
 		Doc:     "Worked out from what the enabled accounts have now and the days their transactions were booked, without those that are coming. Without dates it is the current month. The first group begins at min_date, each is as long as period says, and all days belong to one; days to come have no daily balance.",
@@ -37,6 +44,31 @@ type balancesOutput struct {
 	ResultMinDate string              `json:"result_min_date"`
 	ResultMaxDate string              `json:"result_max_date"`
 	Total         int                 `json:"total" doc:"number of groups"`
+}
+
+type deltasOutput struct {
+	Deltas        []delta `json:"deltas"`
+	ResultMinDate string  `json:"result_min_date"`
+	ResultMaxDate string  `json:"result_max_date"`
+	Total         int     `json:"total"`
+}
+
+type delta struct {
+	MinDate  string       `json:"min_date"`
+	MaxDate  string       `json:"max_date"`
+	Delta    *json.Number `json:"delta" doc:"how much the balance changed"`
+	Balance  *json.Number `json:"balance" doc:"at the end"`
+	Expenses *json.Number `json:"expenses" doc:"what went out, zero or less"`
+	Incomes  *json.Number `json:"incomes"`
+}
+
+func (s *Service) deltas(ctx context.Context, c *protocol.Caller, in balancesInput) (deltasOutput, error) {
+	found, err := s.balances(ctx, c, in)
+	out := deltasOutput{Deltas: make([]delta, len(found.Balances)), ResultMinDate: found.ResultMinDate, ResultMaxDate: found.ResultMaxDate, Total: found.Total}
+	for i, b := range found.Balances {
+		out.Deltas[i] = delta{b.MinDate, b.MaxDate, b.Remains, b.Balance, b.Expenses, b.Incomes}
+	}
+	return out, err
 }
 
 const (

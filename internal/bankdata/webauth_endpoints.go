@@ -19,7 +19,22 @@ func (s *Service) webauthRoutes() []protocol.Route {
 		Method: http.MethodGet, Pattern: "/webauth-url", Needs: ofUser, Endpoint: protocol.Handle(s.webauthURL), Errors: []string{"missingParameter", "conflict", "connectionLocked", "notFound"},
 		Summary: "Get the address of an institution's own page",
 		Doc:     "For a new connection, or for one whose state is webauthRequired, the address to open in the browser of the end user, within 30 minutes and once. The browser comes back to redirect_uri with id_connection and state, and with error and error_description when the institution could not be read. A connection that is up to date is a conflict with the code invalidValue.",
+	}, {
+		Method: http.MethodGet, Pattern: "/webauth", Needs: protocol.Public, Endpoint: protocol.Handle(webauthPage), Redirects: true,
+		Summary: "Send an end user to the page of their institution",
+		Doc:     "For the browser of the end user: the same as /webauth-url with the code of the user. They come back to redirect_uri with id_connection and state, or with error and error_description; a call that no application is known of is answered with a page.",
 	}}
+}
+
+// webauthPageInput is what the browser of an end user sets out with.
+type webauthPageInput struct {
+	webauthURLInput
+	Token string `query:"token,required" doc:"a temporary code of the user, see /auth/token/code"`
+}
+
+// webauthPage stands for the page that package webview serves.
+func webauthPage(context.Context, *protocol.Caller, webauthPageInput) (protocol.Nothing, error) {
+	return protocol.Nothing{}, nil
 }
 
 type webauthURLInput struct {

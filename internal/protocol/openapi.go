@@ -290,6 +290,10 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 			Content:     map[string]mediaType{"application/json": {Schema: s.output(reflect.TypeFor[errorBody]())}},
 		}
 	}
+	if e.route.Redirects {
+		out[strconv.Itoa(http.StatusFound)] = content{Description: "on to the next page"}
+		return out
+	}
 	t := e.route.Endpoint.out
 	success := content{Description: "success"}
 	switch t {

@@ -33,8 +33,14 @@ type Route struct {
 	// Errors are codes the endpoint can answer besides those that follow from
 	// the declaration (400, 401, 403, 404, 500).
 	Errors []string
+	// Tokens tells that the answer hands out a token, which is kept nowhere, so that no
+	// repetition is answered from memory.
+	Tokens bool
 	// Endpoint is Handle(function).
 	Endpoint Endpoint
+	// Redirects tells that the route is a page of the browser, which another handler
+	// serves: it is only in the document, with 302 as its success.
+	Redirects bool
 }
 
 // Update is the method of a route that changes a resource: POST and, as its
@@ -57,10 +63,9 @@ func hasBody(method string) bool {
 }
 
 // takesKey reports whether a repetition of the call under the same
-// Idempotency-Key is answered from memory. Under /auth it is not: tokens are
-// handed out once and kept nowhere.
+// Idempotency-Key is answered from memory.
 func (r Route) takesKey() bool {
-	return (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
+	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
 }
 
 // Endpoint is a typed function made ready for a Route.

@@ -69,6 +69,9 @@ func New(config Config, routes []Route) *API {
 	endpoints := make([]*endpoint, len(routes))
 	for i, r := range routes {
 		endpoints[i] = newEndpoint(r)
+		if r.Redirects {
+			continue
+		}
 		for _, pattern := range r.patterns() {
 			a.router.add(pattern, endpoints[i])
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,37 @@ func (r *Reader) Connections(ctx context.Context, domain passerelle.DomainID, us
 	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL AND id `+p.sign+` $3 ORDER BY id `+p.order+` LIMIT $4 OFFSET $5`,
 		int64(domain), int64(user), p.from, w.Limit, w.Offset)
+}
+
+// SomeConnections are connections of a connector, of all users, from a random one on
+// and on from the first, in the order of their ids; those in a state alone, or those
+// that are well when it is empty, or all when it is nil.
+func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
+	s := selection{from: "connection"}.and("domain_id = $%d", int64(domain)).and("connector_uuid = $%d", uuid)
+	s.where = append(s.where, "deleted IS NULL")
+	switch {
+	case state != nil && *state == "":
+		s.where = append(s.where, "state IS NULL")
+	case state != nil:
+		s = s.and("state = $%d", string(*state))
+	}
+	ids := func(row scanner) (ends [2]int64, err error) { return ends, row.Scan(&ends[0], &ends[1]) }
+	ends, err := one(ctx, r, ids, `SELECT COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT 1), 0),
+		COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id DESC LIMIT 1), 0)`, s.args...)
+	if err != nil || ends[0] == 0 {
+		return nil, err
+	}
+	from := ends[0] + rand.Int64N(ends[1]-ends[0]+1) //nolint:gosec // nobody gains by a guess
+	all, err := r.someConnections(ctx, s.and("id >= $%d", from), n)
+	if err != nil || len(all) == n {
+		return all, err
+	}
+	more, err := r.someConnections(ctx, s.and("id < $%d", from), n-len(all))
+	return append(all, more...), err
+}
+
+func (r *Reader) someConnections(ctx context.Context, s selection, n int) ([]Connection, error) {
+	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT `+s.bind(n), s.args...)
 }
 
 // CountConnections is how many connections a user has.
@@ -339,12 +371,12 @@ type ConnectionLogFilter struct {
 
 func (f ConnectionLogFilter) selection() selection {
 	s := selection{from: "connection_log"}
-	if f.Connection != 0 {
-		s = s.and("connection_id = $%d", int64(f.Connection))
+	if f.Connection != 0 { // has few; + keeps SQLite from all of the user's
+		s = s.and("connection_id = $%d", int64(f.Connection)).and("+domain_id = $%d", int64(f.Domain)).and("+user_id = $%d", int64(f.User))
 	} else { // those of a deleted one wait for their erasure
+		s = s.and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
 		s.where = append(s.where, "EXISTS (SELECT 1 FROM connection c WHERE c.id = connection_id AND c.deleted IS NULL)")
 	}
-	s = s.and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
 	if f.Source != 0 {
 		s = s.and("source_id = $%d", int64(f.Source))
 	}

@@ -157,6 +157,13 @@ func (h *savings) connectionQueries() map[string]query {
 		return reading(func() ([]Connection, error) { return read(ctx, h.domain, now, 5) })
 	}
 	return map[string]query{
+		"some of a connector": {run: reading(func() ([]Connection, error) { return db.SomeConnections(ctx, h.domain, h.connection.Connector, nil, 3) }), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
+		"some that are well": {run: reading(func() ([]Connection, error) {
+			return db.SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.ConnectionState), 3)
+		}), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
+		"some in trouble": {run: reading(func() ([]Connection, error) {
+			return db.SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.Wrongpass), 3)
+		}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=?"},
 		"connection":          {run: reading(func() (Connection, error) { return db.Connection(ctx, h.domain, 7, id) }), index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
 		"connections":         {run: reading(func() ([]Connection, error) { return db.Connections(ctx, h.domain, 7, page) }), index: "connection_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"connections counted": {run: reading(func() (int64, error) { return db.CountConnections(ctx, h.domain, 7) }), index: "connection_of_user (domain_id=? AND user_id=?)"},

@@ -177,7 +177,10 @@ func (f TransactionFilter) where(c *conditions) {
 	default:
 		c.and("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
 	}
-	if f.IDs != nil {
+	switch {
+	case len(f.IDs) == 1: // which needs no sorting
+		c.and("t.id = %s", int64(f.IDs[0]))
+	case f.IDs != nil:
 		c.clauses = append(c.clauses, "t.id IN ("+anyOf(c, f.IDs)+")")
 	}
 	if !f.Deleted {

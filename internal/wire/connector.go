@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"golang.org/x/text/language"
@@ -80,7 +81,7 @@ type Connector struct {
 	Products                    []string                   `json:"products" doc:"pay for one that initiates payments, bank, wealth and bill for one that reads"`
 	AccountTypes                []passerelle.AccountType   `json:"account_types"`
 	AccountUsages               []passerelle.Usage         `json:"account_usages"`
-	Categories                  []string                   `json:"categories"`
+	Categories                  []ConnectorCategory        `json:"categories" doc:"what it serves, see /banks/categories"`
 	DocumentsType               []string                   `json:"documents_type,omitempty" doc:"types of documents, of one that reads documents"`
 	MonthsToFetch               *int                       `json:"months_to_fetch"`
 	SyncFrequency               *json.Number               `json:"sync_frequency" doc:"deprecated; days between two synchronisations, null for those of the domain"`
@@ -183,13 +184,40 @@ type Bounds struct {
 	Periodic     *json.Number `json:"periodic"`
 }
 
+// ConnectorCategory is a kind of institution.
+type ConnectorCategory struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// connectorCategories are the categories by product. Their numbers stay for ever.
+var connectorCategories = map[string]ConnectorCategory{
+	"bank": {1, "Banks"}, "wealth": {2, "Savings and investments"}, "bill": {3, "Providers of documents"}, "pay": {4, "Payments"},
+}
+
+// ConnectorCategories lists the categories of connectors by their numbers.
+func ConnectorCategories() []ConnectorCategory {
+	return slices.SortedFunc(maps.Values(connectorCategories), func(a, b ConnectorCategory) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// categories are those of the products of a connector, in the order of these.
+func (b Bank) categories() []ConnectorCategory {
+	all := []ConnectorCategory{}
+	for _, product := range b.products() {
+		if category, has := connectorCategories[product]; has {
+			all = append(all, category)
+		}
+	}
+	return all
+}
+
 // NewConnector renders a connector.
 func NewConnector(b Bank, v ConnectorView) Connector {
 	mechanisms := b.mechanisms()
 	out := Connector{
 		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, Charged: b.Charged, Beta: b.Beta, Restricted: b.Restricted,
 		Slug: optional(b.Slug), Code: optional(b.Code), Color: optional(b.Color), Siret: optional(b.Siret), DocumentsType: b.Documents, AuthMechanism: mechanisms[0], AvailableAuthMechanisms: mechanisms,
-		Capabilities: listed(b.Capabilities), Products: b.products(), AccountTypes: listed(b.AccountTypes), AccountUsages: listed(b.Usages), Categories: []string{},
+		Capabilities: listed(b.Capabilities), Products: b.products(), AccountTypes: listed(b.AccountTypes), AccountUsages: listed(b.Usages), Categories: b.categories(),
 		MonthsToFetch: optional(b.MonthsToFetch), SyncFrequency: optional(json.Number(b.SyncDays)), SyncPeriodicity: optional(json.Number(b.SyncDays)), Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{},
 		TransferBeneficiaryTypes: []string{}, TransferExecutionDateTypes: []string{},
 	}

@@ -289,6 +289,7 @@ CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHER
 CREATE INDEX connection_in_trouble ON connection USING btree (domain_id, state, id) WHERE ((state IS NOT NULL) AND (deleted IS NULL))
 CREATE INDEX connection_in_trouble_at ON connection USING btree (domain_id, connector_uuid, state, id) WHERE ((state IS NOT NULL) AND (deleted IS NULL))
 CREATE INDEX connection_lapsing ON connection USING btree (domain_id, consent_until) WHERE ((consent_until IS NOT NULL) AND (deleted IS NULL) AND ((state IS NULL) OR (state <> ALL (ARRAY['SCARequired'::text, 'webauthRequired'::text]))))
+CREATE INDEX connection_of_connector ON connection USING btree (domain_id, connector_uuid, id) WHERE (deleted IS NULL)
 CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
 CREATE INDEX connection_unfinished ON connection USING btree (domain_id, expire) WHERE ((expire IS NOT NULL) AND (deleted IS NULL))

@@ -275,6 +275,7 @@ CREATE INDEX connection_in_trouble ON connection (domain_id, state, id) WHERE st
 CREATE INDEX connection_in_trouble_at ON connection (domain_id, connector_uuid, state, id) WHERE state IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
   WHERE consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'));
+CREATE INDEX connection_of_connector ON connection (domain_id, connector_uuid, id) WHERE deleted IS NULL;
 CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
 CREATE INDEX connection_unfinished ON connection (domain_id, expire) WHERE expire IS NOT NULL AND deleted IS NULL;
 CREATE TABLE connection_log (
