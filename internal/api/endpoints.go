@@ -61,7 +61,7 @@ var (
 // Routes is the whole interface: what answers where, and to whom.
 func (s *Service) Routes() []protocol.Route {
 	data := &bankdata.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Filing: s.Filing, Now: s.Now}
-	return slices.Concat(s.authRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookDataRoutes(), s.sandboxRoutes(), s.signRoutes())
+	return slices.Concat(s.authRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.signRoutes())
 }
 
 func (s *Service) paymentRoutes() []protocol.Route {

@@ -188,6 +188,13 @@ DELETE /webhooks                        403 403 403 403 403 | 403 403 403 403 | 
 GET    /webhooks/{webhookId}            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /webhooks/{webhookId}/data       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 GET    /webhooks/{webhookId}/logs       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+DELETE /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
+GET    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403
+DELETE /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403
+POST   /test/sync 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+POST   /test/webhooks 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/{webhookId}/data/{dataId}/resend 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/{webhookId}/recover    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /webhooks/{webhookId}/test       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -285,6 +292,9 @@ var rightBody = map[string]string{
 	"PUT /webhooks/auth/{authId}":                              `{"name":"%d"}`,
 	"POST /webhooks":                                           `{"event":"USER_SYNCED","url":"https://client.example/"}`,
 	"POST /config":                                             `{"payment.max_amount":"0"}`,
+	"POST /webhooks/{webhookId}/add_to_data":                   `{"key":"crm"}`,
+	"POST /test/sync":                                          `{}`,
+	"POST /test/webhooks":                                      `{}`,
 	"POST /webhooks/{webhookId}":                               `{"event":"ACCOUNT_FOUND"}`,
 	"PUT /webhooks/{webhookId}":                                `{"event":"ACCOUNT_FOUND"}`,
 	"POST /sandbox/clock":                                      `{"freeze":false}`,
@@ -483,7 +493,7 @@ func (s *stage) refused(t *testing.T, what string, a ask, status int) {
 // placed puts what a call needs into a path.
 func (s *stage) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
 	return s.people(call, path)
 }
 
@@ -498,7 +508,10 @@ func (s *stage) people(call, path string) string {
 	if strings.HasSuffix(call, "_certificate") {
 		path = strings.ReplaceAll(path, "{connectionId}", "{holder}")
 	}
-	if strings.Contains(call, "/transactions") {
+	if call == "GET /categories/{categoryId}" {
+		path = strings.ReplaceAll(path, "{categoryId}", noID) // a user has not as many as there are calls of it
+	}
+	if strings.Contains(call, "/transactions") || strings.HasSuffix(call, "/delta") {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}", "{documentId}", "{annexed}").Replace(path)
 	}
 	for kind, hole := range map[string]string{"/investments/": "{position}", "/marketorders/": "{order}", "/pockets/": "{pocket}"} {

@@ -184,6 +184,7 @@ func complete(t *testing.T, call string) any {
 		"POST /auth/renew":                            `{}`,
 		"POST /users/{userId}/token":                  `{}`,
 		"POST /admin/jwt":                             `{}`,
+		"POST /webhooks/{webhookId}/add_to_data":      `{"key":"crm"}`,
 		"POST /auth/jwt":                              `{}`,
 		"POST /users/{userId}/documents/{documentId}": `{}`,
 		"POST /documents/{documentId}":                `{}`,

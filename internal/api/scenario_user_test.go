@@ -470,7 +470,7 @@ func TestTokensByAnOperator(t *testing.T) {
 			return s.do(t, ask{method: "POST", path: path, token: token, body: body})
 		}
 		var out struct {
-			Token   string         `json:"jwt_token"`
+			Token   string `json:"jwt_token"`
 			Payload struct {
 				User     *int64 `json:"id_user"`
 				Exp, Iat int64

@@ -81,6 +81,7 @@ type webhookOutput struct {
 	Event        webhook.Event       `json:"event"`
 	IDAuth       *int64              `json:"id_auth"`
 	URL          string              `json:"url"`
+	AddToData    map[string]string   `json:"add_to_data" doc:"members that are added to each payload, with the keys of the user's config that their values are from"`
 	HealthData   healthOutput        `json:"health_data"`
 	Warning      *string             `json:"warning" doc:"sentences about what should be looked at, or null"`
 	WebhookEvent *webhookEventOutput `json:"webhook_event,omitempty" expand:"true" doc:"only with expand"`
@@ -167,7 +168,7 @@ func newWebhook(c *protocol.Caller, w store.Webhook, h store.Health, hasApplicat
 	out := webhookOutput{
 		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: optionalTime(c, w.Updated),
 		Deleted: optionalTime(c, w.Deleted), Disabled: optionalTime(c, w.Disabled), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(w.User)),
-		IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL, HealthData: newHealth(c, w, h),
+		IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL, AddToData: additions(w), HealthData: newHealth(c, w, h),
 	}
 	if warning := delivery.Warning(w, h, hasApplication); warning != "" {
 		out.Warning = &warning

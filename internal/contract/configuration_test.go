@@ -7,7 +7,7 @@ Provider        id int, type text, name text
 Providers       authproviders [Provider]+, total int
 Secret          id int, type (hmac_signature), name text, config Key
 Key             secret_key text
-Webhook         id int, created time, updated time?, deleted time?, id_service int?, id_user int?, id_event int, id_auth int?, url url, add_to_data? any, health_data any, warning str?
+Webhook         id int, created time, updated time?, deleted time?, id_service int?, id_user int?, id_event int, id_auth int?, url url, add_to_data any, health_data any, warning str?
 Webhooks        webhooks [Webhook], total int
 WebhookLogs     webhooklogs [obj], total int`
 
@@ -41,5 +41,6 @@ var webhookFacts = tell("9.4",
 	row{fact: "GET /webhooks_events", by: "SW", call: "GET /2.0/webhooks_events", as: "user", status: 200, shapes: "Config"},
 	row{fact: "POST /webhooks", by: "SW", call: "POST /2.0/webhooks", as: "config", kind: asForm, body: `event=CONNECTION_SYNCED&url=https%3A%2F%2Fclient.example%2Fhook&id_auth=formanceabcde`, status: 200, shapes: "Webhook"},
 	row{fact: "GET /webhooks", by: "SW", call: "GET /2.0/webhooks?expand=webhook_event", as: "config", status: 200, shapes: "Webhooks"},
+	row{fact: "POST /test/webhooks", by: "SW", call: "POST /2.0/test/webhooks", as: "config", kind: asJSON, status: 200, shapes: "Config"},
 	row{fact: "DELETE /webhooks", by: "SW", call: "DELETE /2.0/webhooks", as: "config", status: 204},
 )

@@ -41,6 +41,8 @@ type authority struct {
 	mu sync.Mutex
 	// users are the credentials found so far for events of users.
 	users map[passerelle.UserID]credential
+	// added are what was found so far to be added to the events of users.
+	added map[passerelle.UserID][]byte
 }
 
 // errHeldUp ends what is done for a webhook whose provider was deleted: a request
@@ -49,7 +51,7 @@ var errHeldUp = passerelle.Conflicting("The authentication provider of the webho
 
 // authority looks up what the requests to a webhook show.
 func (t *turn) authority(ctx context.Context, w store.Webhook, values settings.Values) (*authority, error) {
-	a := &authority{Delivery: t.Delivery, domain: t.domain, webhook: w, users: map[passerelle.UserID]credential{}}
+	a := &authority{Delivery: t.Delivery, domain: t.domain, webhook: w, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
 	if w.Auth == 0 {
 		return a, nil
 	}

@@ -21,10 +21,11 @@ type body struct {
 }
 
 // body is that of an event. JSON, which begins as an object, gets the id of the
-// delivery as its first member, and other bodies are as they are.
-func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
+// delivery as its first member and what is added to it after that; other bodies are as
+// they are.
+func (t *turn) body(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	if d.Parted == 0 {
-		return t.whole(ctx, d)
+		return t.whole(ctx, d, added)
 	}
 	stored := func() io.Reader { return guarded{t.DB.Body(ctx, t.domain.ID, d)} }
 	if d.MediaType != store.JSON {
@@ -35,14 +36,14 @@ func (t *turn) body(ctx context.Context, d store.Delivery) (body, error) {
 	if _, err := io.ReadFull(stored(), begins); err != nil {
 		return body{}, err
 	}
-	named := withID(begins, d.ID)
+	named := withID(begins, d.ID, added)
 	return body{d.Parted + int64(len(named)-len(begins)), func() io.Reader {
 		return io.MultiReader(bytes.NewReader(named), &tail{stored(), int64(len(begins))})
 	}}, nil
 }
 
 // whole is the body of an event that is in one piece.
-func (t *turn) whole(ctx context.Context, d store.Delivery) (body, error) {
+func (t *turn) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {
 		whole, err = io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
@@ -53,7 +54,7 @@ func (t *turn) whole(ctx context.Context, d store.Delivery) (body, error) {
 	case d.MediaType == store.JSON && len(whole) == 0:
 		return body{}, errEmpty
 	case d.MediaType == store.JSON:
-		whole = withID(whole, d.ID)
+		whole = withID(whole, d.ID, added)
 	}
 	return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
 }
@@ -61,16 +62,19 @@ func (t *turn) whole(ctx context.Context, d store.Delivery) (body, error) {
 // errEmpty is said of JSON that is not there, which only a broken row has.
 var errEmpty = errors.New("the body is empty")
 
-// withID is an event's body, a JSON object, with the delivery's id as its
-// first member. Of nothing it makes nothing.
-func withID(body []byte, id passerelle.DeliveryID) []byte {
+// withID is an event's body, a JSON object, with the delivery's id as its first member,
+// and then what is added. Of nothing it makes nothing.
+func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil
 	}
 	rest := bytes.TrimLeft(body[1:], " \t\r\n")
-	const opening = `{"id_webhook_data":`
-	out := append(make([]byte, 0, len(opening)+len("-9223372036854775808,")+len(rest)), opening...)
+	const opening = `{"` + deliveryMember + `":`
+	out := append(make([]byte, 0, len(opening)+len("-9223372036854775808,")+len(added)+len(rest)), opening...)
 	out = strconv.AppendInt(out, int64(id), 10)
+	if len(added) > 0 {
+		out = append(append(out, ','), bytes.TrimSuffix(added, []byte(","))...)
+	}
 	if !bytes.HasPrefix(rest, []byte("}")) {
 		out = append(out, ',')
 	}

@@ -94,7 +94,11 @@ func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown cred
 // request is the one form in which events go out, with what of it was signed.
 func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
 	var signed store.Signed
-	b, err := t.body(ctx, d)
+	added, err := to.authority.additions(ctx, d.User)
+	if err != nil {
+		return nil, signed, err
+	}
+	b, err := t.body(ctx, d, added)
 	if err != nil {
 		return nil, signed, err
 	}

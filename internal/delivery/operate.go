@@ -22,10 +22,11 @@ const (
 	operatorPatience = 5 * time.Second
 )
 
-// Payload is what is sent for a delivery, as text. The body must not be erased.
+// Payload is what is sent for a delivery, as text, without what a webhook adds to it. The
+// body must not be erased.
 func Payload(d store.WebhookData) string {
 	if d.MediaType == store.JSON {
-		return string(withID(d.Body, d.ID))
+		return string(withID(d.Body, d.ID, nil))
 	}
 	return string(d.Body)
 }

@@ -49,7 +49,11 @@ func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.W
 	if err != nil || found.Erased {
 		return Sent{Erased: found.Erased, Headers: headers}, err
 	}
-	b, err := t.body(ctx, found)
+	added, err := d.additions(ctx, w, found.User)
+	if err != nil {
+		return Sent{}, err
+	}
+	b, err := t.body(ctx, found, added)
 	if err != nil {
 		return Sent{}, fmt.Errorf("open the payload of delivery %d: %w", id, err)
 	}

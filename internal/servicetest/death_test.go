@@ -219,6 +219,7 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).postpone":          "a bank of this load has news whenever it is asked, or nobody asks",
 	"delivery.(*Delivery).freeHeldBack":          "users of this load stay temporary, or do not",
 	"delivery.(*turn).decide":                    "an operator's act",
+	"delivery.(*Delivery).changeAdditions":       "an operator's act",
 	"delivery.(*turn).once":                      "an operator's act",
 	"delivery.(*Delivery).Test":                  "an operator's act",
 	"delivery.(*Delivery).Recover":               "an operator's act",

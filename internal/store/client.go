@@ -61,24 +61,31 @@ func scanClient(row scanner) (Client, error) {
 	c.PrimaryColor, c.SecondaryColor, c.PublicKey = text[string](primary), text[string](secondary), text[string](key)
 	c.Description, c.DescriptionBanks, c.DescriptionProviders = text[string](description), text[string](onBanks), text[string](onProviders)
 	c.RedirectURIs, c.Created, c.Logo, c.Used = strings.Fields(uris), instant(created), owner[int64](logo), optionalInstant(used)
-	if config == noConfig {
-		return c, nil
-	}
-	return c, json.Unmarshal([]byte(config), &c.Config)
+	c.Config, err = readTexts(config)
+	return c, err
 }
 
-// noConfig is how an empty configuration is stored.
-const noConfig = "{}"
+// noTexts is how a map without texts is stored.
+const noTexts = "{}"
 
-func (c Client) storedConfig() (string, error) {
-	if len(c.Config) == 0 {
-		return noConfig, nil
+// storedTexts is how texts by their keys are stored.
+func storedTexts(texts map[string]string) (string, error) {
+	if len(texts) == 0 {
+		return noTexts, nil
 	}
-	raw, err := json.Marshal(c.Config)
+	raw, err := json.Marshal(texts)
 	if err != nil {
-		return "", fmt.Errorf("encode the configuration of a client: %w", err)
+		return "", fmt.Errorf("encode texts: %w", err)
 	}
 	return string(raw), nil
+}
+
+// readTexts reads what storedTexts wrote; nil when there are none.
+func readTexts(stored string) (texts map[string]string, err error) {
+	if stored != noTexts {
+		err = json.Unmarshal([]byte(stored), &texts)
+	}
+	return texts, err
 }
 
 // Client loads a client that is not deleted, or ErrNotFound.
@@ -128,7 +135,7 @@ func (tx *Tx) CreateClient(c *Client) error {
 
 // UpdateClient stores everything about a client but its keys and its logo.
 func (tx *Tx) UpdateClient(c Client) error {
-	config, err := c.storedConfig()
+	config, err := storedTexts(c.Config)
 	if err != nil {
 		return err
 	}

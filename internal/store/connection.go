@@ -81,11 +81,14 @@ func (r *Reader) Connections(ctx context.Context, domain passerelle.DomainID, us
 		int64(domain), int64(user), p.from, w.Limit, w.Offset)
 }
 
-// SomeConnections are connections of a connector, of all users, from a random one on
+// SomeConnections are connections of a connector, or of all when it is empty, of all users, from a random one on
 // and on from the first, in the order of their ids; those in a state alone, or those
 // that are well when it is empty, or all when it is nil.
 func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
-	s := selection{from: "connection"}.and("domain_id = $%d", int64(domain)).and("connector_uuid = $%d", uuid)
+	s := selection{from: "connection"}.and("domain_id = $%d", int64(domain))
+	if uuid != "" {
+		s = s.and("connector_uuid = $%d", uuid)
+	}
 	s.where = append(s.where, "deleted IS NULL")
 	switch {
 	case state != nil && *state == "":

@@ -47,6 +47,9 @@ type Webhook struct {
 	// the one of recovery is.
 	Alerted *time.Time
 	Alarmed bool
+	// AddToData are members that are added to each payload, with the keys under which
+	// their values are noted about the user of the event. It may be nil.
+	AddToData map[string]string
 }
 
 // news is the delivery after which first attempts are made at once.
@@ -61,7 +64,7 @@ func (w Webhook) news() int64 {
 func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.news() }
 
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
-	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed, auth_deleted`
+	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed, auth_deleted, add_to_data`
 
 func scanWebhook(row scanner) (Webhook, error) {
 	var (
@@ -70,12 +73,17 @@ func scanWebhook(row scanner) (Webhook, error) {
 		created                          int64
 		updated, deleted, disabled, next *int64
 		success, failure, alerted        *int64
+		additions                        string
 	)
 	err := row.Scan(&w.ID, &w.Domain, &client, &user, &w.Event, &w.URL, &auth, &created, &updated, &deleted, &disabled,
-		&next, &w.FlushAfter, &w.NewsAfter, &w.Stopped, &w.ConsecutiveFailures, &success, &failure, &alerted, &w.Alarmed, &w.AuthDeleted)
+		&next, &w.FlushAfter, &w.NewsAfter, &w.Stopped, &w.ConsecutiveFailures, &success, &failure, &alerted, &w.Alarmed, &w.AuthDeleted, &additions)
+	if err != nil {
+		return w, err
+	}
 	w.Client, w.User, w.Auth = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[int64](auth)
 	w.Created, w.Updated, w.Deleted, w.Disabled = instant(created), optionalInstant(updated), optionalInstant(deleted), optionalInstant(disabled)
 	w.NextFlush, w.LastSuccess, w.LastFailure, w.Alerted = optionalInstant(next), optionalInstant(success), optionalInstant(failure), optionalInstant(alerted)
+	w.AddToData, err = readTexts(additions)
 	return w, err
 }
 

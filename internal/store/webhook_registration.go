@@ -101,6 +101,22 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 	}
 }
 
+// SetAdditions stores what is added to the payloads of a webhook, in place of what the
+// webhook has. ErrConflict when it is deleted or that was changed since it was loaded.
+func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time) error {
+	before, err := storedTexts(w.AddToData)
+	if err != nil {
+		return err
+	}
+	after, err := storedTexts(additions)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `UPDATE webhook SET add_to_data = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND add_to_data = $5 AND deleted IS NULL`,
+		after, micros(now), int64(w.Domain), int64(w.ID), before)
+	return nil
+}
+
 // answer is 1 for yes, 0 for no and -1 when nothing was said.
 func answer(b *bool) int64 {
 	switch {

@@ -1102,6 +1102,7 @@ column webhook.last_failure bigint
 column webhook.alerted bigint
 column webhook.alarmed boolean NOT NULL DEFAULT false
 column webhook.auth_deleted boolean NOT NULL DEFAULT false
+column webhook.add_to_data text NOT NULL DEFAULT '{}'::text
 constraint webhook.webhook_auth_id_fkey FOREIGN KEY (auth_id) REFERENCES auth_provider(id)
 constraint webhook.webhook_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(id)
 constraint webhook.webhook_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)

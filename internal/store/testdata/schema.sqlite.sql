@@ -970,7 +970,7 @@ CREATE TABLE webhook (
   -- Who sends to this webhook now: one worker at a time, by the database's clock.
   holder      TEXT NOT NULL DEFAULT '',
   lease_until BIGINT NOT NULL DEFAULT 0
-, user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE, auth_deleted BOOLEAN NOT NULL DEFAULT FALSE);
+, user_id BIGINT, disabled BIGINT, stopped BOOLEAN NOT NULL DEFAULT FALSE, consecutive_failures BIGINT NOT NULL DEFAULT 0, last_success BIGINT, last_failure BIGINT, alerted BIGINT, alarmed BOOLEAN NOT NULL DEFAULT FALSE, auth_deleted BOOLEAN NOT NULL DEFAULT FALSE, add_to_data TEXT NOT NULL DEFAULT '{}');
 CREATE INDEX webhook_by_auth ON webhook (domain_id, auth_id, id) WHERE auth_id IS NOT NULL AND deleted IS NULL;
 CREATE INDEX webhook_by_domain ON webhook (domain_id, id);
 CREATE INDEX webhook_by_event ON webhook (domain_id, event) WHERE deleted IS NULL;

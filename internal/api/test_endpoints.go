@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/lab"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// Calls with which an operator sees whether receivers work.
+func (s *Service) testRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodPost, Pattern: "/test/sync", Needs: config, Endpoint: protocol.Handle(s.testSync), Errors: []string{"conflict", "notFound"},
+			Summary: "Read a connection to try receivers out", Doc: "In a sandbox domain: a random one that is well, as if its end user had asked for it. Answers with the connection once it was read; its events are sent as always.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/test/webhooks", Needs: config, Endpoint: protocol.Handle(s.testWebhooks),
+			Summary: "Send a test to webhooks", Doc: "To the first 20 that are in use, one request each, as POST /webhooks/{webhookId}/test does; answers with what came of them.",
+		},
+	}
+}
+
+func (s *Service) testSync(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (wire.Connection, error) {
+	if err := lab.Open(c.Domain); err != nil {
+		return wire.Connection{}, err
+	}
+	found, err := s.DB.SomeConnections(ctx, c.Domain.ID, "", new(passerelle.ConnectionState), 1)
+	if err != nil {
+		return wire.Connection{}, fmt.Errorf("look for a connection: %w", err)
+	}
+	if len(found) == 0 {
+		return wire.Connection{}, passerelle.Conflicting("No connection of the domain is well; make one first.")
+	}
+	read, err := s.Aggregation.Resume(ctx, c.Domain, found[0].User, found[0].ID, aggregation.Request{})
+	return s.Aggregation.Show(read, c.Location), err
+}
+
+// maxTested is how many webhooks are tested at once.
+const maxTested = 20
+
+type testedOutput struct {
+	IDWebhook int64             `json:"id_webhook"`
+	Success   bool              `json:"success"`
+	Error     *string           `json:"error" doc:"why nothing was sent, or why it was not accepted; null when it was"`
+	Log       *webhookLogOutput `json:"log" doc:"the request; null when nothing was sent"`
+}
+
+type testWebhooksOutput struct {
+	Tests []testedOutput `json:"tests"`
+	Total int            `json:"total"`
+}
+
+func (s *Service) testWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (testWebhooksOutput, error) {
+	all, err := s.DB.Webhooks(ctx, store.WebhookFilter{Domain: c.Domain.ID}, store.Window{Limit: maxTested})
+	if err != nil {
+		return testWebhooksOutput{}, fmt.Errorf("list webhooks: %w", err)
+	}
+	out := testWebhooksOutput{Tests: make([]testedOutput, len(all)), Total: len(all)}
+	faults := make([]error, len(all))
+	var tests sync.WaitGroup
+	for i, w := range all {
+		tests.Go(func() { out.Tests[i], faults[i] = s.tested(ctx, c, w) })
+	}
+	tests.Wait()
+	return out, errors.Join(faults...)
+}
+
+// tested is what came of a test of a webhook. What the webhook itself is to blame for is
+// no error.
+func (s *Service) tested(ctx context.Context, c *protocol.Caller, w store.Webhook) (testedOutput, error) {
+	out := testedOutput{IDWebhook: int64(w.ID)}
+	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})
+	var refused *passerelle.Error
+	switch {
+	case errors.As(err, &refused):
+		out.Error = &refused.Message
+		return out, nil
+	case err != nil:
+		return out, err
+	}
+	out.Log, out.Error, out.Success = &log, log.Error, log.Error == nil
+	return out, nil
+}

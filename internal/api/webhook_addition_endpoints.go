@@ -1,0 +1,108 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/protocol"
+	"passerelle/internal/store"
+)
+
+func (s *Service) webhookAdditionRoutes() []protocol.Route {
+	const all, one = "/webhooks/{webhookId}/add_to_data", "/webhooks/{webhookId}/add_to_data/{key}"
+	return []protocol.Route{
+		{
+			Method: http.MethodGet, Pattern: all, Needs: config, Endpoint: protocol.Handle(s.listAdditions),
+			Summary: "See what is added to the payloads of a webhook", Doc: "In the order of the names.",
+		},
+		{
+			Method: http.MethodPost, Pattern: all, Needs: config, Endpoint: protocol.Handle(s.addToData), Errors: []string{"conflict"},
+			Summary: "Add something to the payloads of a webhook", Doc: "A member with what the config of the user has under a key when the payload is sent; null when there is nothing, and in events of no user. Statements, which are no JSON, get none. A webhook has at most 20.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: all, Needs: config, Endpoint: protocol.Handle(s.removeAllFromData), Errors: []string{"conflict"},
+			Summary: "Add nothing to the payloads of a webhook",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.oneAddition),
+			Summary: "See one thing that is added to the payloads of a webhook",
+		},
+		{
+			Method: http.MethodDelete, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.removeFromData), Errors: []string{"conflict"},
+			Summary: "No longer add something to the payloads of a webhook",
+		},
+	}
+}
+
+type additionOutput struct {
+	Key   string `json:"key" doc:"name of the member"`
+	Value string `json:"value" doc:"the key in the config of the user"`
+}
+
+type listAdditionsOutput struct {
+	Additions []additionOutput `json:"add_to_data"`
+	Total     int              `json:"total"`
+}
+
+// additions are those of a webhook, never nil.
+func additions(w store.Webhook) map[string]string {
+	if w.AddToData == nil {
+		return map[string]string{}
+	}
+	return w.AddToData
+}
+
+// live loads a webhook that is not deleted.
+func (s *Service) live(ctx context.Context, c *protocol.Caller, id passerelle.WebhookID) (store.Webhook, error) {
+	w, err := s.webhook(ctx, c, id)
+	if err == nil && w.Deleted != nil {
+		err = passerelle.Missing()
+	}
+	return w, err
+}
+
+func (s *Service) listAdditions(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (listAdditionsOutput, error) {
+	w, err := s.live(ctx, c, in.ID)
+	out := listAdditionsOutput{Additions: []additionOutput{}, Total: len(w.AddToData)}
+	for _, key := range slices.Sorted(maps.Keys(w.AddToData)) {
+		out.Additions = append(out.Additions, additionOutput{key, w.AddToData[key]})
+	}
+	return out, err
+}
+
+type oneAdditionInput struct {
+	oneWebhookInput
+	Key string `path:"key"`
+}
+
+func (s *Service) oneAddition(ctx context.Context, c *protocol.Caller, in oneAdditionInput) (additionOutput, error) {
+	w, err := s.live(ctx, c, in.ID)
+	value, has := w.AddToData[in.Key]
+	if err == nil && !has {
+		err = passerelle.Missing()
+	}
+	return additionOutput{in.Key, value}, err
+}
+
+type addToDataInput struct {
+	oneWebhookInput
+	Key   string `body:"key,required" max:"100" doc:"name of the member: letters, digits, -, _ and ., and none that payloads have by themselves" example:"customer"`
+	Value string `body:"value" max:"255" doc:"the key in the config of the user, that of the member when absent" example:"customer_number"`
+}
+
+func (s *Service) addToData(ctx context.Context, c *protocol.Caller, in addToDataInput) (additionOutput, error) {
+	out := additionOutput{in.Key, cmp.Or(in.Value, in.Key)}
+	return out, s.Delivery.AddToData(ctx, c.Domain, in.ID, out.Key, out.Value, c.By())
+}
+
+func (s *Service) removeAllFromData(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
+	return protocol.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, "", c.By())
+}
+
+func (s *Service) removeFromData(ctx context.Context, c *protocol.Caller, in oneAdditionInput) (protocol.Nothing, error) {
+	return protocol.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, in.Key, c.By())
+}

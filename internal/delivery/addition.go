@@ -1,0 +1,145 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// What is noted about a user can be added to the payloads of a webhook: each addition is
+// a member of the payload, and the key under which its value is noted. Statements, which
+// are no JSON, get none.
+
+// The bounds of additions.
+const (
+	maxAdditions   = 20
+	maxAddition    = 100
+	maxAdditionKey = 255
+)
+
+// deliveryMember is the member that every payload has besides those of its event.
+const deliveryMember = "id_webhook_data"
+
+// AddToData adds a member to the payloads of a webhook, with what is noted about the user
+// under a key, or null when nothing is or the event has no user. It takes the place of
+// an addition of the same member. Members that payloads have by themselves are Invalid,
+// one too many is a Conflict, and a webhook that is not there is Missing.
+func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string) error {
+	if err := checkAddition(member, key); err != nil {
+		return err
+	}
+	return d.changeAdditions(ctx, domain, id, "changed: a member is added to its payloads", by, func(all map[string]string) error {
+		if all[member] = key; len(all) > maxAdditions {
+			return passerelle.Conflicting("A webhook has at most %d additions; remove one first.", maxAdditions)
+		}
+		return nil
+	})
+}
+
+// RemoveFromData removes an addition of a webhook, or all when the member is empty. One that
+// is not there is Missing.
+func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string) error {
+	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, func(all map[string]string) error {
+		if member == "" {
+			clear(all)
+			return nil
+		}
+		if _, has := all[member]; !has {
+			return passerelle.Missing()
+		}
+		delete(all, member)
+		return nil
+	})
+}
+
+func checkAddition(member, key string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	switch {
+	case member == "" || len(member) > maxAddition || strings.Trim(member, letters) != "":
+		return passerelle.InvalidField("key", "must be 1 to %d letters, digits, -, _ and .", maxAddition)
+	case member == deliveryMember || slices.Contains(webhook.Members(), member):
+		return passerelle.InvalidField("key", "%s is a member that payloads have by themselves; choose another name", member)
+	}
+	return passerelle.CheckLine("value", key, maxAdditionKey)
+}
+
+// changeAdditions changes what is added, as it is at the moment.
+func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, what, by string, change func(map[string]string) error) error {
+	w, err := d.registered(ctx, domain, id)
+	if err == nil && w.Deleted != nil {
+		err = passerelle.Missing()
+	}
+	if err != nil {
+		return err
+	}
+	all := maps.Clone(w.AddToData)
+	if all == nil {
+		all = map[string]string{}
+	}
+	if err := change(all); err != nil {
+		return err
+	}
+	err = d.DB.Write(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.SetAdditions(w, all, d.now(domain)), d.attest(tx, subjectWebhook, int64(id)))
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return passerelle.Conflicting("The webhook was changed at the same moment; try again.")
+	}
+	if err != nil {
+		return fmt.Errorf("change what is added to the payloads of webhook %d: %w", id, err)
+	}
+	d.tell(ctx, domain, what, id, by)
+	return nil
+}
+
+// additions are the members that are added to a payload, each with a comma behind it.
+func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerelle.UserID) ([]byte, error) {
+	if len(w.AddToData) == 0 {
+		return nil, nil
+	}
+	var noted map[string]string
+	if user != 0 {
+		var err error
+		if noted, err = d.DB.UserSettings(ctx, w.Domain, user); err != nil {
+			return nil, fmt.Errorf("load what is noted about user %d: %w", user, err)
+		}
+	}
+	var out []byte
+	for _, member := range slices.Sorted(maps.Keys(w.AddToData)) {
+		value := []byte("null")
+		if text, has := noted[w.AddToData[member]]; has {
+			var err error
+			if value, err = json.Marshal(text); err != nil {
+				return nil, fmt.Errorf("write an addition: %w", err)
+			}
+		}
+		out = append(append(append(append(out, '"'), member...), `":`...), value...)
+		out = append(out, ',')
+	}
+	return out, nil
+}
+
+// additions are those of a user, for which a page asks the database once.
+func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]byte, error) {
+	if len(a.webhook.AddToData) == 0 {
+		return nil, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known, found := a.added[user]; found {
+		return known, nil
+	}
+	found, err := a.Delivery.additions(ctx, a.webhook, user)
+	if err == nil {
+		a.added[user] = found
+	}
+	return found, err
+}

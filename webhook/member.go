@@ -1,0 +1,24 @@
+package webhook
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Members are the names of the members that the bodies of events begin with, of all
+// events together, in alphabetical order.
+var Members = sync.OnceValue(func() []string {
+	all := map[string]struct{}{}
+	for _, entry := range Events() {
+		var body map[string]json.RawMessage
+		if err := json.Unmarshal(Sample(entry.Event), &body); err != nil {
+			panic("webhook: the sample of " + string(entry.Event) + " is no object: " + err.Error())
+		}
+		for name := range body {
+			all[name] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+})
