@@ -43,13 +43,14 @@ func (db *DB) BindKeys(ctx context.Context) error {
 func (tx *Tx) seal(p keys.Place, plain []byte) ([]byte, error) {
 	if !tx.seals {
 		tx.seals = true
-		tx.query(func(row scanner) error {
+		scan := func(row scanner) error {
 			var sealed []byte
 			if err := row.Scan(&sealed); err != nil {
 				return err
 			}
 			return tx.db.proven(sealed)
-		}, `SELECT sealed FROM key_check`)
+		}
+		tx.add(statement{sql: `SELECT sealed FROM key_check`, scan: scan, proves: true}, nil)
 	}
 	return tx.keys.Seal(p, plain)
 }

@@ -80,8 +80,15 @@ func (s *sharers) answer(group []*unit) {
 	defer cancel()
 	statements := []statement{{sql: limitLocks}}
 	units := make([]*Tx, len(group))
+	var proven bool
 	for i, u := range group {
-		statements, units[i] = append(statements, u.tx.statements...), u.tx
+		units[i] = u.tx
+		for _, s := range u.tx.statements {
+			if !s.proves || !proven {
+				statements = append(statements, s)
+			}
+			proven = proven || s.proves
+		}
 	}
 	err := s.attempt(ctx, append(statements, tallies(units...)...))
 	if err != nil && !errors.Is(err, ErrUnknown) {

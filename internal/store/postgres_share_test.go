@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"passerelle"
+	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
 
@@ -47,6 +49,64 @@ func TestUnitsShareATransaction(t *testing.T) {
 		}
 	}
 	wantTransactions(t, db, 3, 5)
+}
+
+// TestUnitsThatSealShare: one of those that come together asks for all which keys there
+// are, and when they are others, each learns so by itself.
+func TestUnitsThatSealShare(t *testing.T) {
+	ring, url := keys.Generate(), storetest.Postgres(t)
+	db := withKeys(t, url, ring)
+	if err := db.BindKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	script(t, db, `CREATE TABLE sealed (id BIGINT PRIMARY KEY, value BYTEA)`)
+	engine := db.engine.(*postgresEngine)
+	engine.sharers.close()
+	engine.sharers = newSharers(engine.attempt, 1)
+	var asked atomic.Int64
+	together := func(first int64, with ...bool) []error {
+		engine.sharers.atLeast = len(with)
+		errs := make([]error, len(with))
+		var working sync.WaitGroup
+		for i, seals := range with {
+			working.Go(func() {
+				errs[i] = db.Write(t.Context(), func(tx *Tx) error {
+					id, value := first+int64(i), []byte("clear")
+					if seals {
+						var err error
+						if value, err = tx.seal(keys.Place{Table: "sealed", Column: "value", Row: id}, value); err != nil {
+							return err
+						}
+						scan := tx.statements[len(tx.statements)-1].scan
+						tx.statements[len(tx.statements)-1].scan = func(row scanner) error { asked.Add(1); return scan(row) }
+					}
+					tx.exec(`INSERT INTO sealed (id, value) VALUES ($1, $2)`, id, value)
+					return nil
+				})
+			})
+		}
+		working.Wait()
+		return errs
+	}
+	if err := errors.Join(together(1, true, true, false, true)...); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("four units asked %d times", n)
+	}
+	var transactions, rows int
+	err := engine.pool.QueryRow(t.Context(), `SELECT count(DISTINCT xmin::text), count(*) FROM sealed`).Scan(&transactions, &rows)
+	if err != nil || transactions != 1 || rows != 4 {
+		t.Errorf("%d rows in %d transactions: %v", rows, transactions, err)
+	}
+	if _, _, err := withKeys(t, url, ring.Rotated()).Rewrap(t.Context(), 10, func(int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range together(5, true, false, true) {
+		if sealed := i != 1; sealed != errors.Is(err, ErrOtherKeys) {
+			t.Errorf("unit %d without the key: %v", i, err)
+		}
+	}
 }
 
 // TestLargeUnitsHaveTheirOwn writes a unit of many statements where nobody shares.
@@ -166,8 +226,14 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 			unit func(tx *Tx) error
 			want bool
 		}{
-			"a token":    {func(tx *Tx) error { return tx.CreateToken(&Token{}) }, true},
-			"an act":     {func(tx *Tx) error { return tx.Audit(Audit{At: now}) }, true},
+			"a token": {func(tx *Tx) error { return tx.CreateToken(&Token{}) }, true},
+			"an act":  {func(tx *Tx) error { return tx.Audit(Audit{At: now}) }, true},
+			"what is sealed": {func(tx *Tx) error {
+				if err := tx.CreateToken(&Token{ID: 9, Domain: s.domain}); err != nil {
+					return err
+				}
+				return tx.KeepUserToken(Token{ID: 9, Domain: s.domain}, "text")
+			}, true},
 			"a category": {func(tx *Tx) error { return tx.CreateCategory(s.domain, &passerelle.Category{}, 1, ErrConflict) }, false},
 			"a change":   {func(tx *Tx) error { tx.DisableOperator(1, &now); return nil }, false},
 		} {

@@ -33,6 +33,9 @@ type statement struct {
 	args     []any
 	mismatch error
 	scan     func(scanner) error
+	// proves tells that it only asks which keys there are: of units that share a
+	// transaction, one asks for all.
+	proves bool
 }
 
 // Write executes as one unit the statements that fn collects: all or none. Fn
@@ -141,7 +144,7 @@ func (tx *Tx) run() []statement { return append(slices.Clip(tx.statements), tall
 // row that is added on a condition, or else it is undone, does not count: that is
 // how limits are kept, and those with it would be undone as often.
 func (tx *Tx) adds() bool {
-	return !slices.ContainsFunc(tx.statements, func(s statement) bool { return s.scan != nil || !s.adds() })
+	return !slices.ContainsFunc(tx.statements, func(s statement) bool { return !s.proves && (s.scan != nil || !s.adds()) })
 }
 
 func (s *statement) adds() bool {
