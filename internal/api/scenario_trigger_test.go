@@ -11,7 +11,7 @@ func mostMiB(call string) int {
 	switch {
 	case call == "POST /sandbox/events":
 		return 4
-	case strings.HasSuffix(call, "/documents/{documentId}"):
+	case strings.HasSuffix(call, "/documents/{documentId}"), strings.HasSuffix(call, "/documents") && !strings.Contains(call, "/transactions/"):
 		return 10 // with a file
 	}
 	return 1

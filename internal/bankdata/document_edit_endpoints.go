@@ -63,6 +63,9 @@ type createDocumentInput struct {
 
 // createDocument files a document of which the provider knows nothing.
 func (s *Service) createDocument(ctx context.Context, c *protocol.Caller, in createDocumentInput) (wire.Document, error) {
+	if _, err := s.documentsAt(ctx, c, in.documentPlace, false); err != nil {
+		return wire.Document{}, err
+	}
 	into, err := in.subscription()
 	if err != nil {
 		return wire.Document{}, err
@@ -75,7 +78,7 @@ func (s *Service) createDocument(ctx context.Context, c *protocol.Caller, in cre
 		return wire.Document{}, err
 	}
 	found, err := s.subscriptions(ctx, c, in.oneUserInput, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{into}, Connection: in.Connection})
-	if errors.Is(err, passerelle.NotFound) && in.Subscription == 0 && in.ID == c.User {
+	if errors.Is(err, passerelle.NotFound) && in.Subscription == 0 {
 		err = passerelle.InvalidField("id_subscription", "must be the id of an enabled subscription of the user, see GET /users/me/subscriptions")
 	}
 	if err != nil {
