@@ -528,6 +528,9 @@ func (s *stage) people(call, path string) string {
 	if call == "GET /users/{userId}/transactions" {
 		path += "?of={holding}" // without an account the list is a conflict
 	}
+	if call == "POST /test/sync" {
+		path += "?of={subscribing}" // there is none to read without a connection
+	}
 	if call == "GET /webauth-url" {
 		path += "?client_id={client}&redirect_uri=https://shop.example/back&id_connector=40"
 	}
