@@ -13,6 +13,7 @@ type keysCommand struct {
 	Create keysCreate `cmd:"" help:"Make the key file of a new deployment, readable by its owner alone; one that is there stays as it is."`
 	List   keysList   `cmd:"" help:"List the ids of the master keys, oldest first; the keys themselves are not shown."`
 	Rotate keysRotate `cmd:"" help:"Add a new master key, which seals from the next start of the service on; the older ones stay, as they open what they sealed."`
+	Seal   keysSeal   `cmd:"" help:"Seal the account numbers of payments in a database that was made before they were sealed. Stop every process first."`
 	Rewrap keysRewrap `cmd:"" help:"Put all that is sealed in the database under the newest master key, while the service works."`
 }
 
@@ -129,6 +130,30 @@ func rewrap(c *console, db *store.DB) (view rewrapView, err error) {
 	defer off()
 	view.Values, view.Rewrapped, err = db.Rewrap(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d values", seen)) })
 	return view, err
+}
+
+type keysSeal struct {
+	database
+	ownKeys
+}
+
+// sealView is what seal prints: the payments whose account numbers it sealed.
+type sealView struct {
+	Payments int64 `json:"payments"`
+}
+
+// Run seals account numbers. What an earlier run left is sealed by the next.
+func (s *keysSeal) Run(c *console) error {
+	ring, err := openKeys(s.KeyFile)
+	if err != nil {
+		return err
+	}
+	return s.do(c, ring, func(db *store.DB) (view any, err error) {
+		show, off := counter(c.err)
+		defer off()
+		sealed, err := db.SealAccountNumbers(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d payments", seen)) })
+		return sealView{sealed}, err
+	})
 }
 
 // openKeys reads a key file that has to be there, and says how one is made.

@@ -34,11 +34,15 @@ func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
 // derived is the key of one scope of one use. The use leads with its length,
 // so that no scope of one is a scope of another.
 func (r *Ring) derived(use string, scope []byte) []byte {
-	label := append(appendText(nil, use), scope...)
-	key, err := hkdf.Expand(sha256.New, r.fixed, string(label), keySize)
+	label := string(append(appendText(nil, use), scope...))
+	if known, found := r.scopes.Load(label); found {
+		return known.([]byte) //nolint:errcheck // it holds nothing else
+	}
+	key, err := hkdf.Expand(sha256.New, r.fixed, label, keySize)
 	if err != nil {
 		panic(fmt.Sprintf("keys: %v", err)) // only for output beyond 255 blocks
 	}
+	r.scopes.Store(label, key)
 	return key
 }
 

@@ -18,6 +18,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"sync"
 )
 
 // keySize is the size in bytes of every key: AES-256 and HMAC-SHA256.
@@ -32,6 +33,9 @@ const keySize = 32
 type Ring struct {
 	masters []master
 	fixed   []byte
+	// scopes are the keys that were derived so far, by their labels: there are a few of
+	// each domain.
+	scopes sync.Map
 }
 
 // master is a key that wraps data keys. Its secret is kept beside the cipher

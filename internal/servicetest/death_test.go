@@ -236,7 +236,6 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).keep":            "nobody in this load becomes permanent",
 	"aggregation.(*Aggregation).remove":          "nobody in this load leaves",
 	"aggregation.(*Aggregation).EditTransaction": "nobody in this load edits",
-	"aggregation.(*Aggregation).ofAccount":       "nobody in this load creates transactions",
 	"aggregation.(*visit).keep":                  "visits of this load are shorter than a lease",
 	"aggregation.(*visit).release":               "visits of this load find what to read",
 	"aggregation.(*round).tellOnce":              "people of this load have one connection each",

@@ -22,6 +22,13 @@ var operations = map[string]func(*ledger){
 		p.Terminate()
 		p.Start()
 	},
+	"account numbers sealed": func(l *ledger) {
+		p := l.d.process
+		p.Terminate()
+		p.Command("keys", "seal", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", p.Database())
+		p.Start()
+		l.d.until(len(l.d.paid()) + 10)
+	},
 	"maintenance": func(l *ledger) {
 		p := l.d.process
 		p.Command("maintenance", "on", "--database", p.Database())

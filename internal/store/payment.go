@@ -14,13 +14,17 @@ import (
 const paymentColumns = `id, domain_id, client_id, version, seq, state, state_detail, action, error_code, error_description,
 	fields, validate_uri, connector_uuid, validate_mechanism, registered, validated, client_redirect_uri, client_state,
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
-	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id`
+	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id, payer_number, beneficiary_numbers`
 
 // storedPayment is a payment row on its way in, with what the lines share.
 type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
+	// The account numbers as they are sealed, nil where they are clear; numbers are
+	// those of the lines once opened.
+	payerNumber, beneficiaryNumbers []byte
+	numbers                         []string
 }
 
 func scanPayment(row scanner) (*storedPayment, error) {
@@ -37,7 +41,7 @@ func scanPayment(row scanner) (*storedPayment, error) {
 	err := row.Scan(&p.ID, &p.Domain, &p.Client, &p.Version, &p.Seq, &p.State, &detail, &action, &code, &why,
 		&fields, &uri, &connector, &mechanism, &registered, &validated, &p.ClientRedirectURI, &p.ClientState,
 		&webview, &bankPayment, &scheme, &identification, &label, &issuer, &p.currency, &p.dateType,
-		&cancelCode, &cancelURI, &cancelState, &website, &terms, &returned, &source)
+		&cancelCode, &cancelURI, &cancelState, &website, &terms, &returned, &source, &p.payerNumber, &p.beneficiaryNumbers)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +106,9 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 	p, err := one(ctx, r, func(row scanner) (*storedPayment, error) {
 		return scanPayment(withMore{row, append([]any{&lines, &identified}, line.columns()...)})
 	}, wholePayment, int64(domain), int64(id))
+	if err == nil {
+		err = r.openNumbers(p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +180,12 @@ func (p *storedPayment) add(in *lineRow) (err error) {
 		if *day.to, err = storedDate(day.from); err != nil {
 			return fmt.Errorf("read a date of instruction %d: %w", in.ID, err)
 		}
+	}
+	if n := len(p.Instructions); n < len(p.numbers) {
+		in.Beneficiary.Identification = p.numbers[n]
+	}
+	if isBlind(in.Beneficiary.Identification) { // an order to it would go astray
+		return fmt.Errorf("%w: instruction %d has lost its account number", ErrSealed, in.ID)
 	}
 	p.Instructions = append(p.Instructions, in.Instruction)
 	return nil

@@ -78,6 +78,10 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	if (w.Order == labelOrder) != (f.LabelStart != "") {
 		return nil, fmt.Errorf("list payments: the order %q goes with a filter by label, and no other does", labelOrder)
 	}
+	f, err := r.blinded(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	sql, args := f.page(w, order, r.engine.words().equalsApart)
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
 }
@@ -87,6 +91,9 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	listed, err := collect(ctx, r, func(row scanner) (Listed, error) {
 		var key any
 		p, err := scanPayment(withMore{row, []any{&key}})
+		if err == nil {
+			err = r.openNumbers(p)
+		}
 		if err != nil {
 			return Listed{}, err
 		}
@@ -120,6 +127,10 @@ func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.mor
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter) (int64, error) {
 	if f.unfiltered() {
 		return r.total(ctx, f.Domain, "payment")
+	}
+	f, err := r.blinded(ctx, f)
+	if err != nil {
+		return 0, err
 	}
 	s := f.among(f.selection())
 	return one(ctx, r, func(row scanner) (int64, error) {

@@ -20,8 +20,14 @@ func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error 
 	}
 	p.ID, p.Version = passerelle.PaymentID(id), 1
 	tx.insertTransition(p, first)
-	tx.insertPayment(p)
-	if err := tx.insertInstructions(p); err != nil {
+	numbers, sealed, err := tx.beneficiaryNumbers(p)
+	if err != nil {
+		return err
+	}
+	if err := tx.insertPayment(p, sealed); err != nil {
+		return err
+	}
+	if err := tx.insertInstructions(p, numbers); err != nil {
 		return err
 	}
 	if err := tx.insertIdentities(p); err != nil {
@@ -31,17 +37,22 @@ func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error 
 	return nil
 }
 
-func (tx *Tx) insertPayment(p *payment.Payment) {
+func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error {
 	payer := p.Payer
 	if payer == nil {
 		payer = &passerelle.Account{}
 	}
+	number, sealed, err := tx.payerNumber(p)
+	if err != nil {
+		return err
+	}
 	tx.execOne(ErrConflict, `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
-			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, `+nameOf("$7")+`, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from, payer_number, beneficiary_numbers)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, `+nameOf("$7")+`, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 		int64(p.ID), int64(p.Domain), int64(p.Client), p.Seq, string(p.State), micros(p.Created), optionalText(p.Connector), p.ClientRedirectURI, p.ClientState,
-		optionalText(payer.Scheme), optionalText(payer.Identification), optionalText(payer.Label), optionalText(payer.Issuer),
-		string(p.Currency()), string(p.DateType()), p.Total(), len(p.Instructions), optionalMicros(p.ExpiresFrom()))
+		optionalText(payer.Scheme), number, optionalText(payer.Label), optionalText(payer.Issuer),
+		string(p.Currency()), string(p.DateType()), p.Total(), len(p.Instructions), optionalMicros(p.ExpiresFrom()), sealed, beneficiaryNumbers)
+	return nil
 }
 
 // nameOf is what the connector of a parameter is called, its UUID when nobody
@@ -58,7 +69,8 @@ func (tx *Tx) NameConnector(uuid, name string) {
 		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name WHERE connector_name.name <> excluded.name`, uuid, name)
 }
 
-func (tx *Tx) insertInstructions(p *payment.Payment) error {
+// insertInstructions stores the lines, with what is stored of the account number of each.
+func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 	beneficiaries, references, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	labels := foldLabels(p.Instructions)
 	for i := range p.Instructions {
@@ -73,7 +85,7 @@ func (tx *Tx) insertInstructions(p *payment.Payment) error {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 			id, int64(p.ID), i, int64(p.Domain), in.ReferenceID, in.Amount.Minor, in.Label,
 			optionalDate(in.ExecutionDate), optionalDate(in.StartDate), optionalDate(in.EndDate), optionalText(in.Frequency),
-			string(in.Beneficiary.Scheme), in.Beneficiary.Identification, in.Beneficiary.Label, optionalText(in.Beneficiary.Issuer),
+			string(in.Beneficiary.Scheme), numbers[i], in.Beneficiary.Label, optionalText(in.Beneficiary.Issuer),
 			micros(p.Created), first(beneficiaries, in.Beneficiary.Identification), first(references, in.ReferenceID),
 			first(ends, end(in.Beneficiary.Identification)), labels[i].text, labels[i].shared)
 	}
@@ -149,17 +161,21 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	if payer == nil {
 		payer = &passerelle.Account{}
 	}
+	number, sealed, err := tx.payerNumber(p)
+	if err != nil {
+		return err
+	}
 	tx.execOne(ErrConflict, `UPDATE payment SET version = version + 1, seq = $1, state = $2, state_detail = $3, action = $4, error_code = $5,
 			error_description = $6, fields = $7, validate_uri = $8, connector_uuid = $9, connector_name = `+nameOf("$9")+`, validate_mechanism = $10,
 			validated = $11, webview_url = $12, bank_payment_id = $13, payer_scheme = $14, payer_identification = $15, payer_label = $16,
 			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
-			terms_version = $23, expires_from = $24, source_id = $25
-		WHERE domain_id = $26 AND id = $27 AND version = $28`,
+			terms_version = $23, expires_from = $24, source_id = $25, payer_number = $26
+		WHERE domain_id = $27 AND id = $28 AND version = $29`,
 		p.Seq, string(p.State), optionalText(p.Detail), optionalText(p.Action), optionalText(p.ErrorCode),
 		optionalText(p.ErrorDescription), fields, optionalText(p.ValidateURI), optionalText(p.Connector), optionalText(p.Mechanism),
-		optionalMicros(p.Validated), optionalText(p.WebviewURL), optionalText(p.BankPaymentID), optionalText(payer.Scheme), optionalText(payer.Identification),
+		optionalMicros(p.Validated), optionalText(p.WebviewURL), optionalText(p.BankPaymentID), optionalText(payer.Scheme), number,
 		optionalText(payer.Label), optionalText(payer.Issuer), optionalMicros(check), optionalText(p.CancelCode), optionalText(p.CancelRedirectURI),
-		optionalText(p.CancelState), optionalText(p.Website), optionalText(p.TermsVersion), optionalMicros(p.ExpiresFrom()), optionalID(p.Source),
+		optionalText(p.CancelState), optionalText(p.Website), optionalText(p.TermsVersion), optionalMicros(p.ExpiresFrom()), optionalID(p.Source), sealed,
 		int64(p.Domain), int64(p.ID), p.Version)
 	p.Version++
 	tx.updateInstructions(p)

@@ -38,6 +38,8 @@ var sealedColumns = []sealedColumn{
 	{table: "attempt", name: "fields", key: "id"},
 	{table: "idempotency", name: "answer", key: "id"},
 	{table: "stored_file", name: "sealed_key", key: "id"},
+	{table: "payment", name: "payer_number", key: "id"},
+	{table: "payment", name: "beneficiary_numbers", key: "id"},
 }
 
 func (c sealedColumn) place(domain, row int64) keys.Place {

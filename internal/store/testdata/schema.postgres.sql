@@ -732,6 +732,8 @@ column payment.check_lease bigint NOT NULL DEFAULT 0
 column payment.expires_from bigint
 column payment.returned bigint
 column payment.source_id bigint
+column payment.payer_number bytea
+column payment.beneficiary_numbers bytea
 constraint payment.payment_amount_check CHECK ((amount > 0))
 constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
 constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))
@@ -872,6 +874,11 @@ column schema_migration.checksum text NOT NULL
 column schema_migration.applied bigint NOT NULL
 constraint schema_migration.schema_migration_pkey PRIMARY KEY (version)
 CREATE UNIQUE INDEX schema_migration_pkey ON schema_migration USING btree (version)
+column sealing.only_row bigint NOT NULL
+column sealing.account_numbers boolean NOT NULL
+constraint sealing.sealing_only_row_check CHECK ((only_row = 1))
+constraint sealing.sealing_pkey PRIMARY KEY (only_row)
+CREATE UNIQUE INDEX sealing_pkey ON sealing USING btree (only_row)
 column sequence.name text NOT NULL
 column sequence.next bigint NOT NULL
 constraint sequence.sequence_next_check CHECK ((next > 0))

@@ -644,7 +644,7 @@ CREATE TABLE payment (
   next_check          BIGINT,
   check_lease         BIGINT NOT NULL DEFAULT 0,
   -- The instant from which the days to its expiry count; null for never.
-  expires_from        BIGINT, returned BIGINT, source_id BIGINT,
+  expires_from        BIGINT, returned BIGINT, source_id BIGINT, payer_number BLOB, beneficiary_numbers BLOB,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
   CHECK ((connector_uuid IS NULL) = (connector_name IS NULL)),
   CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL AND expires_from IS NULL)),
@@ -777,6 +777,10 @@ CREATE TABLE schema_migration (
 	name TEXT NOT NULL,
 	checksum TEXT NOT NULL,
 	applied BIGINT NOT NULL
+);
+CREATE TABLE sealing (
+  only_row        BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
+  account_numbers BOOLEAN NOT NULL
 );
 CREATE TABLE sequence (
 	name TEXT NOT NULL PRIMARY KEY,

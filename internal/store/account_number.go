@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/payment"
+)
+
+// The account numbers of payments are sealed with the payment. In their columns is a
+// blind value instead: the same for the same number of a domain, and of no use without
+// the key file. Lists find a number by it, and the last four characters of a number by
+// its last four, since that is what the indexes have. The account numbers of banking
+// data are not sealed: a page of transactions would open one for each row.
+
+// The columns of account numbers, whose blind values differ.
+const (
+	payerColumn       = "payment.payer_identification"
+	beneficiaryColumn = "instruction.beneficiary_identification"
+)
+
+// sealing tells whether account numbers are sealed. It does not change while a process
+// serves, and is read once.
+type sealing struct{ known, on atomic.Bool }
+
+// sealsNumbers reports whether account numbers are to be sealed.
+func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
+	if r.keys == nil {
+		return false, nil
+	}
+	if r.sealing.known.Load() {
+		return r.sealing.on.Load(), nil
+	}
+	on, err := one(ctx, r, func(row scanner) (on bool, err error) { return on, row.Scan(&on) }, `SELECT account_numbers FROM sealing`)
+	if err != nil {
+		return false, fmt.Errorf("read whether account numbers are sealed: %w", err)
+	}
+	r.sealing.on.Store(on)
+	r.sealing.known.Store(true)
+	return on, nil
+}
+
+// blind is the value by which an account number is found in a column.
+func (r *Reader) blind(domain passerelle.DomainID, column, number string) string {
+	if number == "" {
+		return ""
+	}
+	index := r.keys.Index(int64(domain), column, number)
+	return strings.ToUpper(hex.EncodeToString(index[:16])) + r.blindEnd(domain, column, end(number))
+}
+
+// firstOfEnd is the first of the characters that stand for 14 bits, all of one block; no
+// account number has any of them.
+const firstOfEnd = 0x4E00
+
+// isBlind reports whether a text is the blind value of an account number.
+func isBlind(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return last >= firstOfEnd && last != utf8.RuneError
+}
+
+// blindEnd is the value by which the last four characters of a number are found: four
+// characters, each of which stands for 14 bits.
+func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) string {
+	if last == "" {
+		return ""
+	}
+	const bits = 1<<14 - 1
+	index := r.keys.Index(int64(domain), column+" end", last)
+	out := make([]rune, 4)
+	for i := range out {
+		out[i] = firstOfEnd + rune(binary.BigEndian.Uint16(index[2*i:])&bits)
+	}
+	return string(out)
+}
+
+// blinded is the filter with the values by which account numbers are found.
+func (r *Reader) blinded(ctx context.Context, f PaymentFilter) (PaymentFilter, error) {
+	if f.Payer == "" && f.PayerEnd == "" && f.Beneficiary == "" && f.BeneficiaryEnd == "" {
+		return f, nil
+	}
+	sealed, err := r.sealsNumbers(ctx)
+	if err != nil || !sealed {
+		return f, err
+	}
+	f.Payer, f.PayerEnd = r.blind(f.Domain, payerColumn, number(f.Payer)), r.blindEnd(f.Domain, payerColumn, number(f.PayerEnd))
+	f.Beneficiary, f.BeneficiaryEnd = r.blind(f.Domain, beneficiaryColumn, number(f.Beneficiary)), r.blindEnd(f.Domain, beneficiaryColumn, number(f.BeneficiaryEnd))
+	return f, nil
+}
+
+func payerPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "payment", Column: "payer_number", Row: int64(id)}
+}
+
+func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "payment", Column: "beneficiary_numbers", Row: int64(id)}
+}
+
+// payerNumber is what is stored of the payer's account number: in its column, and
+// sealed.
+func (tx *Tx) payerNumber(p *payment.Payment) (column *string, sealed []byte, err error) {
+	if p.Payer == nil || p.Payer.Identification == "" {
+		return nil, nil, nil
+	}
+	column = &p.Payer.Identification
+	if on, err := tx.db.sealsNumbers(tx.ctx); err != nil || !on {
+		return column, nil, err
+	}
+	if sealed, err = tx.seal(payerPlace(p.Domain, p.ID), []byte(*column)); err != nil {
+		return nil, nil, fmt.Errorf("seal the payer's account number: %w", err)
+	}
+	blind := tx.db.blind(p.Domain, payerColumn, *column)
+	return &blind, sealed, nil
+}
+
+// beneficiaryNumbers is what is stored of the beneficiaries' account numbers: by line in
+// their columns, and all of them sealed.
+func (tx *Tx) beneficiaryNumbers(p *payment.Payment) (columns []string, sealed []byte, err error) {
+	columns = make([]string, len(p.Instructions))
+	for i, in := range p.Instructions {
+		columns[i] = in.Beneficiary.Identification
+	}
+	if on, err := tx.db.sealsNumbers(tx.ctx); err != nil || !on {
+		return columns, nil, err
+	}
+	plain, err := json.Marshal(columns)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the beneficiaries' account numbers: %w", err)
+	}
+	if sealed, err = tx.seal(beneficiaryPlace(p.Domain, p.ID), plain); err != nil {
+		return nil, nil, fmt.Errorf("seal the beneficiaries' account numbers: %w", err)
+	}
+	for i, number := range columns {
+		columns[i] = tx.db.blind(p.Domain, beneficiaryColumn, number)
+	}
+	return columns, sealed, nil
+}
+
+// openNumbers puts the account numbers of a payment, whose lines are still to come, in
+// place of their blind values.
+func (r *Reader) openNumbers(p *storedPayment) error {
+	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
+		return fmt.Errorf("%w: there is no key file at hand", ErrSealed)
+	}
+	if p.payerNumber != nil && p.Payer != nil {
+		plain, err := r.keys.Open(payerPlace(p.Domain, p.ID), p.payerNumber)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrSealed, err)
+		}
+		p.Payer.Identification = string(plain)
+	}
+	if p.Payer != nil && isBlind(p.Payer.Identification) {
+		return fmt.Errorf("%w: payment %d has lost the payer's account number", ErrSealed, p.ID)
+	}
+	if p.beneficiaryNumbers == nil {
+		return nil
+	}
+	plain, err := r.keys.Open(beneficiaryPlace(p.Domain, p.ID), p.beneficiaryNumbers)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSealed, err)
+	}
+	return json.Unmarshal(plain, &p.numbers)
+}
+
+// SealAccountNumbers has the account numbers of payments sealed from now on, and seals
+// those of older payments, in units of one payment. No process that was started before may
+// serve meanwhile, since it goes on as it began. Progress gets the number of payments seen. What
+// was done before an error stays done, and another call goes on.
+func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (sealed int64, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		tx.execOne(ErrConflict, `UPDATE sealing SET account_numbers = TRUE`)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("have account numbers sealed: %w", err)
+	}
+	db.sealing.known.Store(false)
+	for after, seen := int64(0), int64(0); ; {
+		page, err := collect(ctx, &db.Reader, scanClear, `SELECT id, domain_id FROM payment WHERE id > $1 AND beneficiary_numbers IS NULL ORDER BY id LIMIT $2`, after, batch)
+		if err != nil {
+			return sealed, fmt.Errorf("list payments whose account numbers are clear: %w", err)
+		}
+		if len(page) == 0 {
+			return sealed, nil
+		}
+		for _, p := range page {
+			if err := db.sealNumbersOf(ctx, p); err != nil {
+				return sealed, fmt.Errorf("seal the account numbers of payment %d: %w", p.id, err)
+			}
+			sealed, after = sealed+1, int64(p.id)
+		}
+		seen += int64(len(page))
+		progress(seen)
+	}
+}
+
+type clearPayment struct {
+	id     passerelle.PaymentID
+	domain passerelle.DomainID
+}
+
+func scanClear(row scanner) (p clearPayment, err error) { return p, row.Scan(&p.id, &p.domain) }
+
+// sealNumbersOf seals the account numbers of a payment, as long as it takes others to
+// leave it alone.
+func (db *DB) sealNumbersOf(ctx context.Context, which clearPayment) error {
+	err := ErrConflict
+	for try := 0; try < mostReads && errors.Is(err, ErrConflict); try++ {
+		var p *payment.Payment
+		if p, err = db.Payment(ctx, which.domain, which.id, false); err != nil {
+			return err
+		}
+		err = db.Write(ctx, func(tx *Tx) error { return tx.sealNumbers(p) })
+	}
+	return err
+}
+
+func (tx *Tx) sealNumbers(p *payment.Payment) error {
+	payer, payerSealed, err := tx.payerNumber(p)
+	if err != nil {
+		return err
+	}
+	lines, sealed, err := tx.beneficiaryNumbers(p)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `UPDATE payment SET payer_identification = $1, payer_number = $2, beneficiary_numbers = $3, version = version + 1
+		WHERE domain_id = $4 AND id = $5 AND version = $6`, payer, payerSealed, sealed, int64(p.Domain), int64(p.ID), p.Version)
+	for i, blind := range lines {
+		tx.execOne(ErrConflict, `UPDATE instruction SET beneficiary_identification = $1 WHERE domain_id = $2 AND payment_id = $3 AND position = $4`,
+			blind, int64(p.Domain), int64(p.ID), i)
+	}
+	return nil
+}

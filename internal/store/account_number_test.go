@@ -1,0 +1,182 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+)
+
+// The account numbers of these tests.
+const (
+	payersNumber = "FR7630006000011234567890189"
+	oneNumber    = "DE89370400440532013000"
+	otherNumber  = "BE68539007547034"
+)
+
+// numbered is a payment between these accounts.
+func (s site) numbered() *payment.Payment {
+	s.t.Helper()
+	d := draft(1)
+	d.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: payersNumber, Label: "Payer"}
+	line := d.Instructions[0]
+	d.Instructions = nil
+	for _, number := range []string{oneNumber, otherNumber, oneNumber} {
+		line.Beneficiary.Identification = number
+		d.Instructions = append(d.Instructions, line)
+	}
+	p, first, err := payment.New(d, payment.Policy{}, zeros{}, now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p.Domain, p.Client = s.domain, s.client
+	s.write(func(tx *Tx) error { return tx.CreatePayment(p, first) })
+	return p
+}
+
+// clearNumbers counts what is written of account numbers in the database.
+func (s site) clearNumbers() (n int64) {
+	s.t.Helper()
+	for _, text := range []string{
+		`SELECT count(*) FROM payment WHERE payer_identification LIKE 'FR76%' OR payer_identification LIKE '%0189'`,
+		`SELECT count(*) FROM instruction WHERE beneficiary_identification LIKE 'DE89%' OR beneficiary_identification LIKE 'BE68%' OR beneficiary_identification LIKE '%7034' OR beneficiary_identification LIKE '%3000'`,
+	} {
+		n += s.count(text)
+	}
+	return n
+}
+
+// found are the payments that filters by account numbers find, by the filter.
+func (s site) found(db *DB, domain passerelle.DomainID) map[string]int64 {
+	s.t.Helper()
+	found := map[string]int64{}
+	for name, f := range map[string]PaymentFilter{
+		"payer": {Payer: "fr76 3000 6000 0112 3456 7890 189"}, "payer's end": {PayerEnd: "0189"}, "beneficiary": {Beneficiary: oneNumber}, "another": {Beneficiary: otherNumber},
+		"an end": {BeneficiaryEnd: "7034"}, "all": {Payer: payersNumber, Beneficiary: oneNumber, BeneficiaryEnd: "3000"}, "none": {Payer: oneNumber}, "no end": {BeneficiaryEnd: "0189"},
+	} {
+		f.Domain = domain
+		listed, err := db.Payments(s.t.Context(), f, Window{Order: "register_date", Limit: 10}, true)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		n, err := db.CountPayments(s.t.Context(), f)
+		if err != nil || n != int64(len(listed)) {
+			s.t.Errorf("by %s: %d, %d counted: %v", name, len(listed), n, err)
+		}
+		found[name] = n
+	}
+	return found
+}
+
+// same fails the test when the payment is not read as it was made.
+func (s site) same(db *DB, p *payment.Payment) {
+	s.t.Helper()
+	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if diff := cmp.Diff(p.Payer, got.Payer); diff != "" {
+		s.t.Errorf("payer (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(p.Instructions, got.Instructions, cmpopts.IgnoreUnexported(passerelle.Date{}), cmpopts.EquateComparable(passerelle.Date{})); diff != "" {
+		s.t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func times(n int64) map[string]int64 {
+	return map[string]int64{"payer": n, "payer's end": n, "beneficiary": n, "another": n, "an end": n, "all": n, "none": 0, "no end": 0}
+}
+
+// TestAccountNumbersAreSealed: no number of a payment is in a new database, and lists
+// find payments by them.
+func TestAccountNumbersAreSealed(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		p := s.numbered()
+		if n := s.clearNumbers(); n != 0 {
+			t.Errorf("%d rows have clear numbers", n)
+		}
+		s.same(s.db, p)
+		if diff := cmp.Diff(times(1), s.found(s.db, s.domain)); diff != "" {
+			t.Errorf("found (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(times(0), s.found(s.db, s.other)); diff != "" {
+			t.Errorf("found in another domain (-want +got):\n%s", diff)
+		}
+		p.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: otherNumber}
+		s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		s.same(s.db, p)
+		if n := s.clearNumbers(); n != 0 {
+			t.Errorf("%d rows have clear numbers after a change", n)
+		}
+		p.Payer = nil
+		s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		s.same(s.db, p)
+		for name, spoilt := range map[string]string{
+			"another value": `UPDATE payment SET beneficiary_numbers = payer_number`, "none": `UPDATE payment SET beneficiary_numbers = NULL`, "no payer's": `UPDATE payment SET payer_number = NULL`,
+		} {
+			one := s.numbered()
+			if err := s.sql(spoilt); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.db.Payment(t.Context(), s.domain, one.ID, false); !errors.Is(err, ErrSealed) {
+				t.Errorf("with %s in its place: %+v, %v", name, got, err)
+			}
+		}
+	})
+}
+
+// TestOlderAccountNumbersAreSealed: a database from before keeps numbers clear until it is
+// told to seal them, and nothing is lost on the way or found less.
+func TestOlderAccountNumbersAreSealed(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		s.keepsNumbersClear()
+		all := []*payment.Payment{s.numbered(), s.numbered(), s.numbered()}
+		if n := s.clearNumbers(); n != 3+9 {
+			t.Errorf("%d rows have clear numbers", n)
+		}
+		for range 2 {
+			if diff := cmp.Diff(times(int64(len(all))), s.found(s.db, s.domain)); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+			for _, p := range all {
+				s.same(s.db, p)
+			}
+			sealed, err := s.db.SealAccountNumbers(t.Context(), 2, func(int64) {})
+			if err != nil || sealed != 3 && sealed != 0 {
+				t.Fatalf("%d sealed: %v", sealed, err)
+			}
+			if n := s.clearNumbers(); n != 0 {
+				t.Errorf("%d rows have clear numbers", n)
+			}
+			all = append(all, s.numbered())
+		}
+	})
+}
+
+// TestSealedAccountNumbersOutliveTheirKey: they are read and found under a newer master
+// key, once the older is gone.
+func TestSealedAccountNumbersOutliveTheirKey(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		p := s.numbered()
+		ring := s.db.keys.Rotated()
+		if _, _, err := withKeys(t, url, ring).Rewrap(t.Context(), 10, func(int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		later := withKeys(t, url, ring.Retired())
+		s.same(later, p)
+		if diff := cmp.Diff(times(1), s.found(later, s.domain)); diff != "" {
+			t.Errorf("found (-want +got):\n%s", diff)
+		}
+		other := withKeys(t, url, keys.Generate())
+		if _, err := other.Payment(t.Context(), s.domain, p.ID, false); !errors.Is(err, ErrSealed) {
+			t.Errorf("with other keys: %v", err)
+		}
+	})
+}
