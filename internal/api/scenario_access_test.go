@@ -192,6 +192,8 @@ GET    /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 |
 POST   /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
 GET    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403
+POST   /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+PUT    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 DELETE /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403
 POST   /test/sync 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 POST   /test/webhooks 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
@@ -528,6 +530,7 @@ func (s *stage) people(call, path string) string {
 	if call == "GET /users/{userId}/transactions" {
 		path += "?of={holding}" // without an account the list is a conflict
 	}
+	path = strings.ReplaceAll(path, "add_to_data/{key}", "add_to_data/other")
 	if call == "POST /test/sync" {
 		path += "?of={subscribing}" // there is none to read without a connection
 	}

@@ -39,6 +39,11 @@ func TestAdditionsOfAWebhook(t *testing.T) {
 		if one != (addition{"crm", "customer_number"}) || all.Total != 2 || all.All[0].Key != "branch" || all.All[1] != one {
 			t.Errorf("%v in %v", one, all)
 		}
+		config("PUT", path+"/crm", `{"value":"number"}`).says(t, 200, "", "")
+		config("GET", path+"/crm", "").decode(t, &one)
+		if one != (addition{"crm", "number"}) {
+			t.Errorf("changed to %v", one)
+		}
 		before := s.record()
 		config("POST", path, `{"value":"x"}`).says(t, 400, "missingParameter", "key")
 		config("POST", path, `{"key":"id_webhook_data"}`).says(t, 400, "invalidValue", "key")

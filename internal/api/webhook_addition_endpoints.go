@@ -32,6 +32,10 @@ func (s *Service) webhookAdditionRoutes() []protocol.Route {
 			Summary: "See one thing that is added to the payloads of a webhook",
 		},
 		{
+			Method: protocol.Update, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.changeAddition), Errors: []string{"conflict"},
+			Summary: "Add something of a name to the payloads of a webhook", Doc: "In place of what was added under that name.",
+		},
+		{
 			Method: http.MethodDelete, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.removeFromData), Errors: []string{"conflict"},
 			Summary: "No longer add something to the payloads of a webhook",
 		},
@@ -97,6 +101,15 @@ type addToDataInput struct {
 func (s *Service) addToData(ctx context.Context, c *protocol.Caller, in addToDataInput) (additionOutput, error) {
 	out := additionOutput{in.Key, cmp.Or(in.Value, in.Key)}
 	return out, s.Delivery.AddToData(ctx, c.Domain, in.ID, out.Key, out.Value, c.By())
+}
+
+type changeAdditionInput struct {
+	oneAdditionInput
+	Value string `body:"value" max:"255" doc:"the key in the config of the user, that of the member when absent"`
+}
+
+func (s *Service) changeAddition(ctx context.Context, c *protocol.Caller, in changeAdditionInput) (additionOutput, error) {
+	return s.addToData(ctx, c, addToDataInput{oneWebhookInput: in.oneWebhookInput, Key: in.Key, Value: in.Value})
 }
 
 func (s *Service) removeAllFromData(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
