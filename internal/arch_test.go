@@ -78,6 +78,8 @@ var mayImport = map[string][]string{
 	"bench":                    {"*"},
 	"cmd/*":                    {"*"},
 
+	"internal/servicetest/network": {},
+
 	"internal/store/storetest/migrated": {"internal/keys", "internal/store", "internal/store/storetest"},
 }
 

@@ -337,6 +337,11 @@ func (s *Service) OpsAddr() string {
 // Start begins to serve and starts the loops.
 func (s *Service) Start() {
 	s.loops.Start()
+	s.Serve()
+}
+
+// Serve is Start without the loops: what is due waits.
+func (s *Service) Serve() {
 	s.server.Start(s.Handler())
 	if s.ops != nil {
 		s.ops.Start(httpd.Ops(s.metrics, s.config.Profiles))

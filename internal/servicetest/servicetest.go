@@ -63,6 +63,8 @@ type Options struct {
 	Created time.Time
 	// Identities is that of service.Config.
 	Identities *oidc.Config
+	// Quiet leaves out the loops, so that the service does what it is asked alone.
+	Quiet bool
 }
 
 // Each runs a subtest on each kind of database, with a service of its own.
@@ -84,7 +86,11 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	ctx := context.Background()
 	s.open(ctx)
 	s.populate(ctx, o.Created)
-	s.Service.Start()
+	if o.Quiet {
+		s.Serve()
+	} else {
+		s.Service.Start()
+	}
 	t.Cleanup(s.stop)
 	return s
 }

@@ -1,0 +1,257 @@
+// Package network is what lies between two programs that speak over TCP: it passes
+// on all that either says, counts how often one waits for the other, and takes as long,
+// or misbehaves, as it is told.
+//
+// It owns the connections that pass through it. It does not know what they carry. It
+// fails to start when it cannot listen; a target that does not answer is a connection
+// that is reset.
+package network
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Network is one such place, before a host and port. It is safe for concurrent use.
+type Network struct {
+	target   string
+	listener net.Listener
+	trips    atomic.Int64
+
+	mu     sync.Mutex
+	manner Manner
+	// changed is closed when the manner is another one.
+	changed chan struct{}
+	open    map[net.Conn]bool
+}
+
+// Manner is how a network treats what passes through it. The zero value passes on
+// everything.
+type Manner struct {
+	// Refuse resets connections when they come.
+	Refuse bool
+	// Silent passes on nothing, either way, as if a cable was cut; Deaf only what
+	// the one who connected says, and no answer.
+	Silent, Deaf bool
+	// Delay is how long each piece is on its way.
+	Delay time.Duration
+	// Trickle passes on answers a byte a second.
+	Trickle bool
+	// Reset cuts both sides off once the other one begins to answer, and Truncate
+	// after so many bytes of an answer.
+	Reset    bool
+	Truncate int
+}
+
+// Start makes a network before a host and port, until it is closed.
+func Start(target string) (*Network, error) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("make a network: %w", err)
+	}
+	n := &Network{target: target, listener: listener, changed: make(chan struct{}), open: map[net.Conn]bool{}}
+	go n.serve()
+	return n, nil
+}
+
+// Through is the address of the target by way of the network.
+func (n *Network) Through(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("put a network before %q: %w", address, err)
+	}
+	u.Host = n.listener.Addr().String()
+	return u.String(), nil
+}
+
+// Trips is how often one who connected has said something and waited for the answer,
+// since the network was made: what is said before an answer came is one with what was
+// said before it.
+func (n *Network) Trips() int64 { return n.trips.Load() }
+
+// Behave changes the manner, for connections that are open as well.
+func (n *Network) Behave(m Manner) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.manner = m
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// Close cuts off all who are connected, and lets nobody connect any more.
+func (n *Network) Close() {
+	_ = n.listener.Close()
+	n.Behave(Manner{})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.open {
+		_ = c.Close()
+	}
+}
+
+func (n *Network) now() (Manner, <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.manner, n.changed
+}
+
+func (n *Network) serve() {
+	for {
+		near, err := n.listener.Accept()
+		if err != nil {
+			return
+		}
+		if m, _ := n.now(); m.Refuse {
+			reset(near)
+			continue
+		}
+		far, err := new(net.Dialer).DialContext(context.Background(), "tcp", n.target)
+		if err != nil {
+			reset(near)
+			continue
+		}
+		n.note(near, far)
+		var waits atomic.Bool
+		go n.pass(near, far, n.forth, func() {
+			if !waits.Swap(true) {
+				n.trips.Add(1)
+			}
+		})
+		answered := func() { waits.Store(false) }
+		back := func(p piece, from, to net.Conn) error { return n.back(p, from, to, answered) }
+		go n.pass(far, near, back, func() {})
+	}
+}
+
+func (n *Network) note(connections ...net.Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range connections {
+		n.open[c] = true
+	}
+}
+
+func reset(connections ...net.Conn) {
+	for _, c := range connections {
+		if tcp, is := c.(*net.TCPConn); is {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+}
+
+// pass moves pieces from one side to the other until one of them ends. What comes while
+// others are on their way is as long on its own. Heard is told of each as it comes.
+func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, heard func()) {
+	pieces, gone := make(chan piece, 1024), make(chan struct{})
+	go n.deliver(pieces, gone, from, to, carry)
+	defer close(pieces)
+	for {
+		p := make([]byte, 32<<10)
+		read, err := from.Read(p)
+		if err != nil {
+			return
+		}
+		heard()
+		select {
+		case pieces <- piece{p[:read], time.Now()}:
+		case <-gone:
+			return
+		}
+	}
+}
+
+// piece is some of what one side says, and when it was said.
+type piece struct {
+	text []byte
+	said time.Time
+}
+
+// deliver carries pieces until there are no more, or one cannot be carried, and then
+// closes both sides.
+func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to net.Conn, carry func(piece, net.Conn, net.Conn) error) {
+	defer func() {
+		close(gone)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, c := range []net.Conn{from, to} {
+			_ = c.Close()
+			delete(n.open, c)
+		}
+	}()
+	for p := range pieces {
+		if carry(p, from, to) != nil {
+			return
+		}
+	}
+}
+
+// forth carries what the one who connected says.
+func (n *Network) forth(p piece, _, to net.Conn) error {
+	n.hold(func(m Manner) bool { return m.Silent })
+	m, _ := n.now()
+	p.wait(m.Delay)
+	_, err := to.Write(p.text)
+	return err
+}
+
+// back carries answers, and tells answered when one comes.
+func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
+	n.hold(func(m Manner) bool { return m.Silent || m.Deaf })
+	m, changed := n.now()
+	p.wait(m.Delay)
+	answered()
+	switch {
+	case m.Reset:
+		reset(from, to)
+		return io.ErrUnexpectedEOF
+	case m.Truncate > 0:
+		_, _ = to.Write(p.text[:min(m.Truncate, len(p.text))])
+		return io.ErrUnexpectedEOF
+	case m.Trickle:
+		return trickle(p.text, to, changed)
+	}
+	_, err := to.Write(p.text)
+	return err
+}
+
+// wait is until a piece has been on its way for so long.
+func (p piece) wait(delay time.Duration) {
+	if rest := time.Until(p.said.Add(delay)); rest > 0 {
+		<-time.After(rest)
+	}
+}
+
+// hold waits while the manner is such.
+func (n *Network) hold(such func(Manner) bool) {
+	for {
+		m, changed := n.now()
+		if !such(m) {
+			return
+		}
+		<-changed
+	}
+}
+
+// trickle writes a byte a second, and the rest when the manner changes.
+func trickle(p []byte, to net.Conn, changed <-chan struct{}) error {
+	for len(p) > 0 {
+		size := 1
+		select {
+		case <-changed:
+			size = len(p)
+		case <-time.After(time.Second):
+		}
+		if _, err := to.Write(p[:size]); err != nil {
+			return err
+		}
+		p = p[size:]
+	}
+	return nil
+}
