@@ -88,10 +88,17 @@ func onSQLite(t *testing.T, run func(t *testing.T, s *stage)) {
 
 func newStage(t testing.TB, url string) *stage {
 	t.Helper()
+	return stageBy(t, url, url, false)
+}
+
+// stageBy is newStage on a database that the service reaches by way of another
+// address; quiet is that of servicetest.Options.
+func stageBy(t testing.TB, url, by string, quiet bool) *stage {
+	t.Helper()
 	elapsed := new(atomic.Int64)
 	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
 	s := &stage{
-		url: url, Instance: servicetest.Start(t, url, servicetest.Options{Now: now, Patience: time.Millisecond}), elapsed: elapsed,
+		url: url, Instance: servicetest.Start(t, by, servicetest.Options{Now: now, Patience: time.Millisecond, Quiet: quiet}), elapsed: elapsed,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
 	}
 	s.eyes = storetest.Inspect(t, url)

@@ -1,0 +1,210 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// mostTrips is how often a call may wait for the database.
+const mostTrips = 10
+
+// longCalls wait for it more often: each with how often it may at most, and why.
+var longCalls = map[string]int64{
+	// They are to come below mostTrips.
+	"GET /users/{userId}/export":                                             54,
+	"POST /payments/{paymentId}":                                             11,
+	"PUT /payments/{paymentId}":                                              19,
+	"POST /sandbox/clock":                                                    22,
+	"POST /sandbox/run":                                                      20,
+	"POST /test/sync":                                                        21,
+	"POST /test/webhooks":                                                    150,
+	"POST /users/{userId}/accounts":                                          26,
+	"PUT /users/{userId}/accounts":                                           26,
+	"POST /users/{userId}/connections":                                       20,
+	"PUT /users/{userId}/connections":                                        1000,
+	"POST /users/{userId}/connections/{connectionId}":                        20,
+	"PUT /users/{userId}/connections/{connectionId}":                         19,
+	"POST /webhooks/{webhookId}/data/{dataId}/resend":                        25,
+	"POST /webhooks/{webhookId}/test":                                        22,
+	"DELETE /users/{userId}/accounts/{accountId}":                            16,
+	"POST /users/{userId}/accounts/{accountId}":                              16,
+	"PUT /users/{userId}/accounts/{accountId}":                               16,
+	"PUT /users/{userId}/connections/{connectionId}/accounts":                26,
+	"POST /users/{userId}/connections/{connectionId}/accounts":               26,
+	"DELETE /users/{userId}/connections/{connectionId}/accounts/{accountId}": 16,
+	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}":   16,
+	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":    16,
+	"POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}": 12,
+	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}":  12,
+}
+
+// distant is a stage whose database is behind a network that counts round trips, with
+// nothing under way but what is asked.
+type distant struct {
+	*stage
+	network *servicetest.Network
+}
+
+func newDistant(t *testing.T) *distant {
+	url := storetest.Postgres(t)
+	n := servicetest.StartNetwork(t, servicetest.HostOf(t, url))
+	return &distant{stage: stageBy(t, url, n.Through(url), true), network: n}
+}
+
+// tries is how often a call is made to find out how often it waits when all is
+// prepared: once in a while a call prepares a statement, or reserves identifiers for
+// those that follow.
+const tries = 6
+
+// trips is how often a call waits for the database, the least of several that are each
+// made anew; no more are made once it is few enough.
+func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
+	t.Helper()
+	least = math.MaxInt64
+	for n := 0; n < tries && least > enough; n++ {
+		a := anew()
+		d.token(t, a.tenant, a.token, 0)
+		before := d.network.Trips()
+		r := d.do(t, a)
+		least = min(least, d.network.Trips()-before)
+		if r.status >= http.StatusBadRequest && r.status != http.StatusNotFound {
+			t.Fatalf("%s %s: %d %s", a.method, a.path, r.status, r.body)
+		}
+		after()
+	}
+	return least
+}
+
+// TestEveryCallWaitsSeldom makes each call of the interface with a token that may, on a
+// PostgreSQL that is a network away.
+func TestEveryCallWaitsSeldom(t *testing.T) {
+	d := newDistant(t)
+	expected := expectations(t)
+	for _, call := range slices.Sorted(maps.Keys(calls())) {
+		token := d.able(expected[call])
+		most := max(mostTrips, longCalls[call])
+		n := d.trips(t, most, func() ask { return d.fill(t, d.rightly(t, call, d.placed(call, calls()[call]), token)) }, func() { d.outlive(t, call, token) })
+		if t.Logf("%2d %s", n, call); n > most {
+			t.Errorf("%s waits for the database %d times, at most %d", call, n, most)
+		}
+	}
+	for call := range longCalls {
+		if calls()[call] == "" {
+			t.Errorf("%s is no call", call)
+		}
+	}
+}
+
+// able is the first token with which a call succeeds, or finds nothing.
+func (d *distant) able(expected map[string]int) string {
+	i := slices.IndexFunc(columns, func(token string) bool { return expected[token] < http.StatusBadRequest })
+	if i < 0 {
+		i = slices.IndexFunc(columns, func(token string) bool { return expected[token] == http.StatusNotFound })
+	}
+	return columns[i]
+}
+
+// TestListsWaitAsOftenForManyRows holds each list with one item against the same with
+// all there are.
+func TestListsWaitAsOftenForManyRows(t *testing.T) {
+	d := newDistant(t)
+	expected := expectations(t)
+	fill := func(call, more string) func() ask {
+		return func() ask {
+			a := d.fill(t, d.rightly(t, call, d.placed(call, calls()[call]), d.able(expected[call])))
+			if a.path += "?" + more; strings.Count(a.path, "?") > 1 {
+				a.path = strings.TrimSuffix(a.path, "?"+more) + "&" + more
+			}
+			return a
+		}
+	}
+	for range 3 {
+		for _, call := range slices.Sorted(maps.Keys(calls())) {
+			if strings.HasPrefix(call, "POST") && !strings.Contains(call, "sandbox") && !strings.Contains(call, "test") {
+				d.do(t, fill(call, "")())
+			}
+		}
+	}
+	nothing := func() {}
+	for _, call := range slices.Sorted(maps.Keys(calls())) {
+		if !strings.HasPrefix(call, "GET") || !d.isList(call) {
+			continue
+		}
+		one := d.trips(t, 0, fill(call, "limit=1"), nothing)
+		all := d.trips(t, one, fill(call, "limit=1000"), nothing)
+		if t.Logf("%d and %d %s", one, all, call); all > one {
+			t.Errorf("%s waits for the database %d times for all rows and %d times for one", call, all, one)
+		}
+	}
+}
+
+// isList reports whether a call has a limit.
+func (d *distant) isList(call string) bool {
+	method, path, _ := strings.Cut(call, " ")
+	operation, _ := d.contract.paths[path].(map[string]any)[strings.ToLower(method)].(map[string]any)
+	parameters, _ := operation["parameters"].([]any)
+	return slices.ContainsFunc(parameters, func(p any) bool { return p.(map[string]any)["name"] == "limit" })
+}
+
+// TestRoundTrips holds how often the calls that matter most wait for the database.
+func TestRoundTrips(t *testing.T) {
+	d := newDistant(t)
+	for range 50 {
+		d.created(t, "")
+	}
+	keys := 0
+	get := func(path, token string) func() ask {
+		return func() ask { return d.fill(t, ask{method: "GET", path: path, token: token}) }
+	}
+	post := func(path, token, body string) func() ask {
+		return func() ask { return d.fill(t, ask{method: "POST", path: path, token: token, body: body}) }
+	}
+	synced := d.shared(t, "anna")
+	for _, c := range []struct {
+		name string
+		most int64
+		call func() ask
+	}{
+		{"get a payment", 3, get("/payments/{payment}", "admin")},
+		{"page of 50 payments", 6, get("/payments?limit=50", "admin")},
+		{"create", 5, post("/payments", "admin", minimalDraft)},
+		{"create with an idempotency key", 9, func() ask {
+			keys++
+			a := post("/payments", "admin", minimalDraft)()
+			a.header = map[string]string{"Idempotency-Key": fmt.Sprint("key ", keys)}
+			return a
+		}},
+		{"validate, up to the redirect", 19, post("/payments/{payment}", "validate", validation)},
+		{"cancel a created payment", 10, post("/payments/{payment}", "cancel", cancellation)},
+		{"cancel a pending payment", 16, post("/payments/{decoupled}", "cancel", cancellation)},
+		{"token of one payment", 5, post("/payments/{payment}/scopedtoken", "admin", `{"scope":"payments:validate"}`)},
+		{"new user", 6, post("/auth/init", "", rightBody["POST /auth/init"])},
+		{"accounts", 3, get("/users/me/accounts", "user")},
+		{"100 transactions", 4, get("/users/me/transactions?limit=100", "user")},
+		{"sync without news of 2,289 transactions", 49, func() ask { return ask{method: "PUT", path: synced, token: "user"} }},
+	} {
+		n := d.trips(t, 0, c.call, func() {})
+		if t.Logf("%3d %s", n, c.name); n > c.most {
+			t.Errorf("%s waits for the database %d times, at most %d", c.name, n, c.most)
+		}
+	}
+}
+
+// shared is the path of a connection all of whose accounts are shared and read.
+func (d *distant) shared(t *testing.T, login string) string {
+	t.Helper()
+	c := d.connected(t, "", login)
+	path := fmt.Sprint("/users/me/connections/", c.ID)
+	for _, a := range []ask{{method: "PUT", path: "/users/me/accounts?all", token: "user", body: `{"disabled":false}`}, {method: "PUT", path: path, token: "user"}} {
+		d.do(t, a).says(t, http.StatusOK, "", "")
+	}
+	return path
+}
