@@ -32,7 +32,7 @@ type clientView struct {
 	Used           string `json:"last_used,omitempty"`
 }
 
-func (d desk) viewClient(c store.Client) clientView {
+func (d target) viewClient(c store.Client) clientView {
 	uris := append([]string{}, c.RedirectURIs...)
 	return clientView{
 		ID: c.ID, Name: c.Name, RedirectURIs: uris, PrimaryColor: c.PrimaryColor, SecondaryColor: c.SecondaryColor, IDLogo: c.Logo,
@@ -47,7 +47,7 @@ type clientCreate struct {
 
 // Run registers an application.
 func (n *clientCreate) Run(c *console, g *clientCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		client, secret, err := d.access().Register(c.ctx, d.domain.ID, n.Name, n.RedirectURIs)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ type clientList struct{}
 
 // Run lists the applications.
 func (clientList) Run(c *console, g *clientCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Clients(c.ctx, d.domain.ID)
 		if err != nil {
 			return nil, fmt.Errorf("list the clients: %w", err)
@@ -77,7 +77,7 @@ type clientShow struct {
 
 // Run prints an application.
 func (s *clientShow) Run(c *console, g *clientCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		client, err := d.db.Client(c.ctx, d.domain.ID, s.ID)
 		if err != nil {
 			return nil, known(err, "id", s.ID)
@@ -102,7 +102,7 @@ func (u *clientUpdate) Run(c *console, g *clientCommand) error {
 	if u.Name == nil && u.RedirectURIs == nil && !u.ResetSecret && u.PrimaryColor == nil && u.SecondaryColor == nil && u.Logo == nil {
 		return passerelle.MissingField("--name, --redirect-uri, --reset-secret, --primary-color, --secondary-color, --logo", "give at least one of them")
 	}
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		if u.Logo != nil {
 			if _, err := d.access().SetLogo(c.ctx, d.domain.ID, u.ID, u.Logo); err != nil {
 				return nil, known(err, "id", u.ID)
@@ -126,7 +126,7 @@ type clientDelete struct {
 
 // Run removes an application.
 func (r *clientDelete) Run(c *console, g *clientCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		now, err := d.access().Delete(c.ctx, d.domain.ID, r.ID)
 		if err != nil {
 			return nil, known(err, "id", r.ID)

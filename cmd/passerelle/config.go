@@ -43,7 +43,7 @@ type configList struct{}
 
 // Run lists the keys.
 func (configList) Run(c *console, g *configCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		values, err := settings.Load(c.ctx, &d.db.Reader, d.domain.ID)
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (g *configCommand) changed(c *console, name string, changes map[string]*str
 	if !known {
 		return passerelle.InvalidField(name, "is not a configuration key; passerelle config list has them all")
 	}
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		if err := settings.Change(c.ctx, d.db, d.domain.ID, changes, settings.ByCommand, d.domain.Clock.Now(time.Now())); err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (l *configLog) Run(c *console, g *configCommand) error {
 	if err := checkLimit(l.Limit); err != nil {
 		return err
 	}
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		filter := store.SettingChanges{Domain: d.domain.ID, Name: l.Search, Keys: settings.Matching(l.Search)}
 		all, err := d.db.SettingChanges(c.ctx, filter, store.Window{Limit: l.Limit})
 		if err != nil {

@@ -24,7 +24,7 @@ type connectionView struct {
 	NextTry    string                     `json:"next_try,omitempty"`
 }
 
-func (d desk) viewConnection(c store.Connection) connectionView {
+func (d target) viewConnection(c store.Connection) connectionView {
 	return connectionView{c.ID, c.User, c.Connector, c.State, d.moment(&c.Created), d.moment(c.LastUpdate), d.moment(c.NextTry)}
 }
 
@@ -43,7 +43,7 @@ func (l *connectionList) Run(c *console, g *connectionCommand) error {
 	if states := passerelle.ConnectionStates(); l.State != "" && !slices.Contains(states, l.State) {
 		return passerelle.InvalidField("--state", "must be one of %q", states)
 	}
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		w := store.Window{Descending: true, Limit: l.Limit}
 		if l.Before != 0 {
 			w.From = []any{int64(l.Before)}

@@ -74,7 +74,7 @@ func viewConnector(b wire.Bank) connectorView {
 
 // connectors is the use cases of connectors on the command's database. None of
 // them is called.
-func (d desk) connectors() (*aggregation.Aggregation, error) {
+func (d target) connectors() (*aggregation.Aggregation, error) {
 	all, err := connector.NewRegistry(service.Connectors(&sandbox.Bank{})...)
 	if err != nil {
 		return nil, fmt.Errorf("list the connectors: %w", err)
@@ -83,7 +83,7 @@ func (d desk) connectors() (*aggregation.Aggregation, error) {
 }
 
 // connector finds one by its UUID or its number.
-func (d desk) connector(c *console, name string) (any, error) {
+func (d target) connector(c *console, name string) (any, error) {
 	a, err := d.connectors()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ type connectorList struct{}
 
 // Run lists connectors.
 func (*connectorList) Run(c *console, g *connectorCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		a, err := d.connectors()
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ type connectorShow struct {
 
 // Run prints a connector.
 func (s *connectorShow) Run(c *console, g *connectorCommand) error {
-	return g.at(c, func(d desk) (any, error) { return d.connector(c, s.Connector) })
+	return g.at(c, func(d target) (any, error) { return d.connector(c, s.Connector) })
 }
 
 type connectorUpdate struct {
@@ -143,7 +143,7 @@ func (u *connectorUpdate) Run(c *console, g *connectorCommand) error {
 		text := map[string]string{"yes": "1", "no": "0"}[*u.Hidden]
 		change.Hidden = &text
 	}
-	return g.change(c, u.Connector, func(d desk, a *aggregation.Aggregation) error {
+	return g.change(c, u.Connector, func(d target, a *aggregation.Aggregation) error {
 		err := a.ConfigureConnectors(c.ctx, d.domain, []settings.ConnectorChange{change}, settings.ByCommand)
 		if errors.Is(err, passerelle.NotFound) {
 			return noConnector(u.Connector)
@@ -162,7 +162,7 @@ type connectorSource struct {
 // Run changes how the domain wants a source.
 func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 	change := settings.SourceChange{Connector: s.Connector, Source: s.Source, Mechanism: s.AuthMechanism, Disabled: s.Disabled}
-	return g.change(c, s.Connector, func(d desk, a *aggregation.Aggregation) error {
+	return g.change(c, s.Connector, func(d target, a *aggregation.Aggregation) error {
 		if _, err := d.connector(c, s.Connector); err != nil {
 			return err
 		}
@@ -175,8 +175,8 @@ func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 }
 
 // change makes a change of a connector and shows what it is then.
-func (g *connectorCommand) change(c *console, name string, change func(desk, *aggregation.Aggregation) error) error {
-	return g.at(c, func(d desk) (any, error) {
+func (g *connectorCommand) change(c *console, name string, change func(target, *aggregation.Aggregation) error) error {
+	return g.at(c, func(d target) (any, error) {
 		a, err := d.connectors()
 		if err == nil {
 			err = change(d, a)

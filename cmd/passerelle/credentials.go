@@ -18,7 +18,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/service"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -177,9 +177,9 @@ func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) e
 	o, err := s.DB.OperatorByName(ctx, firstOperator)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		_, k.ConsolePassword, err = s.Admission.Create(ctx, firstOperator, admission.Administrator)
+		_, k.ConsolePassword, err = s.Operators.Create(ctx, firstOperator, operators.Administrator)
 	case err == nil && !made:
-		_, k.ConsolePassword, err = s.Admission.ResetPassword(ctx, firstOperator)
+		_, k.ConsolePassword, err = s.Operators.ResetPassword(ctx, firstOperator)
 	case err == nil:
 		err = k.forgetChanged(ctx, s, o)
 	}
@@ -192,7 +192,7 @@ func (k *consoleCredentials) forgetChanged(ctx context.Context, s *service.Servi
 	if k.ConsoleSeen == stored && o.Disabled == nil {
 		return nil
 	}
-	right, err := s.Admission.Check(ctx, firstOperator, k.ConsolePassword)
+	right, err := s.Operators.Check(ctx, firstOperator, k.ConsolePassword)
 	k.ConsoleSeen = stored
 	if !right {
 		k.ConsolePassword, k.ConsoleSeen = "", ""

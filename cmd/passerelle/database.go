@@ -71,9 +71,9 @@ type tenant struct {
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
 
-// desk is what a command works with: an open database, a domain in it and the
+// target is what a command works with: an open database, a domain in it and the
 // time zone of that domain.
-type desk struct {
+type target struct {
 	db     *store.DB
 	domain passerelle.Domain
 	zone   *time.Location
@@ -81,11 +81,11 @@ type desk struct {
 }
 
 // at runs a command on the domain and shows what it returned.
-func (t tenant) at(c *console, command func(desk) (any, error)) error {
+func (t tenant) at(c *console, command func(target) (any, error)) error {
 	return t.sealed(c, nil, command)
 }
 
-func (t tenant) sealed(c *console, ring *keys.Ring, command func(desk) (any, error)) error {
+func (t tenant) sealed(c *console, ring *keys.Ring, command func(target) (any, error)) error {
 	return t.do(c, ring, func(db *store.DB) (any, error) {
 		all, err := db.Domains(c.ctx)
 		if err != nil {
@@ -99,7 +99,7 @@ func (t tenant) sealed(c *console, ring *keys.Ring, command func(desk) (any, err
 		if err != nil {
 			return nil, err
 		}
-		return command(desk{db, domain, zone, c.log})
+		return command(target{db, domain, zone, c.log})
 	})
 }
 
@@ -133,7 +133,7 @@ func zoneOf(c *console, db *store.DB, d passerelle.Domain) (*time.Location, erro
 }
 
 // moment writes an instant as the interface does; none is empty.
-func (d desk) moment(t *time.Time) string {
+func (d target) moment(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
@@ -157,7 +157,7 @@ func known(err error, field string, id any) error {
 }
 
 // access is the use cases of tokens and applications on the command's database.
-func (d desk) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
+func (d target) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
 
 // views converts rows to what is shown. No rows are an empty list, not null.
 func views[Row, View any](rows []Row, view func(Row) View) []View {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/store"
 )
 
@@ -42,9 +42,9 @@ func viewOperator(o store.Operator) operatorView {
 
 // change works on one operator and shows what became of it, with the password
 // that was made, if any.
-func (g *operatorCommand) change(c *console, do func(*admission.Admission) (store.Operator, string, error)) error {
+func (g *operatorCommand) change(c *console, do func(*operators.Operators) (store.Operator, string, error)) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
-		o, password, err := do(&admission.Admission{DB: db, Now: time.Now})
+		o, password, err := do(&operators.Operators{DB: db, Now: time.Now})
 		if err != nil {
 			return nil, err
 		}
@@ -61,12 +61,12 @@ type operatorNamed struct {
 
 type operatorCreate struct {
 	Name string         `arg:"" help:"Name to sign in with: letters, digits and . _ @ -"`
-	Role admission.Role `required:"" enum:"viewer,developer,operator,administrator" help:"What the operator may do: viewer (look), developer (and move the payments of sandboxes and set them up), operator (and act on payments, users and connections, and see personal data) or administrator (and set live domains up, make and move domains)."`
+	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"What the operator may do: viewer (look), developer (and move the payments of sandboxes and set them up), operator (and act on payments, users and connections, and see personal data) or administrator (and set live domains up, make and move domains)."`
 }
 
 // Run makes an operator.
 func (n *operatorCreate) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) { return a.Create(c.ctx, n.Name, n.Role) })
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) { return a.Create(c.ctx, n.Name, n.Role) })
 }
 
 type operatorList struct{}
@@ -74,7 +74,7 @@ type operatorList struct{}
 // Run lists the operators.
 func (operatorList) Run(c *console, g *operatorCommand) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
-		all, err := (&admission.Admission{DB: db, Now: time.Now}).Operators(c.ctx)
+		all, err := (&operators.Operators{DB: db, Now: time.Now}).List(c.ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ type operatorPassword struct{ operatorNamed }
 
 // Run makes a new password.
 func (n *operatorPassword) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) { return a.ResetPassword(c.ctx, n.Name) })
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) { return a.ResetPassword(c.ctx, n.Name) })
 }
 
 type (
@@ -97,7 +97,7 @@ type (
 
 // Run keeps an operator out.
 func (n *operatorDisable) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
 		o, err := a.Disable(c.ctx, n.Name)
 		return o, "", err
 	})
@@ -105,7 +105,7 @@ func (n *operatorDisable) Run(c *console, g *operatorCommand) error {
 
 // Run lets an operator in again.
 func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
 		o, err := a.Enable(c.ctx, n.Name)
 		return o, "", err
 	})
@@ -113,7 +113,7 @@ func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
 
 // Run removes a second factor.
 func (n *operatorTOTPReset) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
 		o, err := a.ResetTOTP(c.ctx, n.Name)
 		return o, "", err
 	})
@@ -127,7 +127,7 @@ type operatorLink struct {
 
 // Run links an operator to an identity.
 func (n *operatorLink) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
 		o, err := a.Link(c.ctx, n.Name, n.Issuer, n.Subject)
 		return o, "", err
 	})
@@ -137,7 +137,7 @@ type operatorUnlink struct{ operatorNamed }
 
 // Run removes the identities of an operator.
 func (n *operatorUnlink) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *admission.Admission) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
 		o, err := a.Unlink(c.ctx, n.Name)
 		return o, "", err
 	})

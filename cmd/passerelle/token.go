@@ -27,7 +27,7 @@ type tokenView struct {
 	Revoked string `json:"revoked,omitempty"`
 }
 
-func (d desk) viewToken(t store.Token) tokenView {
+func (d target) viewToken(t store.Token) tokenView {
 	return tokenView{ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: d.moment(&t.Created), Used: d.moment(t.Used), Revoked: d.moment(t.Revoked)}
 }
 
@@ -37,7 +37,7 @@ type tokenCreate struct {
 
 // Run makes a token.
 func (n *tokenCreate) Run(c *console, g *tokenCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		grant, err := d.access().IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ type tokenList struct{}
 
 // Run lists the operator's tokens, revoked ones included.
 func (tokenList) Run(c *console, g *tokenCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Tokens(c.ctx, store.TokenFilter{Domain: d.domain.ID}, store.Window{Descending: true, Limit: math.MaxInt32})
 		if err != nil {
 			return nil, fmt.Errorf("list the tokens: %w", err)
@@ -67,7 +67,7 @@ type tokenDelete struct {
 
 // Run revokes a token; one that is revoked already is not found.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)
 		if err != nil {
 			return nil, known(err, "id", r.ID)

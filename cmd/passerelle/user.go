@@ -25,13 +25,13 @@ type userView struct {
 	Expires   string              `json:"expires,omitempty"`
 }
 
-func (d desk) viewUser(u passerelle.User) userView {
+func (d target) viewUser(u passerelle.User) userView {
 	return userView{ID: u.ID, Platform: u.Platform, Created: d.moment(&u.Created), Permanent: d.moment(u.Permanent), Expires: d.moment(u.Expires)}
 }
 
 // users is the use cases of users on the command's database. The processes that
 // serve from it send and erase when their loops come round.
-func (d desk) users() *aggregation.Aggregation {
+func (d target) users() *aggregation.Aggregation {
 	nobody := func() {}
 	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Wake: nobody, Erase: nobody}
 }
@@ -46,7 +46,7 @@ func (l *userList) Run(c *console, g *userCommand) error {
 	if l.Limit < 1 {
 		return passerelle.InvalidField("--limit", "must be at least 1")
 	}
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Users(c.ctx, d.domain.ID, store.UserWindow{Limit: l.Limit, From: l.After})
 		if err != nil {
 			return nil, fmt.Errorf("list the users: %w", err)
@@ -61,7 +61,7 @@ type userShow struct {
 
 // Run prints a user.
 func (s *userShow) Run(c *console, g *userCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		u, err := d.users().User(c.ctx, d.domain, s.ID)
 		if err != nil {
 			return nil, known(err, "id", s.ID)
@@ -76,7 +76,7 @@ type userDelete struct {
 
 // Run deletes a user.
 func (r *userDelete) Run(c *console, g *userCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		if err := d.users().DeleteUser(c.ctx, d.domain, r.ID); err != nil {
 			return nil, known(err, "id", r.ID)
 		}

@@ -35,7 +35,7 @@ type webhookCommand struct {
 }
 
 // withKeys is at for commands that read or write signing secrets.
-func (g *webhookCommand) withKeys(c *console, command func(desk) (any, error)) error {
+func (g *webhookCommand) withKeys(c *console, command func(target) (any, error)) error {
 	ring, err := openKeys(g.KeyFile)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (g *webhookCommand) withKeys(c *console, command func(desk) (any, error)) e
 
 // registry is the use cases of registration, without the way out: nothing is
 // sent from here. Who changed what goes to the log on standard error.
-func (d desk) registry() *delivery.Delivery {
+func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
@@ -73,7 +73,7 @@ type webhookView struct {
 	Warning  string `json:"warning,omitempty"`
 }
 
-func (d desk) viewWebhook(w store.Webhook) webhookView {
+func (d target) viewWebhook(w store.Webhook) webhookView {
 	return webhookView{
 		ID: w.ID, Event: w.Event, URL: w.URL, Client: w.Client, User: w.User, Auth: w.Auth,
 		Created: d.moment(&w.Created), Updated: d.moment(w.Updated), Disabled: d.moment(w.Disabled), Deleted: d.moment(w.Deleted),
@@ -91,7 +91,7 @@ type webhookCreate struct {
 
 // Run registers a webhook.
 func (n *webhookCreate) Run(c *console, g *webhookCommand) error {
-	return g.withKeys(c, func(d desk) (any, error) {
+	return g.withKeys(c, func(d target) (any, error) {
 		if err := n.checkClient(c, d); err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (n *webhookCreate) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-func (n *webhookCreate) checkClient(c *console, d desk) error {
+func (n *webhookCreate) checkClient(c *console, d target) error {
 	if n.Client == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ type webhookList struct {
 
 // Run lists the webhooks, at most a thousand.
 func (l *webhookList) Run(c *console, g *webhookCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Webhooks(c.ctx, store.WebhookFilter{Domain: d.domain.ID, All: l.All}, store.Window{Limit: store.MaxWebhooks})
 		if err != nil {
 			return nil, fmt.Errorf("list the webhooks: %w", err)
@@ -132,8 +132,8 @@ type oneWebhook struct {
 }
 
 // at runs a command about the webhook, which may be deleted.
-func (o oneWebhook) at(c *console, g *webhookCommand, command func(desk, store.Webhook) (any, error)) error {
-	return g.at(c, func(d desk) (any, error) {
+func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store.Webhook) (any, error)) error {
+	return g.at(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)
 		if err != nil {
 			return nil, known(err, "id", o.ID)
@@ -147,7 +147,7 @@ type webhookShow struct{ oneWebhook }
 // Run prints a webhook, also one that is deleted, with what came of its
 // requests.
 func (s *webhookShow) Run(c *console, g *webhookCommand) error {
-	return s.at(c, g, func(d desk, w store.Webhook) (any, error) {
+	return s.at(c, g, func(d target, w store.Webhook) (any, error) {
 		found, err := d.db.Health(c.ctx, d.domain.ID, d.domain.Clock.Now(time.Now()), w.ID)
 		if err != nil {
 			return nil, fmt.Errorf("read the health of webhook %d: %w", w.ID, err)
@@ -180,11 +180,11 @@ func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
 	if change == (delivery.Change{}) {
 		return passerelle.MissingField("--event, --url, --auth, --client, --user, --disabled", "give at least one of them")
 	}
-	return g.withKeys(c, func(d desk) (any, error) { return d.changed(c, u.ID, change) })
+	return g.withKeys(c, func(d target) (any, error) { return d.changed(c, u.ID, change) })
 }
 
 // changed changes a webhook and shows it.
-func (d desk) changed(c *console, id passerelle.WebhookID, change delivery.Change) (any, error) {
+func (d target) changed(c *console, id passerelle.WebhookID, change delivery.Change) (any, error) {
 	change.By = settings.ByCommand
 	w, err := d.registry().Update(c.ctx, d.domain, id, change)
 	if err != nil {
@@ -198,7 +198,7 @@ type webhookEnable struct{ oneWebhook }
 // Run lets a webhook go on.
 func (e *webhookEnable) Run(c *console, g *webhookCommand) error {
 	no := false
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		return d.changed(c, e.ID, delivery.Change{Disabled: &no, Deleted: &no})
 	})
 }
@@ -208,14 +208,14 @@ type webhookDisable struct{ oneWebhook }
 // Run pauses a webhook.
 func (p *webhookDisable) Run(c *console, g *webhookCommand) error {
 	yes := true
-	return g.at(c, func(d desk) (any, error) { return d.changed(c, p.ID, delivery.Change{Disabled: &yes}) })
+	return g.at(c, func(d target) (any, error) { return d.changed(c, p.ID, delivery.Change{Disabled: &yes}) })
 }
 
 type webhookDelete struct{ oneWebhook }
 
 // Run ends a webhook.
 func (r *webhookDelete) Run(c *console, g *webhookCommand) error {
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand); err != nil {
 			return nil, known(err, "id", r.ID)
 		}

@@ -39,7 +39,7 @@ type authView struct {
 	Updated    string `json:"updated,omitempty"`
 }
 
-func (d desk) viewAuth(a store.AuthProvider) authView {
+func (d target) viewAuth(a store.AuthProvider) authView {
 	view := authView{ID: a.ID, Type: a.Type, Name: a.Name, Created: d.moment(&a.Created), Updated: d.moment(a.Updated)}
 	if e := a.Endpoint; e != nil {
 		view.URL, view.ClientID, view.GrantType, view.PublicCert = e.URL, e.ClientID, e.GrantType, e.PublicCert
@@ -115,7 +115,7 @@ func (n *authCreate) Run(c *console, g *webhookCommand) error {
 	if err != nil {
 		return err
 	}
-	return g.withKeys(c, func(d desk) (any, error) {
+	return g.withKeys(c, func(d target) (any, error) {
 		if n.Type == delivery.OAuth {
 			grant := delivery.ClientCredentials
 			change.GrantType = &grant
@@ -138,7 +138,7 @@ type authList struct {
 
 // Run lists the providers, without their secrets.
 func (l *authList) Run(c *console, g *webhookCommand) error {
-	return g.withKeys(c, func(d desk) (any, error) {
+	return g.withKeys(c, func(d target) (any, error) {
 		all, err := d.db.AuthProviders(c.ctx, store.ProviderFilter{Domain: d.domain.ID, Name: l.Name}, store.Window{Limit: store.MaxAuthProviders})
 		if err != nil {
 			return nil, fmt.Errorf("list the providers: %w", err)
@@ -153,7 +153,7 @@ type authShow struct {
 
 // Run prints a provider.
 func (s *authShow) Run(c *console, g *webhookCommand) error {
-	return g.withKeys(c, func(d desk) (any, error) {
+	return g.withKeys(c, func(d target) (any, error) {
 		a, err := d.registry().Provider(c.ctx, d.domain, s.ID)
 		return d.viewAuth(a), known(err, "id", s.ID)
 	})
@@ -176,7 +176,7 @@ func (u *authUpdate) Run(c *console, g *webhookCommand) error {
 		return passerelle.MissingField("--name, --url, --client-id, --client-secret-file, --public-cert-file, --private-cert-file", "give at least one of them")
 	}
 	change.By = settings.ByCommand
-	return g.withKeys(c, func(d desk) (any, error) {
+	return g.withKeys(c, func(d target) (any, error) {
 		a, err := d.registry().UpdateProvider(c.ctx, d.domain, u.ID, change)
 		return d.viewAuth(a), known(err, "id", u.ID)
 	})
@@ -192,7 +192,7 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	if (r.ID != nil) == r.All {
 		return passerelle.MissingField("id, --all", "give one of them")
 	}
-	return g.at(c, func(d desk) (any, error) {
+	return g.at(c, func(d target) (any, error) {
 		now := d.domain.Clock.Now(time.Now())
 		if r.All {
 			return endedView{d.moment(&now)}, d.registry().DeleteProviders(c.ctx, d.domain, settings.ByCommand)
@@ -217,7 +217,7 @@ func (r *authRotate) Run(c *console, g *webhookCommand) error {
 	if err != nil {
 		return err
 	}
-	return g.withKeys(c, func(d desk) (any, error) {
+	return g.withKeys(c, func(d target) (any, error) {
 		a, secret, err := d.registry().Rotate(c.ctx, d.domain, r.ID, overlap, settings.ByCommand)
 		view := d.viewAuth(a)
 		view.SecretKey = secret

@@ -28,7 +28,7 @@ type webhookDataView struct {
 	Data      string                `json:"data,omitempty"`
 }
 
-func (d desk) viewData(data store.WebhookData) webhookDataView {
+func (d target) viewData(data store.WebhookData) webhookDataView {
 	view := webhookDataView{
 		ID: data.ID, Event: data.Event, Resource: data.Resource, User: data.User, State: data.State(), Created: d.moment(&data.Created),
 		Delivered: d.moment(data.Delivered), Attempts: data.Attempts,
@@ -80,7 +80,7 @@ func (l *webhookData) Run(c *console, g *webhookCommand) error {
 	if err := checkLimit(l.Limit); err != nil {
 		return err
 	}
-	return l.at(c, g, func(d desk, w store.Webhook) (any, error) {
+	return l.at(c, g, func(d target, w store.Webhook) (any, error) {
 		from, until, err := l.bounds(d.zone)
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ type attemptView struct {
 	Next     string                `json:"next_signature,omitempty"`
 }
 
-func (d desk) viewAttempt(l store.WebhookLog) attemptView {
+func (d target) viewAttempt(l store.WebhookLog) attemptView {
 	return attemptView{
 		ID: l.ID, Data: l.Delivery, User: l.User, At: d.moment(&l.At), Duration: l.Duration.Milliseconds(), Status: l.Status,
 		Error: l.Failure, Answer: l.Answer, Detail: l.Detail, Signed: l.Signed.Opening, By: l.Signed.Signature, Next: l.Signed.Next,
@@ -128,7 +128,7 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 	if err := checkLimit(l.Limit); err != nil {
 		return err
 	}
-	return l.at(c, g, func(d desk, w store.Webhook) (any, error) {
+	return l.at(c, g, func(d target, w store.Webhook) (any, error) {
 		from, until, err := l.bounds(d.zone)
 		if err != nil {
 			return nil, err
@@ -150,13 +150,13 @@ type sending struct {
 
 // send is withKeys for commands about a webhook that make a request. One that
 // was not accepted is shown, and a failure of the command.
-func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(desk, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
+func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(target, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
 	open, err := s.networks()
 	if err != nil {
 		return err
 	}
 	var made attemptView
-	err = g.withKeys(c, func(d desk) (any, error) {
+	err = g.withKeys(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, id)
 		if err != nil {
 			return nil, known(err, "id", id)
@@ -186,7 +186,7 @@ func (s sending) advice(made attemptView, w store.Webhook) string {
 	return " This command reaches the machine itself with --loopback, as passerelle dev does."
 }
 
-func (d desk) lastAttempt(c *console, id passerelle.DeliveryID) (attemptView, error) {
+func (d target) lastAttempt(c *console, id passerelle.DeliveryID) (attemptView, error) {
 	found, err := d.db.LastAttempts(c.ctx, d.domain.ID, []passerelle.DeliveryID{id})
 	if err != nil || len(found[id]) == 0 {
 		return attemptView{}, fmt.Errorf("read the request for %d: %w", id, err)
@@ -202,7 +202,7 @@ type webhookResend struct {
 
 // Run sends something again.
 func (r *webhookResend) Run(c *console, g *webhookCommand) error {
-	return r.send(c, g, r.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
+	return r.send(c, g, r.ID, func(d target, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
 		return r.Data, known(sender.Resend(c.ctx, d.domain, w, r.Data), "data", r.Data)
 	})
 }
@@ -222,7 +222,7 @@ func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 			return err
 		}
 	}
-	return n.send(c, g, n.ID, func(d desk, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
+	return n.send(c, g, n.ID, func(d target, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
 		return sender.Test(c.ctx, d.domain, w, data)
 	})
 }
@@ -239,7 +239,7 @@ type recoverView struct {
 
 // Run makes due what is undelivered.
 func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
-	return r.at(c, g, func(d desk, w store.Webhook) (any, error) {
+	return r.at(c, g, func(d target, w store.Webhook) (any, error) {
 		since, err := passerelle.ParseInstant("--since", r.Since, d.zone)
 		if err != nil {
 			return nil, err

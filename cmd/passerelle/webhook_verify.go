@@ -34,7 +34,7 @@ func (v *authVerify) Run(c *console, g *webhookCommand) error {
 		return fmt.Errorf("read the file of --body-file: %w", err)
 	}
 	var verdict delivery.Verdict
-	err = g.withKeys(c, func(d desk) (any, error) {
+	err = g.withKeys(c, func(d target) (any, error) {
 		verdict, err = d.registry().Verify(c.ctx, d.domain, delivery.Doubt{
 			Provider: v.Provider, Method: v.Method, URL: v.URL, Date: v.Date, Body: body, Signature: v.Signature,
 		})

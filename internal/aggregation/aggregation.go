@@ -6,7 +6,7 @@
 // when it becomes permanent, in the same transaction, or never. It does not own
 // the tokens of users, which package access makes in the transactions of this
 // one, nor sending events (package delivery), nor fetching the files that it finds
-// (package filing).
+// (package documents).
 //
 // It fails with *passerelle.Error where the caller is at fault; a user who is
 // not there, or whose time is over, is NotFound. A deletion is complete at once

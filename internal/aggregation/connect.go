@@ -9,7 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/secrecy"
+	"passerelle/internal/jwe"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -52,7 +52,7 @@ type Request struct {
 // waits for an answer, and a refusal is a state as well.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (store.Connection, error) {
 	var err error
-	if r.Values, err = secrecy.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
+	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
 		return store.Connection{}, err
 	}
 	v, reader, err := a.open(ctx, d, user, r)
@@ -188,7 +188,7 @@ func (v *visit) prepare(ctx context.Context, r Request) (answers map[string]stri
 	if r.Active != nil {
 		v.c.Active = *r.Active
 	}
-	values, err := secrecy.Open(ctx, &v.DB.Reader, v.domain, "", r.Values)
+	values, err := jwe.Open(ctx, &v.DB.Reader, v.domain, "", r.Values)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/death"
+	"passerelle/internal/failpoint"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -130,12 +130,12 @@ func (v *visit) read(ctx context.Context, reader connector.DataReader, a asked) 
 	}
 	in := &intake{visit: v, ctx: ctx}
 	out := &sink{intake: in}
-	death.Before("bank")
+	failpoint.Before("bank")
 	outcome, err := v.converse(ctx, reader, connector.Visit{
 		Domain: v.domain.ID, Connection: v.c.ID, Source: v.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
 		Callback: a.callback, ReturnURL: back, Memory: memory, Present: a.attended, Now: v.started,
 	}, out)
-	death.After("bank")
+	failpoint.After("bank")
 	if broken := out.close(); broken != nil {
 		err = broken
 	}

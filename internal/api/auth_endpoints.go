@@ -14,56 +14,56 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
-func (s *Service) authRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) authRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodPost, Pattern: "/auth/init", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.initUser),
+			Method: http.MethodPost, Pattern: "/auth/init", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.initUser),
 			Summary: "Create a user", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it. Any other token is ignored.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: protocol.Handle(s.userCode),
+			Method: http.MethodGet, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: httpapi.Handle(s.userCode),
 			Summary: "Get a temporary code", Doc: "For the page that is opened in the browser of the user, in place of the token. It is valid for 30 minutes, or as long as a temporary user is.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token/code", Tokens: true, Needs: ofUser, Endpoint: protocol.Handle(s.postUserCode),
+			Method: http.MethodPost, Pattern: "/auth/token/code", Tokens: true, Needs: ofUser, Endpoint: httpapi.Handle(s.postUserCode),
 			Summary: "Get a temporary code, by POST",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token/access", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.exchange),
+			Method: http.MethodPost, Pattern: "/auth/token/access", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.exchange),
 			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "Takes a temporary code, the code that a webview came back with, or a user token of the application or of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/renew", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.renew),
+			Method: http.MethodPost, Pattern: "/auth/renew", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.renew),
 			Summary: "Get another permanent token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
 			Doc: "Without id_user a user is created. With revoke_previous the permanent tokens that the application had for the user end.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/jwt", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.signedToken),
+			Method: http.MethodPost, Pattern: "/auth/jwt", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.signedToken),
 			Summary: "Get a signed token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
 			Doc: "A user token in the form of a JWT, signed with the key of an application that had keys generated. Without id_user a user is created.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: protocol.Public, Endpoint: protocol.Handle(s.serviceToken),
+			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.serviceToken),
 			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
 			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/users/{userId}/token", Tokens: true, Needs: config, Endpoint: protocol.Handle(s.userToken), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: "/users/{userId}/token", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.userToken), Errors: []string{"conflict"},
 			Summary: "Get a permanent token for a user, as an operator", Doc: "With a config token, in the name of an application. The user becomes permanent.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/admin/jwt", Tokens: true, Needs: config, Endpoint: protocol.Handle(s.adminToken), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: "/admin/jwt", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.adminToken), Errors: []string{"conflict"},
 			Summary: "Get a signed config token", Doc: "With a config token: one for a program, in the form of a JWT, signed with the key of an application that had keys generated. It ends after the minutes asked for, when it is revoked, or with the application.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/auth/token", Needs: protocol.AnyToken, Endpoint: protocol.Handle(s.revokeToken),
+			Method: http.MethodDelete, Pattern: "/auth/token", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(s.revokeToken),
 			Summary: "Revoke the token of the call",
 		},
 	}
@@ -72,9 +72,9 @@ func (s *Service) authRoutes() []protocol.Route {
 // credentialsInput is embedded by calls that an application makes in its own
 // name.
 type credentialsInput struct {
-	ClientID      protocol.Number `body:"client_id" doc:"may also come as HTTP Basic"`
-	ClientSecret  string          `body:"client_secret" max:"255"`
-	Authorization string          `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
+	ClientID      httpapi.Number `body:"client_id" doc:"may also come as HTTP Basic"`
+	ClientSecret  string         `body:"client_secret" max:"255"`
+	Authorization string         `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
 // basic are the credentials of HTTP Basic. Old clients put a colon behind the
@@ -100,7 +100,7 @@ func (in credentialsInput) came() bool {
 }
 
 // application is whose credentials these are; those of the body come first.
-func (s *Service) application(ctx context.Context, c *protocol.Caller, in credentialsInput) (store.Client, error) {
+func (s *Service) application(ctx context.Context, c *httpapi.Caller, in credentialsInput) (store.Client, error) {
 	credentials := access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
 	if in.ClientID == "" {
 		credentials, _ = in.basic()
@@ -116,7 +116,7 @@ type initOutput struct {
 	ExpiresIn *int64 `json:"expires_in" doc:"seconds; null for a permanent user"`
 }
 
-func (s *Service) initUser(ctx context.Context, c *protocol.Caller, in credentialsInput) (initOutput, error) {
+func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credentialsInput) (initOutput, error) {
 	owner, vouched, err := s.vouched(ctx, c, in)
 	if err != nil {
 		return initOutput{}, err
@@ -132,7 +132,7 @@ func (s *Service) initUser(ctx context.Context, c *protocol.Caller, in credentia
 // vouched tells whether somebody answers for a new user, and which application
 // its token belongs to: the one that calls, or the domain's only one when a
 // config token does. Any other token is ignored, as open calls do.
-func (s *Service) vouched(ctx context.Context, c *protocol.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
+func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.came():
 		client, err := s.application(ctx, c, in)
@@ -140,7 +140,7 @@ func (s *Service) vouched(ctx context.Context, c *protocol.Caller, in credential
 	case in.Authorization == "":
 		return 0, false, nil
 	}
-	token, err := protocol.Bearer(in.Authorization)
+	token, err := httpapi.Bearer(in.Authorization)
 	if err != nil {
 		return 0, false, nil //nolint:nilerr // what is no token is ignored like one
 	}
@@ -156,7 +156,7 @@ func (s *Service) vouched(ctx context.Context, c *protocol.Caller, in credential
 }
 
 // newUser makes a user with its first token.
-func (s *Service) newUser(ctx context.Context, c *protocol.Caller, owner passerelle.ClientID, permanent bool) (access.Grant, passerelle.User, error) {
+func (s *Service) newUser(ctx context.Context, c *httpapi.Caller, owner passerelle.ClientID, permanent bool) (access.Grant, passerelle.User, error) {
 	var grant access.Grant
 	u, err := s.Aggregation.CreateUser(ctx, c.Domain, permanent, func(tx *store.Tx, u passerelle.User) (err error) {
 		grant, err = s.Access.GrantUser(tx, owner, u)
@@ -192,7 +192,7 @@ type userCodeOutput struct {
 	ExpiresIn *int64 `json:"expires_in" doc:"seconds"`
 }
 
-func (s *Service) userCode(ctx context.Context, c *protocol.Caller, in userCodeInput) (userCodeOutput, error) {
+func (s *Service) userCode(ctx context.Context, c *httpapi.Caller, in userCodeInput) (userCodeOutput, error) {
 	out := userCodeOutput{Type: "temporary", Access: "standard"}
 	if in.Type == singleAccess {
 		out.Access = "single"
@@ -202,7 +202,7 @@ func (s *Service) userCode(ctx context.Context, c *protocol.Caller, in userCodeI
 	return out, err
 }
 
-func (s *Service) postUserCode(ctx context.Context, c *protocol.Caller, in postUserCodeInput) (userCodeOutput, error) {
+func (s *Service) postUserCode(ctx context.Context, c *httpapi.Caller, in postUserCodeInput) (userCodeOutput, error) {
 	return s.userCode(ctx, c, userCodeInput(in))
 }
 
@@ -218,7 +218,7 @@ type accessTokenOutput struct {
 	TokenType   string `json:"token_type" doc:"Bearer"`
 }
 
-func (s *Service) exchange(ctx context.Context, c *protocol.Caller, in exchangeInput) (accessTokenOutput, error) {
+func (s *Service) exchange(ctx context.Context, c *httpapi.Caller, in exchangeInput) (accessTokenOutput, error) {
 	client, err := s.application(ctx, c, in.credentialsInput)
 	if err != nil {
 		return accessTokenOutput{}, err
@@ -253,17 +253,17 @@ func (in exchangeInput) code() (string, error) {
 	if _, basic := in.basic(); basic || in.Authorization == "" {
 		return "", passerelle.MissingField("code", "is required, unless a user token comes as the bearer token")
 	}
-	return protocol.Bearer(in.Authorization)
+	return httpapi.Bearer(in.Authorization)
 }
 
 type renewInput struct {
 	credentialsInput
-	GrantType      string          `body:"grant_type" enum:"client_credentials"`
-	IDUser         protocol.Number `body:"id_user" doc:"a user is created when absent"`
-	RevokePrevious bool            `body:"revoke_previous" doc:"end the permanent tokens that the application had for the user"`
+	GrantType      string         `body:"grant_type" enum:"client_credentials"`
+	IDUser         httpapi.Number `body:"id_user" doc:"a user is created when absent"`
+	RevokePrevious bool           `body:"revoke_previous" doc:"end the permanent tokens that the application had for the user"`
 }
 
-func (s *Service) renew(ctx context.Context, c *protocol.Caller, in renewInput) (accessTokenOutput, error) {
+func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (accessTokenOutput, error) {
 	client, err := s.application(ctx, c, in.credentialsInput)
 	if err != nil {
 		return accessTokenOutput{}, err
@@ -281,7 +281,7 @@ func (s *Service) renew(ctx context.Context, c *protocol.Caller, in renewInput) 
 
 // namedUser keeps the user of an id, or makes one when there is no id, and
 // writes what else is to be written with it.
-func (s *Service) namedUser(ctx context.Context, c *protocol.Caller, id protocol.Number, also func(*store.Tx, passerelle.User) error) error {
+func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)
 		return err
@@ -296,9 +296,9 @@ func (s *Service) namedUser(ctx context.Context, c *protocol.Caller, id protocol
 
 type signedTokenInput struct {
 	credentialsInput
-	IDUser protocol.Number `body:"id_user" doc:"a user is created when absent"`
-	Scope  protocol.Words  `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
-	Expire bool            `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
+	IDUser httpapi.Number `body:"id_user" doc:"a user is created when absent"`
+	Scope  httpapi.Words  `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
+	Expire bool           `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
 }
 
 type signedTokenOutput struct {
@@ -306,7 +306,7 @@ type signedTokenOutput struct {
 	Payload access.Payload `json:"payload"`
 }
 
-func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signedTokenInput) (signedTokenOutput, error) {
+func (s *Service) signedToken(ctx context.Context, c *httpapi.Caller, in signedTokenInput) (signedTokenOutput, error) {
 	client, err := s.application(ctx, c, in.credentialsInput)
 	if err != nil {
 		return signedTokenOutput{}, err
@@ -326,7 +326,7 @@ func (s *Service) signedToken(ctx context.Context, c *protocol.Caller, in signed
 }
 
 // signedTokenEnd is a whole second, as the token itself says it.
-func (s *Service) signedTokenEnd(c *protocol.Caller, expire bool) *time.Time {
+func (s *Service) signedTokenEnd(c *httpapi.Caller, expire bool) *time.Time {
 	if !expire {
 		return nil
 	}
@@ -343,7 +343,7 @@ type userTokenOutput struct {
 	Token string `json:"token"`
 }
 
-func (s *Service) userToken(ctx context.Context, c *protocol.Caller, in userTokenInput) (userTokenOutput, error) {
+func (s *Service) userToken(ctx context.Context, c *httpapi.Caller, in userTokenInput) (userTokenOutput, error) {
 	client, err := s.named(ctx, c, "application", in.Application)
 	if err != nil {
 		return userTokenOutput{}, err
@@ -358,7 +358,7 @@ func (s *Service) userToken(ctx context.Context, c *protocol.Caller, in userToke
 
 // named is the application of an id or a name, or the only one of the domain when there
 // is none.
-func (s *Service) named(ctx context.Context, c *protocol.Caller, field, name string) (store.Client, error) {
+func (s *Service) named(ctx context.Context, c *httpapi.Caller, field, name string) (store.Client, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
 	if err != nil {
 		return store.Client{}, fmt.Errorf("list the applications: %w", err)
@@ -380,7 +380,7 @@ type adminTokenInput struct {
 	Duration    int64  `body:"duration" min:"0" max:"5256000" doc:"minutes; zero, or absent, until the application is deleted"`
 }
 
-func (s *Service) adminToken(ctx context.Context, c *protocol.Caller, in adminTokenInput) (signedTokenOutput, error) {
+func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTokenInput) (signedTokenOutput, error) {
 	client, err := s.named(ctx, c, "application", in.Application)
 	if err != nil {
 		return signedTokenOutput{}, err
@@ -398,10 +398,10 @@ func (s *Service) adminToken(ctx context.Context, c *protocol.Caller, in adminTo
 }
 
 // revokeToken has nothing to do when another call was faster.
-func (s *Service) revokeToken(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
+func (s *Service) revokeToken(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
 	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token)
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
-	return protocol.Nothing{}, err
+	return httpapi.Nothing{}, err
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
-	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
@@ -15,7 +15,7 @@ import (
 // of them a payment takes follows from its present action.
 type changePaymentInput struct {
 	onePaymentInput
-	protocol.Sensitive
+	httpapi.Sensitive
 	Validate *validateBody `variant:"PaymentValidateRequest"`
 	Resume   *resumeBody   `variant:"PaymentResumeRequest"`
 	Submit   *submitBody   `variant:"PaymentSubmitFieldValuesRequest"`
@@ -78,9 +78,9 @@ func (in changePaymentInput) needs() []passerelle.Scope {
 	return validatePayments.AnyScope
 }
 
-func (s *Service) changePayment(ctx context.Context, c *protocol.Caller, in changePaymentInput) (wire.Payment, error) {
+func (s *Service) changePayment(ctx context.Context, c *httpapi.Caller, in changePaymentInput) (wire.Payment, error) {
 	if needed := in.needs(); !c.Scopes.Has(needed...) {
-		return wire.Payment{}, protocol.Lacking(needed...)
+		return wire.Payment{}, httpapi.Lacking(needed...)
 	}
 	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
 		return wire.Payment{}, err
@@ -91,7 +91,7 @@ func (s *Service) changePayment(ctx context.Context, c *protocol.Caller, in chan
 	return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: in.onePaymentInput, Sensitive: in.Sensitive})
 }
 
-func (s *Service) change(ctx context.Context, c *protocol.Caller, in changePaymentInput) error {
+func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymentInput) error {
 	switch {
 	case in.Validate != nil:
 		return s.validatePayment(ctx, c, in.ID, *in.Validate)
@@ -106,7 +106,7 @@ func (s *Service) change(ctx context.Context, c *protocol.Caller, in changePayme
 	return err
 }
 
-func (s *Service) validatePayment(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID, in validateBody) error {
+func (s *Service) validatePayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in validateBody) error {
 	_, err := s.Initiation.Validate(ctx, c.Domain, id, initiation.Choice{
 		Connector: in.connector(), Mechanism: in.ValidateMechanism, Fields: in.fields(),
 		Payer: in.Payer.account(), WebviewURL: in.WebviewURL, Validated: in.Validated,
@@ -117,7 +117,7 @@ func (s *Service) validatePayment(ctx context.Context, c *protocol.Caller, id pa
 	return nil
 }
 
-func (s *Service) cancelPayment(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID, in cancelBody) error {
+func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in cancelBody) error {
 	if !in.Cancel {
 		return passerelle.InvalidField("cancel", "must be true")
 	}

@@ -7,41 +7,41 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
-var seeClient = protocol.Needs{Kinds: []access.TokenKind{access.ConfigToken, access.UserToken}}
+var seeClient = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken, access.UserToken}}
 
-func (s *Service) clientRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) clientRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/clients", Needs: config, Endpoint: protocol.Handle(s.listClients),
+			Method: http.MethodGet, Pattern: "/clients", Needs: config, Endpoint: httpapi.Handle(s.listClients),
 			Summary: "List applications", Doc: "Oldest first.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/clients", Needs: config, Endpoint: protocol.Handle(s.createClient),
+			Method: http.MethodPost, Pattern: "/clients", Needs: config, Endpoint: httpapi.Handle(s.createClient),
 			Summary: "Register an application", Doc: "Its secret is in this answer and never shown again.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/clients/{clientId}", Needs: seeClient, Endpoint: protocol.Handle(s.oneClient),
+			Method: http.MethodGet, Pattern: "/clients/{clientId}", Needs: seeClient, Endpoint: httpapi.Handle(s.oneClient),
 			Summary: "Read an application", Doc: "A user's token reads the application it was issued to.",
 		},
 		{
-			Method: protocol.Update, Pattern: "/clients/{clientId}", Needs: config, Endpoint: protocol.Handle(s.updateClient),
+			Method: httpapi.Update, Pattern: "/clients/{clientId}", Needs: config, Endpoint: httpapi.Handle(s.updateClient),
 			Summary: "Change an application", Doc: "With secret the application gets a new one, which is in this answer and never shown again.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/clients/{clientId}", Needs: config, Endpoint: protocol.Handle(s.deleteClient),
+			Method: http.MethodDelete, Pattern: "/clients/{clientId}", Needs: config, Endpoint: httpapi.Handle(s.deleteClient),
 			Summary: "Remove an application", Doc: "Its tokens are refused from then on.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: protocol.Handle(s.setLogo),
+			Method: http.MethodPost, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: httpapi.Handle(s.setLogo),
 			Summary: "Give an application a logo", Doc: "A picture in PNG or JPEG, of at most 256 KiB and 2048 pixels in each direction, in place of an earlier one. It is kept at the size at which pages show it.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: protocol.Handle(s.deleteLogo),
+			Method: http.MethodDelete, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: httpapi.Handle(s.deleteLogo),
 			Summary: "Remove the logo of an application",
 		},
 	}
@@ -121,7 +121,7 @@ func missing(err error) error {
 	return err
 }
 
-func (s *Service) listClients(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listClientsOutput, error) {
+func (s *Service) listClients(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (listClientsOutput, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
 	out := listClientsOutput{Clients: make([]wire.Client, len(all)), Total: len(all)}
 	for i, client := range all {
@@ -130,7 +130,7 @@ func (s *Service) listClients(ctx context.Context, c *protocol.Caller, _ protoco
 	return out, err
 }
 
-func (s *Service) createClient(ctx context.Context, c *protocol.Caller, in createClientInput) (wire.Client, error) {
+func (s *Service) createClient(ctx context.Context, c *httpapi.Caller, in createClientInput) (wire.Client, error) {
 	change := in.change()
 	change.Name = &in.Name
 	client, secret, err := s.Access.Create(ctx, c.Domain.ID, change)
@@ -139,7 +139,7 @@ func (s *Service) createClient(ctx context.Context, c *protocol.Caller, in creat
 	return shown, err
 }
 
-func (s *Service) oneClient(ctx context.Context, c *protocol.Caller, in oneClientInput) (wire.Client, error) {
+func (s *Service) oneClient(ctx context.Context, c *httpapi.Caller, in oneClientInput) (wire.Client, error) {
 	if c.Kind == access.UserToken && in.ID != c.Client {
 		return wire.Client{}, passerelle.Missing()
 	}
@@ -147,7 +147,7 @@ func (s *Service) oneClient(ctx context.Context, c *protocol.Caller, in oneClien
 	return shownClient(client), missing(err)
 }
 
-func (s *Service) updateClient(ctx context.Context, c *protocol.Caller, in updateClientInput) (wire.Client, error) {
+func (s *Service) updateClient(ctx context.Context, c *httpapi.Caller, in updateClientInput) (wire.Client, error) {
 	change := in.change()
 	change.Name, change.ResetSecret, change.MergeConfig = in.Name, in.Secret, in.UpdateConfig
 	client, secret, err := s.Access.Update(ctx, c.Domain.ID, in.ID, change)
@@ -156,14 +156,14 @@ func (s *Service) updateClient(ctx context.Context, c *protocol.Caller, in updat
 	return shown, missing(err)
 }
 
-func (s *Service) deleteClient(ctx context.Context, c *protocol.Caller, in oneClientInput) (protocol.Nothing, error) {
+func (s *Service) deleteClient(ctx context.Context, c *httpapi.Caller, in oneClientInput) (httpapi.Nothing, error) {
 	_, err := s.Access.Delete(ctx, c.Domain.ID, in.ID)
-	return protocol.Nothing{}, missing(err)
+	return httpapi.Nothing{}, missing(err)
 }
 
 type setLogoInput struct {
 	oneClientInput
-	Logo protocol.File `body:"logo,required" doc:"a file in a form, or base64"`
+	Logo httpapi.File `body:"logo,required" doc:"a file in a form, or base64"`
 }
 
 type logoOutput struct {
@@ -171,11 +171,11 @@ type logoOutput struct {
 	MediaType string `json:"media_type"`
 }
 
-func (s *Service) setLogo(ctx context.Context, c *protocol.Caller, in setLogoInput) (logoOutput, error) {
+func (s *Service) setLogo(ctx context.Context, c *httpapi.Caller, in setLogoInput) (logoOutput, error) {
 	logo, err := s.Access.SetLogo(ctx, c.Domain.ID, in.ID, in.Logo)
 	return logoOutput{logo.ID, logo.MediaType}, missing(err)
 }
 
-func (s *Service) deleteLogo(ctx context.Context, c *protocol.Caller, in oneClientInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, missing(s.Access.DeleteLogo(ctx, c.Domain.ID, in.ID))
+func (s *Service) deleteLogo(ctx context.Context, c *httpapi.Caller, in oneClientInput) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, missing(s.Access.DeleteLogo(ctx, c.Domain.ID, in.ID))
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
@@ -15,14 +15,14 @@ type searchInput struct {
 
 type changeConfigInput struct {
 	searchInput
-	Values map[string]protocol.Nullable[string] `body:"*" doc:"values by key; null returns a key to its default"`
+	Values map[string]httpapi.Nullable[string] `body:"*" doc:"values by key; null returns a key to its default"`
 }
 
-func (s *Service) readConfig(_ context.Context, c *protocol.Caller, in searchInput) (map[string]string, error) {
+func (s *Service) readConfig(_ context.Context, c *httpapi.Caller, in searchInput) (map[string]string, error) {
 	return c.Settings.Flat(in.Search), nil
 }
 
-func (s *Service) changeConfig(ctx context.Context, c *protocol.Caller, in changeConfigInput) (map[string]string, error) {
+func (s *Service) changeConfig(ctx context.Context, c *httpapi.Caller, in changeConfigInput) (map[string]string, error) {
 	changes := make(map[string]*string, len(in.Values))
 	for name, value := range in.Values {
 		changes[name] = &value.Value
@@ -38,8 +38,8 @@ func (s *Service) changeConfig(ctx context.Context, c *protocol.Caller, in chang
 }
 
 type configLogsInput struct {
-	protocol.Page
-	protocol.DateRange
+	httpapi.Page
+	httpapi.DateRange
 	searchInput
 	Type string `query:"type" enum:"add,update,delete" doc:"only changes of this type"`
 }
@@ -56,18 +56,18 @@ type configLogOutput struct {
 
 type configLogsOutput struct {
 	Logs []configLogOutput `json:"configlogs"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) configLogs(ctx context.Context, c *protocol.Caller, in configLogsInput) (configLogsOutput, error) {
+func (s *Service) configLogs(ctx context.Context, c *httpapi.Caller, in configLogsInput) (configLogsOutput, error) {
 	filter := store.SettingChanges{
 		Domain: c.Domain.ID, Name: in.Search, Keys: settings.Matching(in.Search), Type: in.Type, From: in.From(), Until: in.Until(),
 	}
-	rows, listing, err := protocol.Turn(ctx, in.Page,
-		func(ctx context.Context, w protocol.Window) ([]store.SettingChange, error) {
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.SettingChange, error) {
 			return s.DB.SettingChanges(ctx, filter, w.OfRows())
 		},
-		func(change store.SettingChange) protocol.Position { return change.Place() },
+		func(change store.SettingChange) httpapi.Position { return change.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountSettingChanges(ctx, filter) })
 	out := configLogsOutput{Logs: make([]configLogOutput, len(rows)), Listing: listing}
 	for i, change := range rows {

@@ -8,24 +8,24 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/settings"
 	"passerelle/internal/wire"
 )
 
-func (s *Service) connectorConfigRoutes() []protocol.Route {
+func (s *Service) connectorConfigRoutes() []httpapi.Route {
 	const one = "/connectors/{connectorId}"
-	return []protocol.Route{
+	return []httpapi.Route{
 		{
-			Method: http.MethodPatch, Pattern: "/connectors", Needs: config, Endpoint: protocol.Handle(s.configureConnectors),
+			Method: http.MethodPatch, Pattern: "/connectors", Needs: config, Endpoint: httpapi.Handle(s.configureConnectors),
 			Summary: "Configure connectors", Errors: []string{"notFound"}, Doc: "For the caller's domain, all of them or none; each key of the body is a uuid.",
 		},
 		{
-			Method: protocol.Update, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.configureConnector),
+			Method: httpapi.Update, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.configureConnector),
 			Summary: "Configure a connector", Doc: "For the caller's domain; null returns to what the connector itself says. Several ids, separated by commas, are deprecated, and answered with a list.",
 		},
 		{
-			Method: protocol.Update, Pattern: one + "/sources/{sourceId}", Needs: config, Endpoint: protocol.Handle(s.configureSource),
+			Method: httpapi.Update, Pattern: one + "/sources/{sourceId}", Needs: config, Endpoint: httpapi.Handle(s.configureSource),
 			Summary: "Configure a source of a connector", Doc: "For the caller's domain. No new connections and payments go through a source that is disabled; connections that do are left as they are.",
 		},
 	}
@@ -34,10 +34,10 @@ func (s *Service) connectorConfigRoutes() []protocol.Route {
 // connectorConfig is embedded by what configures connectors. Values are text in
 // the configuration of the domain.
 type connectorConfig struct {
-	Hidden          protocol.Nullable[bool]            `body:"hidden" doc:"whether it is kept from end users"`
-	AuthMechanism   protocol.Nullable[string]          `body:"auth_mechanism" doc:"one of the available ones, which new connections have unless a source is named"`
-	SyncFrequency   protocol.Nullable[protocol.Number] `body:"sync_frequency" doc:"deprecated; days between two synchronisations"`
-	SyncPeriodicity protocol.Nullable[protocol.Number] `body:"sync_periodicity" doc:"deprecated, see sync_frequency"`
+	Hidden          httpapi.Nullable[bool]           `body:"hidden" doc:"whether it is kept from end users"`
+	AuthMechanism   httpapi.Nullable[string]         `body:"auth_mechanism" doc:"one of the available ones, which new connections have unless a source is named"`
+	SyncFrequency   httpapi.Nullable[httpapi.Number] `body:"sync_frequency" doc:"deprecated; days between two synchronisations"`
+	SyncPeriodicity httpapi.Nullable[httpapi.Number] `body:"sync_periodicity" doc:"deprecated, see sync_frequency"`
 }
 
 func (in connectorConfig) change(connector string) (settings.ConnectorChange, error) {
@@ -60,7 +60,7 @@ func (in connectorConfig) change(connector string) (settings.ConnectorChange, er
 }
 
 // wanted is a value that came, empty for null, or nil.
-func wanted[T ~string](value protocol.Nullable[T]) *string {
+func wanted[T ~string](value httpapi.Nullable[T]) *string {
 	if !value.Given {
 		return nil
 	}
@@ -83,7 +83,7 @@ type configuredConnectors struct {
 	*severalConnectors
 }
 
-func (s *Service) configureConnectors(ctx context.Context, c *protocol.Caller, in configureConnectorsInput) (severalConnectors, error) {
+func (s *Service) configureConnectors(ctx context.Context, c *httpapi.Caller, in configureConnectorsInput) (severalConnectors, error) {
 	banks, err := s.banks(ctx, c, anything)
 	if err != nil {
 		return severalConnectors{}, err
@@ -109,7 +109,7 @@ type configureConnectorInput struct {
 // maxConfigured is how many connectors a path may name.
 const maxConfigured = 1000
 
-func (s *Service) configureConnector(ctx context.Context, c *protocol.Caller, in configureConnectorInput) (configuredConnectors, error) {
+func (s *Service) configureConnector(ctx context.Context, c *httpapi.Caller, in configureConnectorInput) (configuredConnectors, error) {
 	names := strings.SplitN(in.ID, ",", maxConfigured)
 	changes := make([]settings.ConnectorChange, len(names))
 	for i, name := range names {
@@ -126,7 +126,7 @@ func (s *Service) configureConnector(ctx context.Context, c *protocol.Caller, in
 }
 
 // configured makes changes and renders the connectors that were named.
-func (s *Service) configured(ctx context.Context, c *protocol.Caller, names []string, changes []settings.ConnectorChange) (severalConnectors, error) {
+func (s *Service) configured(ctx context.Context, c *httpapi.Caller, names []string, changes []settings.ConnectorChange) (severalConnectors, error) {
 	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, c.By()); err != nil {
 		return severalConnectors{}, err
 	}
@@ -143,11 +143,11 @@ func (s *Service) configured(ctx context.Context, c *protocol.Caller, names []st
 
 type configureSourceInput struct {
 	oneSourceInput
-	AuthMechanism protocol.Nullable[string] `body:"auth_mechanism" doc:"one of those available to the source"`
-	Disabled      protocol.Nullable[bool]   `body:"disabled" doc:"whether it is out of use"`
+	AuthMechanism httpapi.Nullable[string] `body:"auth_mechanism" doc:"one of those available to the source"`
+	Disabled      httpapi.Nullable[bool]   `body:"disabled" doc:"whether it is out of use"`
 }
 
-func (s *Service) configureSource(ctx context.Context, c *protocol.Caller, in configureSourceInput) (wire.ConnectorSource, error) {
+func (s *Service) configureSource(ctx context.Context, c *httpapi.Caller, in configureSourceInput) (wire.ConnectorSource, error) {
 	change := settings.SourceChange{Connector: in.ID, Source: in.Source, Mechanism: wanted(in.AuthMechanism)}
 	if in.Disabled.Given {
 		change.Disabled = &in.Disabled.Value

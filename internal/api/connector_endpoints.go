@@ -11,60 +11,60 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/bankdata"
-	"passerelle/internal/protocol"
+	"passerelle/internal/api/banking"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/wire"
 )
 
-func (s *Service) connectorRoutes() []protocol.Route {
+func (s *Service) connectorRoutes() []httpapi.Route {
 	const one = "/connectors/{connectorId}"
-	return []protocol.Route{
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: protocol.Handle(s.listConnectors),
+			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: httpapi.Handle(s.listConnectors),
 			Summary: "List connectors", Doc: "All institutions that can be read or that payments can be initiated with; hidden ones are marked as such.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one, Needs: protocol.Public, Endpoint: protocol.Handle(s.oneConnector),
+			Method: http.MethodGet, Pattern: one, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneConnector),
 			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/fields", Needs: protocol.Public, Endpoint: protocol.Handle(s.listFields),
+			Method: http.MethodGet, Pattern: one + "/fields", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listFields),
 			Summary: "List the fields of a connector", Doc: "What an end user gives for a connection.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/banks/{connectorId}/sources", "/providers/{connectorId}/sources"}, Needs: protocol.Public, Endpoint: protocol.Handle(s.listSources),
+			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/banks/{connectorId}/sources", "/providers/{connectorId}/sources"}, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listSources),
 			Summary: "List the sources of a connector", Doc: "The channels by which the institution is reached.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneSource),
+			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSource),
 			Summary: "Read a source of a connector",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/banks", Needs: offered, Endpoint: protocol.Handle(s.listBanks),
+			Method: http.MethodGet, Pattern: "/banks", Needs: offered, Endpoint: httpapi.Handle(s.listBanks),
 			Summary: "List connectors that read bank accounts", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/banks/{connectorId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneBank),
+			Method: http.MethodGet, Pattern: "/banks/{connectorId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneBank),
 			Summary: "Read a connector that reads bank accounts", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/banks/categories", Needs: protocol.Public, Endpoint: protocol.Handle(s.bankCategories),
+			Method: http.MethodGet, Pattern: "/banks/categories", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.bankCategories),
 			Summary: "List the categories of connectors", Doc: "What connectors serve: the members of categories of a connector are among them.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/providers", Needs: offered, Endpoint: protocol.Handle(s.listProvidersOfDocuments),
+			Method: http.MethodGet, Pattern: "/providers", Needs: offered, Endpoint: httpapi.Handle(s.listProvidersOfDocuments),
 			Summary: "List connectors that read documents", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/providers/{connectorId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneProviderOfDocuments),
+			Method: http.MethodGet, Pattern: "/providers/{connectorId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneProviderOfDocuments),
 			Summary: "Read a connector that reads documents", Doc: "Deprecated, see /connectors.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one + "/connections", Aliases: []string{"/banks/{connectorId}/connections", "/providers/{connectorId}/connections"}, Needs: config, Endpoint: protocol.Handle(s.someConnections),
+			Method: http.MethodGet, Pattern: one + "/connections", Aliases: []string{"/banks/{connectorId}/connections", "/providers/{connectorId}/connections"}, Needs: config, Endpoint: httpapi.Handle(s.someConnections),
 			Summary: "See some connections of a connector", Doc: "Of all users, from a random one on: to look into what goes wrong with an institution.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: protocol.Handle(s.incompatibilities),
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: httpapi.Handle(s.incompatibilities),
 			Summary: "See what speaks against connectors",
 			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
 		},
@@ -80,7 +80,7 @@ const (
 
 // banks are the connectors of the caller's domain that read what is asked for,
 // or all of them, in the order they are shown.
-func (s *Service) banks(ctx context.Context, c *protocol.Caller, capability string) ([]wire.Bank, error) {
+func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)
 	return slices.DeleteFunc(all, func(b wire.Bank) bool {
 		return capability != anything && !slices.Contains(b.Capabilities, capability)
@@ -88,8 +88,8 @@ func (s *Service) banks(ctx context.Context, c *protocol.Caller, capability stri
 }
 
 type listConnectorsInput struct {
-	protocol.Page
-	protocol.Expand[wire.Connector]
+	httpapi.Page
+	httpapi.Expand[wire.Connector]
 	CountryCodes string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
 	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
 	Top          *int64                `query:"top" min:"1" max:"1000" doc:"only so many connectors, those that were used most in the last month, the most used first; fewer when fewer were used"`
@@ -98,17 +98,17 @@ type listConnectorsInput struct {
 
 type listConnectorsOutput struct {
 	Connectors []wire.Connector `json:"connectors"`
-	protocol.Listing
+	httpapi.Listing
 }
 
 type listBanksOutput struct {
 	Banks []wire.Connector `json:"banks"`
-	protocol.Listing
+	httpapi.Listing
 }
 
 type listProvidersOfDocumentsOutput struct {
 	Providers []wire.Connector `json:"providers"`
-	protocol.Listing
+	httpapi.Listing
 }
 
 // placedBank is a connector with its place in the order.
@@ -117,39 +117,39 @@ type placedBank struct {
 	place int64
 }
 
-func (s *Service) listConnectors(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listConnectorsOutput, error) {
+func (s *Service) listConnectors(ctx context.Context, c *httpapi.Caller, in listConnectorsInput) (listConnectorsOutput, error) {
 	shown, listing, err := s.connectorPage(ctx, c, in, anything)
 	return listConnectorsOutput{shown, listing}, err
 }
 
-func (s *Service) listBanks(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listBanksOutput, error) {
+func (s *Service) listBanks(ctx context.Context, c *httpapi.Caller, in listConnectorsInput) (listBanksOutput, error) {
 	shown, listing, err := s.connectorPage(ctx, c, in, ofAccounts)
 	return listBanksOutput{shown, listing}, err
 }
 
-func (s *Service) listProvidersOfDocuments(ctx context.Context, c *protocol.Caller, in listConnectorsInput) (listProvidersOfDocumentsOutput, error) {
+func (s *Service) listProvidersOfDocuments(ctx context.Context, c *httpapi.Caller, in listConnectorsInput) (listProvidersOfDocumentsOutput, error) {
 	shown, listing, err := s.connectorPage(ctx, c, in, ofDocuments)
 	return listProvidersOfDocumentsOutput{shown, listing}, err
 }
 
-func (s *Service) connectorPage(ctx context.Context, c *protocol.Caller, in listConnectorsInput, capability string) ([]wire.Connector, protocol.Listing, error) {
+func (s *Service) connectorPage(ctx context.Context, c *httpapi.Caller, in listConnectorsInput, capability string) ([]wire.Connector, httpapi.Listing, error) {
 	able, err := s.able(ctx, c, in, capability)
 	if err != nil {
-		return nil, protocol.Listing{}, err
+		return nil, httpapi.Listing{}, err
 	}
-	fetch := func(_ context.Context, w protocol.Window) ([]placedBank, error) { return windowOf(able, w), nil }
-	position := func(b placedBank) protocol.Position { return protocol.Position{b.place} }
+	fetch := func(_ context.Context, w httpapi.Window) ([]placedBank, error) { return windowOf(able, w), nil }
+	position := func(b placedBank) httpapi.Position { return httpapi.Position{b.place} }
 	count := func(context.Context) (int64, error) { return int64(len(able)), nil }
-	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
 	shown := make([]wire.Connector, len(rows))
 	for i, row := range rows {
-		shown[i] = wire.NewConnector(row.Bank, bankdata.ConnectorView(in.Expansion()))
+		shown[i] = wire.NewConnector(row.Bank, banking.ConnectorView(in.Expansion()))
 	}
 	return shown, listing, err
 }
 
 // able are the connectors that the filters leave.
-func (s *Service) able(ctx context.Context, c *protocol.Caller, in listConnectorsInput, capability string) ([]placedBank, error) {
+func (s *Service) able(ctx context.Context, c *httpapi.Caller, in listConnectorsInput, capability string) ([]placedBank, error) {
 	countries, err := parseCountries("country_codes", in.CountryCodes)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ const (
 
 // ranked are the connectors that were used, the most used first, when the top is
 // asked for.
-func (s *Service) ranked(ctx context.Context, c *protocol.Caller, banks []wire.Bank, top *int64) ([]wire.Bank, error) {
+func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Bank, top *int64) ([]wire.Bank, error) {
 	if top == nil {
 		return banks, nil
 	}
@@ -197,7 +197,7 @@ func (s *Service) ranked(ctx context.Context, c *protocol.Caller, banks []wire.B
 }
 
 // carriers are the connectors that can carry a payment; nil for no payment.
-func (s *Service) carriers(ctx context.Context, c *protocol.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
+func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
 	}
@@ -232,7 +232,7 @@ func ofCountries(b wire.Bank, codes []string) bool {
 }
 
 // windowOf reads a window of a list that is in memory.
-func windowOf(all []placedBank, w protocol.Window) []placedBank {
+func windowOf(all []placedBank, w httpapi.Window) []placedBank {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)
@@ -251,7 +251,7 @@ type connectorPath struct {
 }
 
 // bank is the connector of a uuid or of a deprecated number.
-func (s *Service) bank(ctx context.Context, c *protocol.Caller, name, capability string) (wire.Bank, error) {
+func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability string) (wire.Bank, error) {
 	banks, err := s.banks(ctx, c, capability)
 	if err != nil {
 		return wire.Bank{}, err
@@ -269,34 +269,34 @@ func bankNamed(name string) func(wire.Bank) bool {
 
 type oneConnectorInput struct {
 	connectorPath
-	protocol.Expand[wire.Connector]
+	httpapi.Expand[wire.Connector]
 }
 
-func (s *Service) oneConnector(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+func (s *Service) oneConnector(ctx context.Context, c *httpapi.Caller, in oneConnectorInput) (wire.Connector, error) {
 	return s.connector(ctx, c, in, anything)
 }
 
-func (s *Service) oneBank(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+func (s *Service) oneBank(ctx context.Context, c *httpapi.Caller, in oneConnectorInput) (wire.Connector, error) {
 	return s.connector(ctx, c, in, ofAccounts)
 }
 
-func (s *Service) oneProviderOfDocuments(ctx context.Context, c *protocol.Caller, in oneConnectorInput) (wire.Connector, error) {
+func (s *Service) oneProviderOfDocuments(ctx context.Context, c *httpapi.Caller, in oneConnectorInput) (wire.Connector, error) {
 	return s.connector(ctx, c, in, ofDocuments)
 }
 
-func (s *Service) connector(ctx context.Context, c *protocol.Caller, in oneConnectorInput, capability string) (wire.Connector, error) {
+func (s *Service) connector(ctx context.Context, c *httpapi.Caller, in oneConnectorInput, capability string) (wire.Connector, error) {
 	b, err := s.bank(ctx, c, in.ID, capability)
 	if err != nil {
 		return wire.Connector{}, err
 	}
-	return wire.NewConnector(b, bankdata.ConnectorView(in.Expansion())), nil
+	return wire.NewConnector(b, banking.ConnectorView(in.Expansion())), nil
 }
 
 type bankCategoriesOutput struct {
 	Categories []wire.ConnectorCategory `json:"bank_category"`
 }
 
-func (s *Service) bankCategories(context.Context, *protocol.Caller, protocol.Nothing) (bankCategoriesOutput, error) {
+func (s *Service) bankCategories(context.Context, *httpapi.Caller, httpapi.Nothing) (bankCategoriesOutput, error) {
 	return bankCategoriesOutput{Categories: wire.ConnectorCategories()}, nil
 }
 
@@ -311,7 +311,7 @@ type someConnectionsOutput struct {
 	Total       int               `json:"total" doc:"number of those that are shown"`
 }
 
-func (s *Service) someConnections(ctx context.Context, c *protocol.Caller, in someConnectionsInput) (someConnectionsOutput, error) {
+func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in someConnectionsInput) (someConnectionsOutput, error) {
 	state, err := in.state()
 	if err != nil {
 		return someConnectionsOutput{}, err
@@ -348,7 +348,7 @@ type listFieldsOutput struct {
 	Total  int                   `json:"total"`
 }
 
-func (s *Service) listFields(ctx context.Context, c *protocol.Caller, in connectorPath) (listFieldsOutput, error) {
+func (s *Service) listFields(ctx context.Context, c *httpapi.Caller, in connectorPath) (listFieldsOutput, error) {
 	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return listFieldsOutput{}, err
@@ -361,7 +361,7 @@ type listSourcesOutput struct {
 	Total   int                    `json:"total"`
 }
 
-func (s *Service) listSources(ctx context.Context, c *protocol.Caller, in connectorPath) (listSourcesOutput, error) {
+func (s *Service) listSources(ctx context.Context, c *httpapi.Caller, in connectorPath) (listSourcesOutput, error) {
 	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return listSourcesOutput{}, err
@@ -375,7 +375,7 @@ type oneSourceInput struct {
 	Source int64 `path:"sourceId"`
 }
 
-func (s *Service) oneSource(ctx context.Context, c *protocol.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
+func (s *Service) oneSource(ctx context.Context, c *httpapi.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
 	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return wire.ConnectorSource{}, err
@@ -395,7 +395,7 @@ type incompatibilitiesInput struct {
 
 // incompatibilities lists the connectors that have a reason, hidden ones only
 // if all are asked for.
-func (s *Service) incompatibilities(ctx context.Context, c *protocol.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
+func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {
 		return nil, err

@@ -8,12 +8,12 @@ import (
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/bankdata"
+	"passerelle/internal/api/banking"
 	"passerelle/internal/delivery"
-	"passerelle/internal/filing"
+	"passerelle/internal/documents"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
-	"passerelle/internal/lab"
-	"passerelle/internal/protocol"
+	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -26,8 +26,8 @@ type Service struct {
 	Initiation  *initiation.Initiation
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
-	Filing      *filing.Filing
-	Lab         *lab.Lab
+	Documents   *documents.Documents
+	Simulation  *simulation.Simulation
 	// Wake tells the sender of webhooks that something is due.
 	Wake func()
 	// Scenarios are what the simulated banks can be made to do.
@@ -45,232 +45,232 @@ const changeDoc = `The body is one of six; its keys tell which, and keys of two 
 - PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which is good for nothing else here. A payment that no bank has is rejected at once; otherwise the bank is asked, and state_detail is cancelling while the payer has to approve.`
 
 var (
-	config = protocol.Needs{Kinds: []access.TokenKind{access.ConfigToken}}
-	ofUser = protocol.Needs{Kinds: []access.TokenKind{access.UserToken}}
+	config = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}}
+	ofUser = httpapi.Needs{Kinds: []access.TokenKind{access.UserToken}}
 
-	seePayments = protocol.Needs{AnyScope: []passerelle.Scope{
+	seePayments = httpapi.Needs{AnyScope: []passerelle.Scope{
 		passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsValidate,
 		passerelle.ScopePaymentsCancel, passerelle.ScopePaymentsSensitive,
 	}}
-	offered          = protocol.Needs{Public: true, Guarded: "id_payment", AnyScope: seePayments.AnyScope}
-	createPayments   = protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin}, Kinds: []access.TokenKind{access.ServiceToken}}
-	changePayments   = protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel}}
-	validatePayments = protocol.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}}
+	offered          = httpapi.Needs{Public: true, Guarded: "id_payment", AnyScope: seePayments.AnyScope}
+	createPayments   = httpapi.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin}, Kinds: []access.TokenKind{access.ServiceToken}}
+	changePayments   = httpapi.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel}}
+	validatePayments = httpapi.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}}
 )
 
 // Routes is the whole interface: what answers where, and to whom.
-func (s *Service) Routes() []protocol.Route {
-	data := &bankdata.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Filing: s.Filing, Now: s.Now}
+func (s *Service) Routes() []httpapi.Route {
+	data := &banking.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Documents: s.Documents, Now: s.Now}
 	return slices.Concat(s.authRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.signRoutes())
 }
 
-func (s *Service) paymentRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) paymentRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: protocol.Handle(s.listPayments),
+			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: httpapi.Handle(s.listPayments),
 			Summary: "List payments", Doc: "In the order of their creation unless order_by says otherwise. A token bound to one payment sees that one.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: protocol.Handle(s.createPayment),
+			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: httpapi.Handle(s.createPayment),
 			Summary: "Create a payment", Doc: "Registers a payment in state created. A webview, or the next call, validates it with the payer.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: protocol.Handle(s.onePayment),
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: httpapi.Handle(s.onePayment),
 			Summary: "Read a payment", Doc: "To be read when the payer comes back; webhooks tell of every later change.",
 		},
 		{
-			Method: protocol.Update, Pattern: "/payments/{paymentId}", Needs: changePayments, Endpoint: protocol.Handle(s.changePayment),
+			Method: httpapi.Update, Pattern: "/payments/{paymentId}", Needs: changePayments, Endpoint: httpapi.Handle(s.changePayment),
 			Summary: "Validate a payment, answer its action or cancel it", Errors: []string{"conflict", "notSupported", "unavailable"},
 			Doc: changeDoc,
 		},
 		{
-			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: protocol.Handle(s.paymentToken),
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Errors: []string{"conflict"},
 			Doc: "A token that reaches this payment and nothing else, for 7 days, or until an hour after the payment is final: the code that the payment webview is opened with.",
 		},
 	}
 }
 
-func (s *Service) termsRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) termsRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/publickey", Needs: protocol.Public, Endpoint: protocol.Handle(s.publicKey),
+			Method: http.MethodGet, Pattern: "/publickey", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.publicKey),
 			Summary: "Get the key for field values",
 			Doc:     "A JSON Web Key with which a page encrypts what the payer types, as compact JWE with RSA-OAEP-256 and A256GCM and the key's kid in the header, so that nobody on the way reads it.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/terms", Needs: protocol.Public, Endpoint: protocol.Handle(s.terms),
+			Method: http.MethodGet, Pattern: "/terms", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.terms),
 			Summary: "Read the terms of service",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: protocol.Handle(s.userTerms),
+			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: httpapi.Handle(s.userTerms),
 			Summary: "Read the terms of service, under a user", Doc: "The same for all users.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: protocol.Handle(s.paymentTerms),
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: httpapi.Handle(s.paymentTerms),
 			Summary: "See whether the payer accepted the terms", Doc: "The version that was accepted; or, with to_sign, the one that is to be.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/payments/{paymentId}/terms", Needs: validatePayments, Endpoint: protocol.Handle(s.acceptTerms),
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/terms", Needs: validatePayments, Endpoint: httpapi.Handle(s.acceptTerms),
 			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "The version is kept with the payment. Terms are accepted before the payment is validated.",
 		},
 	}
 }
 
-func (s *Service) providerRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) providerRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.listProviders),
+			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.listProviders),
 			Summary: "List webhook authentication providers", Doc: "Oldest first.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.createProvider),
+			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.createProvider),
 			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
 			Doc: "The secret key of an HMAC provider is in this answer and never shown again. An OAuth provider gets an access token from its token endpoint, which goes with every request.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.deleteProviders),
+			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProviders),
 			Summary: "Delete all webhook authentication providers", Doc: "Webhooks that have one of them send nothing until they have another: what happens meanwhile is kept for them.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.oneProvider),
+			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.oneProvider),
 			Summary: "Read a webhook authentication provider", Doc: "Without its secrets.",
 		},
 		{
-			Method: protocol.Update, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.updateProvider),
+			Method: httpapi.Update, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.updateProvider),
 			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "What is left out stays as it is. Access tokens that the former configuration led to are not used any more.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.deleteProvider),
+			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProvider),
 			Summary: "Delete a webhook authentication provider", Doc: "Webhooks that have it send nothing until they have another: what happens meanwhile is kept for them.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: protocol.Handle(s.rotateProvider),
+			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.rotateProvider),
 			Summary: "Replace the secret key of an HMAC provider",
 			Doc:     "The new secret key is in this answer and never shown again. While the two overlap, requests are signed by the old one in SVC-Signature and by the new one in SVC-Signature-Next; afterwards by the new one alone. Rotating during an overlap replaces the next one.",
 		},
 	}
 }
 
-func (s *Service) configRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) configRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: protocol.Handle(s.readConfig),
+			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.readConfig),
 			Summary: "Read the configuration",
 			Doc:     "The value of every key, given or default, as a string; booleans are 0 and 1. Keys of programs of this API family that have no effect here are kept all the same; the command passerelle config list says which.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: protocol.Handle(s.changeConfig),
+			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.changeConfig),
 			Summary: "Change the configuration", Errors: []string{"conflict"},
 			Doc: "All of the values or none. Keys that are left out keep theirs; null returns a key to its default. Answers with the configuration, of the keys searched for.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/config/logs", Needs: config, Endpoint: protocol.Handle(s.configLogs),
+			Method: http.MethodGet, Pattern: "/config/logs", Needs: config, Endpoint: httpapi.Handle(s.configLogs),
 			Summary: "See who changed the configuration", Doc: "Newest first. Both dates belong to the range.",
 		},
 	}
 }
 
-func (s *Service) webhookRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) webhookRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: protocol.AnyToken, Endpoint: protocol.Handle(s.webhookEvents),
+			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(s.webhookEvents),
 			Summary: "List the events of webhooks", Doc: "All that a webhook can be registered for.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.listWebhooks),
+			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.listWebhooks),
 			Summary: "List webhooks", Doc: "Oldest first; with all, also those that are disabled or deleted.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.createWebhook),
+			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.createWebhook),
 			Summary: "Register a webhook", Errors: []string{"conflict"},
 			Doc: "From now on every event of that name is sent to the URL, authenticated by the provider that is associated.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/webhooks", Needs: config, Endpoint: protocol.Handle(s.deleteWebhooks),
+			Method: http.MethodDelete, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhooks),
 			Summary: "Delete all webhooks", Doc: "Those that are disabled, too.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.oneWebhook),
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.oneWebhook),
 			Summary: "Read a webhook", Doc: "One that is disabled or deleted only with all.",
 		},
 		{
-			Method: protocol.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.updateWebhook),
+			Method: httpapi.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.updateWebhook),
 			Summary: "Change a webhook",
 			Doc:     "What is left out stays as it is; what is undelivered goes to a new URL. One that is disabled or deleted is changed with all, or by a body that says whether it is to be so. What a webhook was not sent while it was disabled or deleted is sent once it is neither, unless it was removed meanwhile for its age.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: protocol.Handle(s.deleteWebhook),
+			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhook),
 			Summary: "Delete a webhook", Doc: "Nothing is sent to it any more. What is undelivered is kept for a while, in case it is made live again.",
 		},
 	}
 }
 
-func (s *Service) webhookDataRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) webhookDataRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/data", Needs: config, Endpoint: protocol.Handle(s.listWebhookData),
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/data", Needs: config, Endpoint: httpapi.Handle(s.listWebhookData),
 			Summary: "See what a webhook was and is to be sent", Doc: "Newest first. Both dates belong to the range.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/logs", Needs: config, Endpoint: protocol.Handle(s.webhookLogs),
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/logs", Needs: config, Endpoint: httpapi.Handle(s.webhookLogs),
 			Summary: "See the requests to a webhook", Doc: "One item for each request, newest first. Both dates belong to the range; without min_date it is a month.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: protocol.Handle(s.resendWebhookData),
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: httpapi.Handle(s.resendWebhookData),
 			Summary: "Send something again",
 			Doc:     "Now, whatever became of it before, also when it was accepted; answers when the receiver has. A conflict when its payload was erased, and when the webhook is deleted or disabled.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: protocol.Handle(s.recoverWebhook),
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: httpapi.Handle(s.recoverWebhook),
 			Summary: "Try again what is undelivered", Doc: "Everything undelivered that happened since an instant is due now, the oldest first. The answer does not wait for the receiver.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/test", Needs: config, Endpoint: protocol.Handle(s.testWebhook),
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/test", Needs: config, Endpoint: httpapi.Handle(s.testWebhook),
 			Summary: "Send a test", Doc: "One request with a payload of the webhook's event, authenticated as all are, which is never tried again; answers with what came of it.",
 		},
 	}
 }
 
-func (s *Service) sandboxRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) sandboxRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: protocol.Handle(s.readClock),
+			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.readClock),
 			Summary: "Read the sandbox's clock", Errors: []string{"notFound"},
 		},
 		{
-			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: protocol.Handle(s.setClock),
+			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.setClock),
 			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
 			Doc: "One of advance, set and freeze. Answers when everything that fell due has been done.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: protocol.Handle(s.runSandbox),
+			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: httpapi.Handle(s.runSandbox),
 			Summary: "Do all that is due", Errors: []string{"notFound"}, Doc: "Answers when nothing is left to do at the sandbox's present instant.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/sandbox/payments/{paymentId}/simulate", Needs: config, Endpoint: protocol.Handle(s.simulate),
+			Method: http.MethodPost, Pattern: "/sandbox/payments/{paymentId}/simulate", Needs: config, Endpoint: httpapi.Handle(s.simulate),
 			Summary: "Take a payment one step on", Errors: []string{"conflict"}, Doc: "One change of the state table, or of one instruction, as if the bank had reported it. One that the table does not have is a conflict.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: protocol.Handle(s.listScenarios),
+			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: httpapi.Handle(s.listScenarios),
 			Summary: "See what the simulated banks can do", Errors: []string{"notFound"},
 			Doc: "Every state, action, error code, incompatibility, type of execution and frequency is in one scenario at least: what to create, what to do then, what becomes of it.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/sandbox/events", Needs: config, MaxBody: maxTrigger, Endpoint: protocol.Handle(s.triggerEvent),
+			Method: http.MethodPost, Pattern: "/sandbox/events", Needs: config, MaxBody: maxTrigger, Endpoint: httpapi.Handle(s.triggerEvent),
 			Summary: "Emit an event to try a receiver out", Errors: []string{"notFound"},
 			Doc: "Emits the event with a sample, or with the data given, as if it had happened: it is signed, sent, retried and kept in order like any other.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: protocol.Handle(s.received),
+			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.received),
 			Summary: "See what the built-in receiver got", Errors: []string{"notFound"}, Doc: "The last 1000 requests to /sandbox/receiver/{name}, oldest first, each with the verdict on its signature.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: protocol.Handle(s.forgetReceived),
+			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.forgetReceived),
 			Summary: "Empty the built-in receiver", Errors: []string{"notFound"},
 		},
 		{
-			Method: http.MethodGet, Pattern: "/sandbox/mails", Needs: config, Endpoint: protocol.Handle(s.listMails),
+			Method: http.MethodGet, Pattern: "/sandbox/mails", Needs: config, Endpoint: httpapi.Handle(s.listMails),
 			Summary: "See the mails of alarm about webhooks", Errors: []string{"notFound"},
 			Doc: "Newest first: what was written to the addresses of svc.manager.email, whether or not there is a mail server.",
 		},

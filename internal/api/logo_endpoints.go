@@ -8,33 +8,33 @@ import (
 	"strconv"
 
 	"passerelle"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/picture"
-	"passerelle/internal/protocol"
 	"passerelle/internal/wire"
 )
 
-func (s *Service) logoRoutes() []protocol.Route {
+func (s *Service) logoRoutes() []httpapi.Route {
 	below := func(rest string) (pattern string, aliases []string) {
 		return "/connectors/{connectorId}/logos" + rest, []string{"/banks/{connectorId}/logos" + rest, "/providers/{connectorId}/logos" + rest}
 	}
 	all, alls := below("")
 	one, ones := below("/main")
 	small, smalls := below("/thumbnail")
-	return []protocol.Route{
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: all, Aliases: alls, Needs: protocol.Public, Endpoint: protocol.Handle(s.logosOf(logoSizes...)),
+			Method: http.MethodGet, Pattern: all, Aliases: alls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes...)),
 			Summary: "List the logos of a connector", Doc: "Pictures that are drawn here: the initials of its name on its colour, not the mark of the institution.",
 		},
 		{
-			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: protocol.Public, Endpoint: protocol.Handle(s.logosOf(logoSizes[0])),
+			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[0])),
 			Summary: "List the large logos of a connector", Doc: "There is one.",
 		},
 		{
-			Method: http.MethodGet, Pattern: small, Aliases: smalls, Needs: protocol.Public, Endpoint: protocol.Handle(s.logosOf(logoSizes[1])),
+			Method: http.MethodGet, Pattern: small, Aliases: smalls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[1])),
 			Summary: "List the small logos of a connector", Doc: "There is one.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/files/{fileId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.logoFile), Errors: []string{"rangeNotSatisfiable"},
+			Method: http.MethodGet, Pattern: "/files/{fileId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logoFile), Errors: []string{"rangeNotSatisfiable"},
 			Summary: "Download a logo", Doc: "The file of an id_file of a logo, which may be kept for a day. Files of documents and of transactions are below these.",
 		},
 	}
@@ -70,8 +70,8 @@ type listLogosOutput struct {
 }
 
 // logosOf lists the logos of a connector in some sizes.
-func (s *Service) logosOf(sizes ...logoSize) func(context.Context, *protocol.Caller, connectorPath) (listLogosOutput, error) {
-	return func(ctx context.Context, c *protocol.Caller, in connectorPath) (listLogosOutput, error) {
+func (s *Service) logosOf(sizes ...logoSize) func(context.Context, *httpapi.Caller, connectorPath) (listLogosOutput, error) {
+	return func(ctx context.Context, c *httpapi.Caller, in connectorPath) (listLogosOutput, error) {
 		b, err := s.bank(ctx, c, in.ID, anything)
 		if err != nil {
 			return listLogosOutput{}, err
@@ -90,21 +90,21 @@ type fileInput struct {
 	ID passerelle.FileID `path:"fileId"`
 }
 
-func (s *Service) logoFile(ctx context.Context, c *protocol.Caller, in fileInput) (protocol.Content, error) {
+func (s *Service) logoFile(ctx context.Context, c *httpapi.Caller, in fileInput) (httpapi.Content, error) {
 	id := int64(in.ID) - firstLogoFile
 	i := slices.IndexFunc(logoSizes, func(size logoSize) bool { return size.number == id%logosOfOne })
 	if id < 0 || i < 0 {
-		return protocol.Content{}, passerelle.Missing()
+		return httpapi.Content{}, passerelle.Missing()
 	}
 	b, err := s.bank(ctx, c, strconv.FormatInt(id/logosOfOne, 10), anything)
 	if err != nil {
-		return protocol.Content{}, err
+		return httpapi.Content{}, err
 	}
 	return logoOf(b, logoSizes[i]), nil
 }
 
-func logoOf(b wire.Bank, size logoSize) protocol.Content {
-	logo := protocol.Made(picture.MediaType, fmt.Sprintf("%s %s.png", b.Name, size.name), picture.Logo(b.Name, b.Color, size.side))
+func logoOf(b wire.Bank, size logoSize) httpapi.Content {
+	logo := httpapi.Made(picture.MediaType, fmt.Sprintf("%s %s.png", b.Name, size.name), picture.Logo(b.Name, b.Color, size.side))
 	logo.Public = true
 	return logo
 }

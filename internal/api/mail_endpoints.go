@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"passerelle"
-	"passerelle/internal/lab"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 )
 
@@ -22,7 +22,7 @@ type mailOutput struct {
 	Failure   *string `json:"error" doc:"why the last attempt failed"`
 }
 
-func shownMail(c *protocol.Caller, m store.Mail) mailOutput {
+func shownMail(c *httpapi.Caller, m store.Mail) mailOutput {
 	out := mailOutput{
 		ID: m.ID, IDWebhook: optionalInt(int64(m.Webhook)), Kind: m.Kind, Recipient: m.Recipient, Subject: m.Subject, Text: m.Text,
 		Created: passerelle.FormatDateTime(m.Created, c.Location), Sent: m.Sent != nil, Attempts: m.Attempts,
@@ -34,24 +34,24 @@ func shownMail(c *protocol.Caller, m store.Mail) mailOutput {
 }
 
 type listMailsInput struct {
-	protocol.Page
+	httpapi.Page
 }
 
 type listMailsOutput struct {
 	Mails []mailOutput `json:"mails"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) listMails(ctx context.Context, c *protocol.Caller, in listMailsInput) (listMailsOutput, error) {
-	if err := lab.Open(c.Domain); err != nil {
+func (s *Service) listMails(ctx context.Context, c *httpapi.Caller, in listMailsInput) (listMailsOutput, error) {
+	if err := simulation.Open(c.Domain); err != nil {
 		return listMailsOutput{}, err
 	}
-	fetch := func(ctx context.Context, w protocol.Window) ([]store.Mail, error) {
+	fetch := func(ctx context.Context, w httpapi.Window) ([]store.Mail, error) {
 		return s.DB.Mails(ctx, c.Domain.ID, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
-	position := func(m store.Mail) protocol.Position { return protocol.Position{m.ID} }
+	position := func(m store.Mail) httpapi.Position { return httpapi.Position{m.ID} }
 	count := func(ctx context.Context) (int64, error) { return s.DB.CountMails(ctx, c.Domain.ID) }
-	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
 	out := listMailsOutput{Mails: make([]mailOutput, len(rows)), Listing: listing}
 	for i, m := range rows {
 		out.Mails[i] = shownMail(c, m)

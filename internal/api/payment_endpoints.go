@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
-	"passerelle/internal/protocol"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/payment"
@@ -22,11 +22,11 @@ type onePaymentInput struct {
 
 type readPaymentInput struct {
 	onePaymentInput
-	protocol.Sensitive
-	protocol.Expand[wire.Payment]
+	httpapi.Sensitive
+	httpapi.Expand[wire.Payment]
 }
 
-func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPaymentInput) (wire.Payment, error) {
+func (s *Service) onePayment(ctx context.Context, c *httpapi.Caller, in readPaymentInput) (wire.Payment, error) {
 	p, err := s.reach(ctx, c, in.ID, in.ShowSensitive)
 	if err != nil {
 		return wire.Payment{}, err
@@ -43,7 +43,7 @@ func (s *Service) onePayment(ctx context.Context, c *protocol.Caller, in readPay
 
 // evidence is what the payer of a payment saw. It can be as long as the payment,
 // several times over, so that lists do not have it.
-func (s *Service) evidence(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID) (*[]wire.Evidence, error) {
+func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID) (*[]wire.Evidence, error) {
 	kept, err := s.DB.Evidence(ctx, c.Domain.ID, id)
 	if err != nil {
 		return nil, fmt.Errorf("load the evidence of payment %d: %w", id, err)
@@ -57,7 +57,7 @@ func (s *Service) evidence(ctx context.Context, c *protocol.Caller, id passerell
 
 // expand embeds what was asked for in payments, with one query for each kind
 // of thing, whatever the number of payments.
-func (s *Service) expand(ctx context.Context, c *protocol.Caller, payments []store.Listed, shown []wire.Payment, asked protocol.Expansion) error {
+func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []store.Listed, shown []wire.Payment, asked httpapi.Expansion) error {
 	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil
 	}
@@ -95,7 +95,7 @@ func timeline(happened []store.TimelineRow, zone *time.Location) []wire.Timeline
 
 // reach loads a payment that the caller's token reaches. A token bound to
 // another payment sees no difference to one that does not exist.
-func (s *Service) reach(ctx context.Context, c *protocol.Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
+func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	if c.Payment != 0 && c.Payment != id {
 		return nil, passerelle.Missing()
 	}
@@ -112,7 +112,7 @@ func (s *Service) reach(ctx context.Context, c *protocol.Caller, id passerelle.P
 // view is how payments are shown to the caller. The token of one payment, such as the
 // one in a payer's link, shows what is the payer's own, and what is others' when it was
 // granted that.
-func (s *Service) view(c *protocol.Caller, sensitive protocol.Sensitive) wire.View {
+func (s *Service) view(c *httpapi.Caller, sensitive httpapi.Sensitive) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
 		PayerAlone: c.Payment != 0 && !c.Scopes.Has(passerelle.ScopePaymentsSensitive),
@@ -135,7 +135,7 @@ func (in *accountInput) account() *passerelle.Account {
 
 type instructionInput struct {
 	ReferenceID         string            `body:"reference_id" doc:"end-to-end identifier, at most 31 characters; better left out, so that one of the right length is made"`
-	Amount              protocol.Number   `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
+	Amount              httpapi.Number    `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
 	Currency            string            `body:"currency,required" doc:"ISO 4217 code" example:"EUR"`
 	Label               string            `body:"label,required" max:"500" doc:"at most 140 characters, and more where the connector that is named takes more" example:"Invoice 42"`
 	ExecutionDateType   payment.DateType  `body:"execution_date_type,required"`
@@ -204,7 +204,7 @@ func (in connectorInput) blame(err error) error {
 }
 
 type createPaymentInput struct {
-	protocol.Sensitive
+	httpapi.Sensitive
 	connectorInput
 	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to" example:"https://shop.example/back"`
 	ClientState       string             `body:"client_state" doc:"comes back as state, at most 2000 characters"`
@@ -214,7 +214,7 @@ type createPaymentInput struct {
 	OperatorIdentity  *identityInput     `body:"operator_identity" doc:"who initiates the payment; never shown"`
 }
 
-func (s *Service) createPayment(ctx context.Context, c *protocol.Caller, in createPaymentInput) (wire.Payment, error) {
+func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in createPaymentInput) (wire.Payment, error) {
 	if c.Made != 0 {
 		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: onePaymentInput{passerelle.PaymentID(c.Made)}, Sensitive: in.Sensitive})
 	}

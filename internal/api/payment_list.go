@@ -5,46 +5,46 @@ import (
 	"slices"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
 
 type listPaymentsInput struct {
-	protocol.Page
-	protocol.DateRange `max:"exclusive"`
-	protocol.Sensitive
-	protocol.Expand[wire.Payment] `without:"evidence"`
-	Filter                        string                    `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
-	ConnectorUUID                 protocol.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
-	IDConnector                   protocol.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
-	IDConnectorSource             *int64                    `query:"id_connector_source" doc:"only payments that went through this source of their connector"`
-	State                         payment.State             `query:"state" doc:"only payments in this state"`
-	ErrorCode                     payment.ErrorCode         `query:"error_code" doc:"only payments rejected with this code"`
-	BankPaymentID                 string                    `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
-	Website                       string                    `query:"website" doc:"only payments validated with this value of the field website"`
-	PayerIdentification           string                    `query:"payer_identification" doc:"only payments from this account"`
-	BeneficiaryIdentification     string                    `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
-	ReferenceID                   string                    `query:"reference_id" doc:"only payments with an instruction of this reference"`
-	PayerEnd                      string                    `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
-	BeneficiaryEnd                string                    `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
-	Label                         string                    `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
-	IDClient                      *int64                    `query:"id_client" min:"1" doc:"only payments that this application registered"`
-	MinAmount                     protocol.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
-	MaxAmount                     protocol.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
-	ExecutionDateType             payment.DateType          `query:"execution_date_type" doc:"only payments of this type"`
-	Country                       string                    `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
-	OrderBy                       string                    `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
-	Reverse                       bool                      `query:"reverse" doc:"turn the order"`
+	httpapi.Page
+	httpapi.DateRange `max:"exclusive"`
+	httpapi.Sensitive
+	httpapi.Expand[wire.Payment] `without:"evidence"`
+	Filter                       string                   `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
+	ConnectorUUID                httpapi.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
+	IDConnector                  httpapi.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
+	IDConnectorSource            *int64                   `query:"id_connector_source" doc:"only payments that went through this source of their connector"`
+	State                        payment.State            `query:"state" doc:"only payments in this state"`
+	ErrorCode                    payment.ErrorCode        `query:"error_code" doc:"only payments rejected with this code"`
+	BankPaymentID                string                   `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
+	Website                      string                   `query:"website" doc:"only payments validated with this value of the field website"`
+	PayerIdentification          string                   `query:"payer_identification" doc:"only payments from this account"`
+	BeneficiaryIdentification    string                   `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
+	ReferenceID                  string                   `query:"reference_id" doc:"only payments with an instruction of this reference"`
+	PayerEnd                     string                   `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
+	BeneficiaryEnd               string                   `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
+	Label                        string                   `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
+	IDClient                     *int64                   `query:"id_client" min:"1" doc:"only payments that this application registered"`
+	MinAmount                    httpapi.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
+	MaxAmount                    httpapi.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
+	ExecutionDateType            payment.DateType         `query:"execution_date_type" doc:"only payments of this type"`
+	Country                      string                   `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
+	OrderBy                      string                   `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
+	Reverse                      bool                     `query:"reverse" doc:"turn the order"`
 }
 
 type listPaymentsOutput struct {
 	Payments []wire.Payment `json:"payments"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) listPayments(ctx context.Context, c *protocol.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
+func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
 	filter, err := s.paymentFilter(c, in)
 	if err != nil {
 		return listPaymentsOutput{}, err
@@ -52,14 +52,14 @@ func (s *Service) listPayments(ctx context.Context, c *protocol.Caller, in listP
 	if in.Label != "" {
 		in.OrderBy = "label"
 	}
-	fetch := func(ctx context.Context, w protocol.Window) ([]store.Listed, error) {
+	fetch := func(ctx context.Context, w httpapi.Window) ([]store.Listed, error) {
 		return s.DB.Payments(ctx, filter, store.Window{
 			Order: in.OrderBy, Descending: in.Reverse, Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward,
 		}, in.ShowSensitive)
 	}
-	position := func(p store.Listed) protocol.Position { return p.Place }
+	position := func(p store.Listed) httpapi.Position { return p.Place }
 	count := func(ctx context.Context) (int64, error) { return s.DB.CountPayments(ctx, filter) }
-	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
 	if err != nil {
 		return listPaymentsOutput{}, err
 	}
@@ -71,7 +71,7 @@ func (s *Service) listPayments(ctx context.Context, c *protocol.Caller, in listP
 }
 
 // paymentFilter selects what all of the parameters select.
-func (s *Service) paymentFilter(c *protocol.Caller, in listPaymentsInput) (store.PaymentFilter, error) {
+func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.PaymentFilter, error) {
 	filter := store.PaymentFilter{
 		Domain: c.Domain.ID, Only: c.Payment, State: string(in.State), ErrorCode: string(in.ErrorCode), BankPaymentID: in.BankPaymentID,
 		Website: in.Website, DateType: string(in.ExecutionDateType), Payer: in.PayerIdentification, Beneficiary: in.BeneficiaryIdentification,
@@ -110,7 +110,7 @@ func checkEnds(in listPaymentsInput) error {
 }
 
 // hundredths is an amount that bounds a list, zero for none.
-func hundredths(field string, amount protocol.Number) (int64, error) {
+func hundredths(field string, amount httpapi.Number) (int64, error) {
 	if amount == "" {
 		return 0, nil
 	}

@@ -5,7 +5,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 )
 
@@ -64,7 +64,7 @@ type providerConfig struct {
 	PublicCert string `json:"public_cert,omitempty"`
 }
 
-func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in providerInput) (providerOutput, error) {
+func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in providerInput) (providerOutput, error) {
 	if in.Type == delivery.OAuth {
 		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), c.By())
 		return s.shownProvider(c, a), err
@@ -79,7 +79,7 @@ func (s *Service) createProvider(ctx context.Context, c *protocol.Caller, in pro
 }
 
 // shownProvider is a provider with what may be seen of its configuration.
-func (s *Service) shownProvider(c *protocol.Caller, a store.AuthProvider) providerOutput {
+func (s *Service) shownProvider(c *httpapi.Caller, a store.AuthProvider) providerOutput {
 	out := providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
 	if e := a.Endpoint; e != nil {
 		out.Config = &providerConfig{URL: e.URL, ClientID: e.ClientID, GrantType: e.GrantType, PublicCert: e.PublicCert}
@@ -91,23 +91,23 @@ func (s *Service) shownProvider(c *protocol.Caller, a store.AuthProvider) provid
 }
 
 type listProvidersInput struct {
-	protocol.Page
+	httpapi.Page
 	Name *string `query:"name" doc:"only the provider of this exact name"`
 }
 
 type listProvidersOutput struct {
 	Providers []providerOutput `json:"authproviders"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) listProviders(ctx context.Context, c *protocol.Caller, in listProvidersInput) (listProvidersOutput, error) {
+func (s *Service) listProviders(ctx context.Context, c *httpapi.Caller, in listProvidersInput) (listProvidersOutput, error) {
 	filter := store.ProviderFilter{Domain: c.Domain.ID, Name: in.Name}
-	fetch := func(ctx context.Context, w protocol.Window) ([]store.AuthProvider, error) {
+	fetch := func(ctx context.Context, w httpapi.Window) ([]store.AuthProvider, error) {
 		return s.DB.AuthProviders(ctx, filter, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
-	position := func(a store.AuthProvider) protocol.Position { return protocol.Position{a.ID} }
+	position := func(a store.AuthProvider) httpapi.Position { return httpapi.Position{a.ID} }
 	count := func(ctx context.Context) (int64, error) { return s.DB.CountAuthProviders(ctx, filter) }
-	rows, listing, err := protocol.Turn(ctx, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
 	if err != nil {
 		return listProvidersOutput{}, err
 	}
@@ -118,17 +118,17 @@ func (s *Service) listProviders(ctx context.Context, c *protocol.Caller, in list
 	return out, nil
 }
 
-func (s *Service) oneProvider(ctx context.Context, c *protocol.Caller, in oneProviderInput) (providerOutput, error) {
+func (s *Service) oneProvider(ctx context.Context, c *httpapi.Caller, in oneProviderInput) (providerOutput, error) {
 	a, err := s.Delivery.Provider(ctx, c.Domain, in.ID)
 	return s.shownProvider(c, a), err
 }
 
-func (s *Service) updateProvider(ctx context.Context, c *protocol.Caller, in updateProviderInput) (providerOutput, error) {
+func (s *Service) updateProvider(ctx context.Context, c *httpapi.Caller, in updateProviderInput) (providerOutput, error) {
 	a, err := s.Delivery.UpdateProvider(ctx, c.Domain, in.ID, delivery.ProviderChange{Name: in.Name, Endpoint: in.Config.change(), By: c.By()})
 	return s.shownProvider(c, a), err
 }
 
-func (s *Service) rotateProvider(ctx context.Context, c *protocol.Caller, in rotateProviderInput) (providerOutput, error) {
+func (s *Service) rotateProvider(ctx context.Context, c *httpapi.Caller, in rotateProviderInput) (providerOutput, error) {
 	overlap := delivery.DefaultOverlap
 	if in.Overlap != nil {
 		length, err := passerelle.ParseDuration("overlap", *in.Overlap)
@@ -146,10 +146,10 @@ func (s *Service) rotateProvider(ctx context.Context, c *protocol.Caller, in rot
 	return out, err
 }
 
-func (s *Service) deleteProvider(ctx context.Context, c *protocol.Caller, in oneProviderInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID, c.By())
+func (s *Service) deleteProvider(ctx context.Context, c *httpapi.Caller, in oneProviderInput) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID, c.By())
 }
 
-func (s *Service) deleteProviders(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain, c.By())
+func (s *Service) deleteProviders(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain, c.By())
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"passerelle"
-	"passerelle/internal/lab"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/simulation"
 )
 
 type clockOutput struct {
@@ -30,11 +30,11 @@ type firedOutput struct {
 	Deliveries int `json:"deliveries" doc:"webhook requests sent"`
 }
 
-func (s *Service) readClock(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (clockOutput, error) {
-	return shownClock(c), lab.Open(c.Domain)
+func (s *Service) readClock(_ context.Context, c *httpapi.Caller, _ httpapi.Nothing) (clockOutput, error) {
+	return shownClock(c), simulation.Open(c.Domain)
 }
 
-func shownClock(c *protocol.Caller) clockOutput {
+func shownClock(c *httpapi.Caller) clockOutput {
 	return clockOutput{Now: passerelle.FormatDateTime(c.Now, c.Location), Frozen: c.Domain.Clock.Frozen != nil}
 }
 
@@ -44,18 +44,18 @@ type clockInput struct {
 	Freeze  *bool  `body:"freeze" doc:"true stops the clock, false lets it run on"`
 }
 
-func (s *Service) setClock(ctx context.Context, c *protocol.Caller, in clockInput) (movedClockOutput, error) {
-	moved, ran, err := s.Lab.Move(ctx, c.Domain, lab.Change{Advance: in.Advance, Set: in.Set, Freeze: in.Freeze, Zone: c.Location})
+func (s *Service) setClock(ctx context.Context, c *httpapi.Caller, in clockInput) (movedClockOutput, error) {
+	moved, ran, err := s.Simulation.Move(ctx, c.Domain, simulation.ClockChange{Advance: in.Advance, Set: in.Set, Freeze: in.Freeze, Zone: c.Location})
 	c.Domain, c.Now = moved, moved.Clock.Now(s.Now())
 	return movedClockOutput{clockOutput: shownClock(c), ranOutput: shownRun(ran)}, err
 }
 
-func (s *Service) runSandbox(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (ranOutput, error) {
-	ran, err := s.Lab.Run(ctx, c.Domain)
+func (s *Service) runSandbox(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (ranOutput, error) {
+	ran, err := s.Simulation.Run(ctx, c.Domain)
 	return shownRun(ran), err
 }
 
-func shownRun(r lab.Ran) ranOutput {
+func shownRun(r simulation.Result) ranOutput {
 	return ranOutput{Fired: firedOutput{Payments: r.Payments, Syncs: r.Syncs, Deliveries: r.Deliveries}, Truncated: r.Truncated}
 }
 
@@ -73,8 +73,8 @@ type listReceivedOutput struct {
 	Total    int              `json:"total"`
 }
 
-func (s *Service) received(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (listReceivedOutput, error) {
-	got, err := s.Lab.Received(ctx, c.Domain)
+func (s *Service) received(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (listReceivedOutput, error) {
+	got, err := s.Simulation.Received(ctx, c.Domain)
 	out := listReceivedOutput{Requests: make([]receivedOutput, len(got)), Total: len(got)}
 	for i, r := range got {
 		out.Requests[i] = receivedOutput{
@@ -85,6 +85,6 @@ func (s *Service) received(ctx context.Context, c *protocol.Caller, _ protocol.N
 	return out, err
 }
 
-func (s *Service) forgetReceived(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Lab.Forget(ctx, c.Domain)
+func (s *Service) forgetReceived(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Simulation.Forget(ctx, c.Domain)
 }

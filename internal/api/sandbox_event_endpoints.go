@@ -5,8 +5,8 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/lab"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/simulation"
 	"passerelle/webhook"
 )
 
@@ -18,7 +18,7 @@ type triggerInput struct {
 	Event      string                  `body:"event,required" doc:"name of an event; not one of payments, nor USER_CREATED and USER_DELETED, which happen in a sandbox as well" example:"CONNECTION_SYNCED"`
 	User       passerelle.UserID       `body:"id_user" min:"1" doc:"the user it belongs to; nobody when it is left out"`
 	Connection passerelle.ConnectionID `body:"id_connection" min:"1" doc:"the connection it is about; any number will do"`
-	Data       protocol.Object         `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
+	Data       httpapi.Object          `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
 }
 
 type triggeredOutput struct {
@@ -29,8 +29,8 @@ type triggeredOutput struct {
 	Deliveries []passerelle.DeliveryID `json:"deliveries" doc:"id_webhook_data for each webhook that it is sent to"`
 }
 
-func (s *Service) triggerEvent(ctx context.Context, c *protocol.Caller, in triggerInput) (triggeredOutput, error) {
-	if err := lab.Open(c.Domain); err != nil {
+func (s *Service) triggerEvent(ctx context.Context, c *httpapi.Caller, in triggerInput) (triggeredOutput, error) {
+	if err := simulation.Open(c.Domain); err != nil {
 		return triggeredOutput{}, err
 	}
 	t, err := s.Aggregation.Trigger(ctx, c.Domain, aggregation.Trigger{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})

@@ -10,7 +10,7 @@ import (
 
 	"passerelle/internal/access"
 	"passerelle/internal/api"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 )
 
 // grants is who may do what, as the table of tokens and scopes of the service
@@ -385,7 +385,7 @@ func number(t *testing.T, word string) (n int) {
 // calls are all routes with the methods of the wire, and with every path they
 // answer at.
 func calls() map[string]string {
-	wire := map[string][]string{protocol.Update: {"POST", "PUT"}}
+	wire := map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
 	for _, route := range (&api.Service{}).Routes() {
 		if route.Redirects {

@@ -85,7 +85,7 @@ func TestAttachments(t *testing.T) {
 		s.fetched(t, s.tenant("").domain) // what is being fetched is removed later
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))
-		must(t, s.Filing.RemoveFiles(t.Context()))
+		must(t, s.Documents.RemoveFiles(t.Context()))
 		if left := s.eyes.Count("SELECT count(*) FROM attachment") + s.eyes.Count("SELECT count(*) FROM stored_file"); left != 0 {
 			t.Errorf("%d rows are left", left)
 		}

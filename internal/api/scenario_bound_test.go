@@ -10,7 +10,7 @@ import (
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/api"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 )
 
@@ -28,7 +28,7 @@ var rights = []string{"user", "users", "config", "admin"}
 // the path names something that belongs to somebody.
 func (s *stage) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
-	expected, wire := expectations(t), map[string][]string{protocol.Update: {"POST", "PUT"}}
+	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	for _, route := range (&api.Service{}).Routes() {
 		methods := wire[route.Method]
 		if methods == nil {

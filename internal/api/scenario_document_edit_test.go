@@ -157,7 +157,7 @@ func TestUploads(t *testing.T) {
 			if r.status != 200 || string(r.body) != picture || r.header.Get("Content-Type") != "image/png" {
 				t.Errorf("%s: %d %v %q", name, r.status, r.header, r.body)
 			}
-			must(t, s.Filing.RemoveFiles(t.Context()))
+			must(t, s.Documents.RemoveFiles(t.Context()))
 			if now := s.eyes.Count("SELECT count(*) FROM stored_file"); now != files {
 				t.Errorf("%s: %d files are known, want %d", name, now, files)
 			}
@@ -190,7 +190,7 @@ func TestUploadsWithTheRest(t *testing.T) {
 		}
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"name":"kept","readonly":true`, first)}).says(t, 200, "", "")
 		holds("made read-only", "kept", first, true)
-		must(t, s.Filing.RemoveFiles(t.Context()))
+		must(t, s.Documents.RemoveFiles(t.Context()))
 		before := s.lines()
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"name":"changed"`, second)}).says(t, 409, "conflict", "read-only")
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: body(`"name":"changed","readonly":true`, second)}).says(t, 409, "conflict", "read-only")

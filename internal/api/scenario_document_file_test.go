@@ -13,7 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/files"
+	"passerelle/internal/blob"
 	"passerelle/internal/store/storetest"
 )
 
@@ -23,7 +23,7 @@ func (s *stage) fetched(t testing.TB, d passerelle.Domain) {
 	for _, c := range s.Bank.Connectors() {
 		for n := 1; n > 0; {
 			var err error
-			n, err = s.Filing.FetchFiles(t.Context(), d, c.Profile().UUID)
+			n, err = s.Documents.FetchFiles(t.Context(), d, c.Profile().UUID)
 			must(t, err)
 		}
 	}
@@ -54,9 +54,9 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 		from := s.subscriber(t, "")
 		path := "/documents/" + from["document"] + "/file"
 		got := s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 200, "", "")
-		kept, sealed := s.Filing.Files.(files.Sealed)
+		kept, sealed := s.Documents.Files.(blob.Sealed)
 		if !sealed {
-			t.Fatalf("files are kept in a %T", s.Filing.Files)
+			t.Fatalf("files are kept in a %T", s.Documents.Files)
 		}
 		var document struct {
 			File passerelle.FileID `json:"id_file"`
@@ -234,7 +234,7 @@ func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 				}
 				withdraw(t, s, kept)
 				must(t, s.Aggregation.EraseWithdrawn(t.Context()))
-				must(t, s.Filing.RemoveFiles(t.Context()))
+				must(t, s.Documents.RemoveFiles(t.Context()))
 				left := 0
 				if name != "the user" {
 					left = len(all) / 2
@@ -244,7 +244,7 @@ func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 				}
 				there := 0
 				for _, f := range all {
-					if file, err := s.Filing.Files.Open(t.Context(), f.ID); err == nil {
+					if file, err := s.Documents.Files.Open(t.Context(), f.ID); err == nil {
 						there++
 						must(t, file.Close())
 					}

@@ -80,7 +80,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		for range 2 { // at once, and after what was being written at that moment
 			must(t, s.Aggregation.EraseUsers(t.Context(), s.tenant("").domain))
 			must(t, s.Aggregation.EraseWithdrawn(t.Context()))
-			must(t, s.Filing.RemoveFiles(t.Context()))
+			must(t, s.Documents.RemoveFiles(t.Context()))
 			s.elapsed.Add(int64(2 * time.Minute))
 		}
 		after := s.lines()

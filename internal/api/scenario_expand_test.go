@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -18,7 +18,7 @@ import (
 // expansions lists all ways into what is linked to a type, down to a depth.
 func expansions(of reflect.Type, depth int) [][]string {
 	var all [][]string
-	known := protocol.Linked(of)
+	known := httpapi.Linked(of)
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		all = append(all, []string{name})
 		if depth == 1 {

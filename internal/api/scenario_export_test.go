@@ -135,7 +135,7 @@ func TestExportOfOneWhoIsDeleted(t *testing.T) {
 		u, err := s.DB.User(t.Context(), who.domain.ID, who.user)
 		must(t, err)
 		w := &deleting{func() { must(t, s.Aggregation.DeleteUser(t.Context(), who.domain, who.user)) }}
-		err = archive.Write(t.Context(), s.Aggregation, s.Filing.Files, who.domain, u, s.now().Location(), w)
+		err = archive.Write(t.Context(), s.Aggregation, s.Documents.Files, who.domain, u, s.now().Location(), w)
 		if !errors.Is(err, passerelle.NotFound) {
 			t.Errorf("the archive ended: %v", err)
 		}

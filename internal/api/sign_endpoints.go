@@ -9,23 +9,23 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
-func (s *Service) signRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) signRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: "/sign-keys", Needs: protocol.Public, Endpoint: protocol.Handle(s.signKeys),
+			Method: http.MethodGet, Pattern: "/sign-keys", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.signKeys),
 			Summary: "List the keys that answers are signed with", Doc: "Newest first. The first signs; what deprecated ones signed remains good.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: protocol.Public, Endpoint: protocol.Handle(s.oneSignKey),
+			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSignKey),
 			Summary: "Read a key that answers are signed with", Doc: "The one that the header of a signed answer names as key_url.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/certificate/{type}", Needs: config, Endpoint: protocol.Handle(s.certificate),
+			Method: http.MethodGet, Pattern: "/certificate/{type}", Needs: config, Endpoint: httpapi.Handle(s.certificate),
 			Summary: "Read a certificate of the service", Doc: "Of the type signature there is the key that answers are signed with, once there is one. Others, for connectors of banks, are no part of the interface.",
 		},
 	}
@@ -48,7 +48,7 @@ type certificateOutput struct {
 
 const signatureCertificate = "signature"
 
-func (s *Service) certificate(ctx context.Context, c *protocol.Caller, in certificateInput) (certificateOutput, error) {
+func (s *Service) certificate(ctx context.Context, c *httpapi.Caller, in certificateInput) (certificateOutput, error) {
 	if in.Type != signatureCertificate {
 		return certificateOutput{}, passerelle.Missing()
 	}
@@ -79,7 +79,7 @@ type signKeysOutput struct {
 // maxSignKeys is how many keys are listed: a key a day for years.
 const maxSignKeys = 1000
 
-func (s *Service) signKeys(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (signKeysOutput, error) {
+func (s *Service) signKeys(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (signKeysOutput, error) {
 	stored, err := s.DB.SignKeys(ctx, c.Domain.ID, maxSignKeys)
 	if err != nil {
 		return signKeysOutput{}, fmt.Errorf("list the keys for answers: %w", err)
@@ -95,7 +95,7 @@ type oneSignKeyInput struct {
 	ID int64 `path:"keyId"`
 }
 
-func (s *Service) oneSignKey(ctx context.Context, c *protocol.Caller, in oneSignKeyInput) (signKey, error) {
+func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignKeyInput) (signKey, error) {
 	stored, err := s.DB.SignKey(ctx, c.Domain.ID, in.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return signKey{}, passerelle.Missing()
@@ -108,7 +108,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *protocol.Caller, in oneSign
 
 // Signature is how answers to a caller are signed: by the newest key of the
 // domain, whose address is in the header as the caller reaches it.
-func (s *Service) Signature(ctx context.Context, c *protocol.Caller) (protocol.Signature, error) {
+func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.Signature, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign its answers; its key %s would be 1", settings.SignedAnswers)
 	}

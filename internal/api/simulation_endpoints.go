@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
+	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
-	"passerelle/internal/lab"
-	"passerelle/internal/protocol"
+	"passerelle/internal/simulation"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
@@ -18,15 +18,15 @@ type simulateInput struct {
 }
 
 // simulate makes a change happen as if the bank had reported it.
-func (s *Service) simulate(ctx context.Context, c *protocol.Caller, in simulateInput) (wire.Payment, error) {
-	if err := lab.Open(c.Domain); err != nil {
+func (s *Service) simulate(ctx context.Context, c *httpapi.Caller, in simulateInput) (wire.Payment, error) {
+	if err := simulation.Open(c.Domain); err != nil {
 		return wire.Payment{}, err
 	}
 	p, err := s.Initiation.Simulate(ctx, c.Domain, in.ID, initiation.Simulation{State: in.State, Code: in.ErrorCode, Instruction: in.Instruction})
 	if err != nil {
 		return wire.Payment{}, err
 	}
-	return wire.NewPayment(p, s.view(c, protocol.Sensitive{})), nil
+	return wire.NewPayment(p, s.view(c, httpapi.Sensitive{})), nil
 }
 
 type listScenariosOutput struct {
@@ -35,6 +35,6 @@ type listScenariosOutput struct {
 	Logins    []wire.Login    `json:"logins" doc:"what the logins of connections lead to; the password is 1234"`
 }
 
-func (s *Service) listScenarios(_ context.Context, c *protocol.Caller, _ protocol.Nothing) (listScenariosOutput, error) {
-	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios), Logins: s.Logins}, lab.Open(c.Domain)
+func (s *Service) listScenarios(_ context.Context, c *httpapi.Caller, _ httpapi.Nothing) (listScenariosOutput, error) {
+	return listScenariosOutput{Scenarios: s.Scenarios, Total: len(s.Scenarios), Logins: s.Logins}, simulation.Open(c.Domain)
 }

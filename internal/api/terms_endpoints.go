@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"passerelle"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
-	"passerelle/internal/protocol"
 )
 
 type publicKeyOutput struct {
@@ -17,7 +17,7 @@ type publicKeyOutput struct {
 	Exponent  string `json:"e"`
 }
 
-func (s *Service) publicKey(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (publicKeyOutput, error) {
+func (s *Service) publicKey(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (publicKeyOutput, error) {
 	key, err := s.Initiation.PublicKey(ctx, c.Domain)
 	return publicKeyOutput(key), err
 }
@@ -35,7 +35,7 @@ type termsVersion struct {
 	IDFile  *int64  `json:"id_file"`
 }
 
-func shownTerms(c *protocol.Caller, t initiation.Terms) termsVersion {
+func shownTerms(c *httpapi.Caller, t initiation.Terms) termsVersion {
 	return termsVersion{ID: t.ID, Version: t.Version, Created: passerelle.FormatDateTime(t.Created, c.Location), Deleted: optionalTime(c, t.Deleted)}
 }
 
@@ -45,7 +45,7 @@ type termsOutput struct {
 	Language string       `json:"language"`
 }
 
-func (s *Service) terms(ctx context.Context, c *protocol.Caller, in language) (termsOutput, error) {
+func (s *Service) terms(ctx context.Context, c *httpapi.Caller, in language) (termsOutput, error) {
 	t, err := s.Initiation.Terms(ctx, c.Domain, in.Language)
 	return termsOutput{Terms: shownTerms(c, t), Content: t.Content, Language: t.Language}, err
 }
@@ -55,7 +55,7 @@ type userTermsInput struct {
 	language
 }
 
-func (s *Service) userTerms(ctx context.Context, c *protocol.Caller, in userTermsInput) (termsOutput, error) {
+func (s *Service) userTerms(ctx context.Context, c *httpapi.Caller, in userTermsInput) (termsOutput, error) {
 	if in.User != c.User {
 		return termsOutput{}, passerelle.Missing()
 	}
@@ -68,7 +68,7 @@ type paymentTermsOutput struct {
 }
 
 // paymentTerms are the terms that the payer accepted, or is to accept.
-func (s *Service) paymentTerms(ctx context.Context, c *protocol.Caller, in onePaymentInput) (paymentTermsOutput, error) {
+func (s *Service) paymentTerms(ctx context.Context, c *httpapi.Caller, in onePaymentInput) (paymentTermsOutput, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {
 		return paymentTermsOutput{}, err
@@ -90,7 +90,7 @@ type acceptTermsOutput struct {
 	Success string `json:"success" doc:"ok"`
 }
 
-func (s *Service) acceptTerms(ctx context.Context, c *protocol.Caller, in acceptTermsInput) (acceptTermsOutput, error) {
+func (s *Service) acceptTerms(ctx context.Context, c *httpapi.Caller, in acceptTermsInput) (acceptTermsOutput, error) {
 	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
 		return acceptTermsOutput{}, err
 	}

@@ -9,28 +9,28 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/lab"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
 // Calls with which an operator sees whether receivers work.
-func (s *Service) testRoutes() []protocol.Route {
-	return []protocol.Route{
+func (s *Service) testRoutes() []httpapi.Route {
+	return []httpapi.Route{
 		{
-			Method: http.MethodPost, Pattern: "/test/sync", Needs: config, Endpoint: protocol.Handle(s.testSync), Errors: []string{"conflict", "notFound"},
+			Method: http.MethodPost, Pattern: "/test/sync", Needs: config, Endpoint: httpapi.Handle(s.testSync), Errors: []string{"conflict", "notFound"},
 			Summary: "Read a connection to try receivers out", Doc: "In a sandbox domain: a random one that is well, as if its end user had asked for it. Answers with the connection once it was read; its events are sent as always.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/test/webhooks", Needs: config, Endpoint: protocol.Handle(s.testWebhooks),
+			Method: http.MethodPost, Pattern: "/test/webhooks", Needs: config, Endpoint: httpapi.Handle(s.testWebhooks),
 			Summary: "Send a test to webhooks", Doc: "To the first 20 that are in use, one request each, as POST /webhooks/{webhookId}/test does; answers with what came of them.",
 		},
 	}
 }
 
-func (s *Service) testSync(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (wire.Connection, error) {
-	if err := lab.Open(c.Domain); err != nil {
+func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (wire.Connection, error) {
+	if err := simulation.Open(c.Domain); err != nil {
 		return wire.Connection{}, err
 	}
 	found, err := s.DB.SomeConnections(ctx, c.Domain.ID, "", new(passerelle.ConnectionState), 1)
@@ -59,7 +59,7 @@ type testWebhooksOutput struct {
 	Total int            `json:"total"`
 }
 
-func (s *Service) testWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (testWebhooksOutput, error) {
+func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (testWebhooksOutput, error) {
 	all, err := s.DB.Webhooks(ctx, store.WebhookFilter{Domain: c.Domain.ID}, store.Window{Limit: maxTested})
 	if err != nil {
 		return testWebhooksOutput{}, fmt.Errorf("list webhooks: %w", err)
@@ -76,7 +76,7 @@ func (s *Service) testWebhooks(ctx context.Context, c *protocol.Caller, _ protoc
 
 // tested is what came of a test of a webhook. What the webhook itself is to blame for is
 // no error.
-func (s *Service) tested(ctx context.Context, c *protocol.Caller, w store.Webhook) (testedOutput, error) {
+func (s *Service) tested(ctx context.Context, c *httpapi.Caller, w store.Webhook) (testedOutput, error) {
 	out := testedOutput{IDWebhook: int64(w.ID)}
 	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})
 	var refused *passerelle.Error

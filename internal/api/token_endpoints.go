@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 )
 
 type serviceTokenInput struct {
 	credentialsInput
-	GrantType string         `body:"grant_type" doc:"client_credentials"`
-	Scope     protocol.Words `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
+	GrantType string        `body:"grant_type" doc:"client_credentials"`
+	Scope     httpapi.Words `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
 }
 
 type tokenOutput struct {
@@ -18,7 +18,7 @@ type tokenOutput struct {
 	Scope string `json:"scope"`
 }
 
-func (s *Service) serviceToken(ctx context.Context, c *protocol.Caller, in serviceTokenInput) (tokenOutput, error) {
+func (s *Service) serviceToken(ctx context.Context, c *httpapi.Caller, in serviceTokenInput) (tokenOutput, error) {
 	if in.GrantType != "" && in.GrantType != "client_credentials" {
 		return tokenOutput{}, passerelle.InvalidField("grant_type", "must be client_credentials")
 	}
@@ -36,7 +36,7 @@ func (s *Service) serviceToken(ctx context.Context, c *protocol.Caller, in servi
 
 type paymentTokenInput struct {
 	onePaymentInput
-	Scope protocol.Words `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
+	Scope httpapi.Words `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
 }
 
 type paymentTokenOutput struct {
@@ -46,7 +46,7 @@ type paymentTokenOutput struct {
 	ExpiresIn int64  `json:"expires_in" doc:"seconds"`
 }
 
-func (s *Service) paymentToken(ctx context.Context, c *protocol.Caller, in paymentTokenInput) (paymentTokenOutput, error) {
+func (s *Service) paymentToken(ctx context.Context, c *httpapi.Caller, in paymentTokenInput) (paymentTokenOutput, error) {
 	scopes, err := passerelle.ParseScopes(in.Scope...)
 	if err != nil {
 		return paymentTokenOutput{}, err

@@ -8,35 +8,35 @@ import (
 	"slices"
 
 	"passerelle"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 )
 
-func (s *Service) webhookAdditionRoutes() []protocol.Route {
+func (s *Service) webhookAdditionRoutes() []httpapi.Route {
 	const all, one = "/webhooks/{webhookId}/add_to_data", "/webhooks/{webhookId}/add_to_data/{key}"
-	return []protocol.Route{
+	return []httpapi.Route{
 		{
-			Method: http.MethodGet, Pattern: all, Needs: config, Endpoint: protocol.Handle(s.listAdditions),
+			Method: http.MethodGet, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.listAdditions),
 			Summary: "See what is added to the payloads of a webhook", Doc: "In the order of the names.",
 		},
 		{
-			Method: http.MethodPost, Pattern: all, Needs: config, Endpoint: protocol.Handle(s.addToData), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.addToData), Errors: []string{"conflict"},
 			Summary: "Add something to the payloads of a webhook", Doc: "A member with what the config of the user has under a key when the payload is sent; null when there is nothing, and in events of no user. Statements, which are no JSON, get none. A webhook has at most 20.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: all, Needs: config, Endpoint: protocol.Handle(s.removeAllFromData), Errors: []string{"conflict"},
+			Method: http.MethodDelete, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.removeAllFromData), Errors: []string{"conflict"},
 			Summary: "Add nothing to the payloads of a webhook",
 		},
 		{
-			Method: http.MethodGet, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.oneAddition),
+			Method: http.MethodGet, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.oneAddition),
 			Summary: "See one thing that is added to the payloads of a webhook",
 		},
 		{
-			Method: protocol.Update, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.changeAddition), Errors: []string{"conflict"},
+			Method: httpapi.Update, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.changeAddition), Errors: []string{"conflict"},
 			Summary: "Add something of a name to the payloads of a webhook", Doc: "In place of what was added under that name.",
 		},
 		{
-			Method: http.MethodDelete, Pattern: one, Needs: config, Endpoint: protocol.Handle(s.removeFromData), Errors: []string{"conflict"},
+			Method: http.MethodDelete, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.removeFromData), Errors: []string{"conflict"},
 			Summary: "No longer add something to the payloads of a webhook",
 		},
 	}
@@ -61,7 +61,7 @@ func additions(w store.Webhook) map[string]string {
 }
 
 // live loads a webhook that is not deleted.
-func (s *Service) live(ctx context.Context, c *protocol.Caller, id passerelle.WebhookID) (store.Webhook, error) {
+func (s *Service) live(ctx context.Context, c *httpapi.Caller, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := s.webhook(ctx, c, id)
 	if err == nil && w.Deleted != nil {
 		err = passerelle.Missing()
@@ -69,7 +69,7 @@ func (s *Service) live(ctx context.Context, c *protocol.Caller, id passerelle.We
 	return w, err
 }
 
-func (s *Service) listAdditions(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (listAdditionsOutput, error) {
+func (s *Service) listAdditions(ctx context.Context, c *httpapi.Caller, in oneWebhookInput) (listAdditionsOutput, error) {
 	w, err := s.live(ctx, c, in.ID)
 	out := listAdditionsOutput{Additions: []additionOutput{}, Total: len(w.AddToData)}
 	for _, key := range slices.Sorted(maps.Keys(w.AddToData)) {
@@ -83,7 +83,7 @@ type oneAdditionInput struct {
 	Key string `path:"key"`
 }
 
-func (s *Service) oneAddition(ctx context.Context, c *protocol.Caller, in oneAdditionInput) (additionOutput, error) {
+func (s *Service) oneAddition(ctx context.Context, c *httpapi.Caller, in oneAdditionInput) (additionOutput, error) {
 	w, err := s.live(ctx, c, in.ID)
 	value, has := w.AddToData[in.Key]
 	if err == nil && !has {
@@ -98,7 +98,7 @@ type addToDataInput struct {
 	Value string `body:"value" max:"255" doc:"the key in the config of the user, that of the member when absent" example:"customer_number"`
 }
 
-func (s *Service) addToData(ctx context.Context, c *protocol.Caller, in addToDataInput) (additionOutput, error) {
+func (s *Service) addToData(ctx context.Context, c *httpapi.Caller, in addToDataInput) (additionOutput, error) {
 	out := additionOutput{in.Key, cmp.Or(in.Value, in.Key)}
 	return out, s.Delivery.AddToData(ctx, c.Domain, in.ID, out.Key, out.Value, c.By())
 }
@@ -108,14 +108,14 @@ type changeAdditionInput struct {
 	Value string `body:"value" max:"255" doc:"the key in the config of the user, that of the member when absent"`
 }
 
-func (s *Service) changeAddition(ctx context.Context, c *protocol.Caller, in changeAdditionInput) (additionOutput, error) {
+func (s *Service) changeAddition(ctx context.Context, c *httpapi.Caller, in changeAdditionInput) (additionOutput, error) {
 	return s.addToData(ctx, c, addToDataInput{oneWebhookInput: in.oneWebhookInput, Key: in.Key, Value: in.Value})
 }
 
-func (s *Service) removeAllFromData(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, "", c.By())
+func (s *Service) removeAllFromData(ctx context.Context, c *httpapi.Caller, in oneWebhookInput) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, "", c.By())
 }
 
-func (s *Service) removeFromData(ctx context.Context, c *protocol.Caller, in oneAdditionInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, in.Key, c.By())
+func (s *Service) removeFromData(ctx context.Context, c *httpapi.Caller, in oneAdditionInput) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, in.Key, c.By())
 }

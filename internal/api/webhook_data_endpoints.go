@@ -7,7 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -52,7 +52,7 @@ type webhookLogOutput struct {
 
 // nextTry is when the flusher comes for something undelivered. What was never
 // tried goes out at once, and to a webhook that is not in use nothing does.
-func nextTry(c *protocol.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
+func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:
 		return nil
@@ -64,7 +64,7 @@ func nextTry(c *protocol.Caller, w store.Webhook, tried bool, notBefore *time.Ti
 	return nil
 }
 
-func newWebhookLog(c *protocol.Caller, w store.Webhook, l store.WebhookLog) webhookLogOutput {
+func newWebhookLog(c *httpapi.Caller, w store.Webhook, l store.WebhookLog) webhookLogOutput {
 	out := webhookLogOutput{
 		ID: l.ID, IDData: int64(l.Delivery), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(l.User)),
 		Timestamp: passerelle.FormatDateTime(l.At, c.Location), ResponseCode: optionalInt(int64(l.Status)), Duration: l.Duration.Milliseconds(),
@@ -87,7 +87,7 @@ func optionalWord(s string) *string {
 	return &s
 }
 
-func newWebhookData(c *protocol.Caller, w store.Webhook, d store.WebhookData) webhookDataOutput {
+func newWebhookData(c *httpapi.Caller, w store.Webhook, d store.WebhookData) webhookDataOutput {
 	out := webhookDataOutput{
 		ID: int64(d.ID), IDWebhook: int64(w.ID), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(d.User)), Event: d.Event,
 		Resource: d.Resource, MediaType: d.MediaType, Created: passerelle.FormatDateTime(d.Created, c.Location), Success: d.Delivered != nil,
@@ -108,28 +108,28 @@ func newWebhookData(c *protocol.Caller, w store.Webhook, d store.WebhookData) we
 
 type listWebhookDataInput struct {
 	oneWebhookInput
-	protocol.Page
-	protocol.DateRange
-	protocol.Expand[webhookDataOutput]
+	httpapi.Page
+	httpapi.DateRange
+	httpapi.Expand[webhookDataOutput]
 	State store.WebhookState `query:"state" doc:"only what is in this state"`
 }
 
 type listWebhookDataOutput struct {
 	Data []webhookDataOutput `json:"data"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) listWebhookData(ctx context.Context, c *protocol.Caller, in listWebhookDataInput) (listWebhookDataOutput, error) {
+func (s *Service) listWebhookData(ctx context.Context, c *httpapi.Caller, in listWebhookDataInput) (listWebhookDataOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
 		return listWebhookDataOutput{}, err
 	}
 	filter := store.WebhookDataFilter{Domain: c.Domain.ID, Webhook: w.ID, State: in.State, From: in.From(), Until: in.Until()}
-	rows, listing, err := protocol.Turn(ctx, in.Page,
-		func(ctx context.Context, w protocol.Window) ([]store.WebhookData, error) {
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.WebhookData, error) {
 			return s.DB.WebhookData(ctx, filter, w.OfRows())
 		},
-		func(d store.WebhookData) protocol.Position { return d.Place() },
+		func(d store.WebhookData) httpapi.Position { return d.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookData(ctx, filter) })
 	if err != nil {
 		return listWebhookDataOutput{}, err
@@ -142,7 +142,7 @@ func (s *Service) listWebhookData(ctx context.Context, c *protocol.Caller, in li
 }
 
 // expandAttempts adds the last requests of each delivery, with one query.
-func (s *Service) expandAttempts(ctx context.Context, c *protocol.Caller, w store.Webhook, all []webhookDataOutput, e protocol.Expansion) error {
+func (s *Service) expandAttempts(ctx context.Context, c *httpapi.Caller, w store.Webhook, all []webhookDataOutput, e httpapi.Expansion) error {
 	if !e.Has("attempts") {
 		return nil
 	}
@@ -166,17 +166,17 @@ func (s *Service) expandAttempts(ctx context.Context, c *protocol.Caller, w stor
 
 type webhookLogsInput struct {
 	oneWebhookInput
-	protocol.Page
-	protocol.DateRange
+	httpapi.Page
+	httpapi.DateRange
 	IDUser *int64 `query:"id_user" min:"1" doc:"only requests about events of this user"`
 }
 
 type webhookLogsOutput struct {
 	Logs []webhookLogOutput `json:"webhooklogs"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) webhookLogs(ctx context.Context, c *protocol.Caller, in webhookLogsInput) (webhookLogsOutput, error) {
+func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhookLogsInput) (webhookLogsOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
 		return webhookLogsOutput{}, err
@@ -185,11 +185,11 @@ func (s *Service) webhookLogs(ctx context.Context, c *protocol.Caller, in webhoo
 	if filter.From.IsZero() {
 		filter.From = monthBefore(c, filter.Until)
 	}
-	rows, listing, err := protocol.Turn(ctx, in.Page,
-		func(ctx context.Context, w protocol.Window) ([]store.WebhookLog, error) {
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.WebhookLog, error) {
 			return s.DB.WebhookLogs(ctx, filter, w.OfRows())
 		},
-		func(l store.WebhookLog) protocol.Position { return l.Place() },
+		func(l store.WebhookLog) httpapi.Position { return l.Place() },
 		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookLogs(ctx, filter) })
 	out := webhookLogsOutput{Logs: make([]webhookLogOutput, len(rows)), Listing: listing}
 	for i, l := range rows {
@@ -200,7 +200,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *protocol.Caller, in webhoo
 
 // monthBefore is a month before the end of a range, or before now when it has
 // none.
-func monthBefore(c *protocol.Caller, end time.Time) time.Time {
+func monthBefore(c *httpapi.Caller, end time.Time) time.Time {
 	if end.IsZero() {
 		end = c.Now
 	}
@@ -213,7 +213,7 @@ type resendInput struct {
 }
 
 // resendWebhookData sends a delivery again and shows what came of it.
-func (s *Service) resendWebhookData(ctx context.Context, c *protocol.Caller, in resendInput) (webhookDataOutput, error) {
+func (s *Service) resendWebhookData(ctx context.Context, c *httpapi.Caller, in resendInput) (webhookDataOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
 		return webhookDataOutput{}, err
@@ -229,7 +229,7 @@ func (s *Service) resendWebhookData(ctx context.Context, c *protocol.Caller, in 
 		return webhookDataOutput{}, fmt.Errorf("load delivery %d: %w", in.Data, err)
 	}
 	out := []webhookDataOutput{newWebhookData(c, w, d)}
-	err = s.expandAttempts(ctx, c, w, out, protocol.Expansion{{Name: "attempts"}})
+	err = s.expandAttempts(ctx, c, w, out, httpapi.Expansion{{Name: "attempts"}})
 	return out[0], err
 }
 
@@ -243,7 +243,7 @@ type recoverOutput struct {
 	More bool  `json:"more" doc:"whether there may be more"`
 }
 
-func (s *Service) recoverWebhook(ctx context.Context, c *protocol.Caller, in recoverInput) (recoverOutput, error) {
+func (s *Service) recoverWebhook(ctx context.Context, c *httpapi.Caller, in recoverInput) (recoverOutput, error) {
 	since, err := passerelle.ParseInstant("since", in.Since, c.Location)
 	if err != nil {
 		return recoverOutput{}, err
@@ -262,11 +262,11 @@ func (s *Service) recoverWebhook(ctx context.Context, c *protocol.Caller, in rec
 
 type testWebhookInput struct {
 	oneWebhookInput
-	Data protocol.Object `body:"data" doc:"the payload, of at most 256 KiB; by default a sample of the event's"`
+	Data httpapi.Object `body:"data" doc:"the payload, of at most 256 KiB; by default a sample of the event's"`
 }
 
 // testWebhook sends a payload that is only a test and shows the request.
-func (s *Service) testWebhook(ctx context.Context, c *protocol.Caller, in testWebhookInput) (webhookLogOutput, error) {
+func (s *Service) testWebhook(ctx context.Context, c *httpapi.Caller, in testWebhookInput) (webhookLogOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
 		return webhookLogOutput{}, err

@@ -10,24 +10,24 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
-	"passerelle/internal/protocol"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
 
 type webhookInput struct {
-	IDUser    protocol.Nullable[int64]              `body:"id_user" doc:"only events of this user; null for those of all and of none"`
-	IDService protocol.Nullable[int64]              `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
-	IDAuth    protocol.Nullable[protocol.Reference] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
-	URL       *string                               `body:"url" doc:"absolute http(s) URL; https only in live domains"`
-	Event     *string                               `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
-	Disabled  *bool                                 `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
+	IDUser    httpapi.Nullable[int64]             `body:"id_user" doc:"only events of this user; null for those of all and of none"`
+	IDService httpapi.Nullable[int64]             `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
+	IDAuth    httpapi.Nullable[httpapi.Reference] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
+	URL       *string                             `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	Event     *string                             `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
+	Disabled  *bool                               `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
 // change is what the input changes. An id that none can have is kept: it is not
 // found.
-func (in webhookInput) change(c *protocol.Caller) delivery.Change {
+func (in webhookInput) change(c *httpapi.Caller) delivery.Change {
 	out := delivery.Change{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Given {
 		out.Auth = (*string)(&in.IDAuth.Value)
@@ -43,7 +43,7 @@ func (in webhookInput) change(c *protocol.Caller) delivery.Change {
 
 // named is the id that was given, zero for null. Zero itself, which clients
 // cannot mean, becomes an id that nothing has.
-func named[T ~int64](id protocol.Nullable[int64]) *T {
+func named[T ~int64](id httpapi.Nullable[int64]) *T {
 	value := T(id.Value)
 	if !id.Null && value == 0 {
 		value = -1
@@ -57,16 +57,16 @@ type oneWebhookInput struct {
 
 type readWebhookInput struct {
 	oneWebhookInput
-	protocol.All
-	protocol.Expand[webhookOutput]
+	httpapi.All
+	httpapi.Expand[webhookOutput]
 }
 
 type updateWebhookInput struct {
 	oneWebhookInput
-	protocol.All
-	protocol.Expand[webhookOutput]
+	httpapi.All
+	httpapi.Expand[webhookOutput]
 	webhookInput
-	Deleted protocol.Nullable[string] `body:"deleted" doc:"a date or a DateTime deletes the webhook; null, also as a word, makes it live again"`
+	Deleted httpapi.Nullable[string] `body:"deleted" doc:"a date or a DateTime deletes the webhook; null, also as a word, makes it live again"`
 }
 
 type webhookOutput struct {
@@ -96,7 +96,7 @@ type healthOutput struct {
 	LastFailure *string      `json:"last_failure"`
 }
 
-func newHealth(c *protocol.Caller, w store.Webhook, h store.Health) healthOutput {
+func newHealth(c *httpapi.Caller, w store.Webhook, h store.Health) healthOutput {
 	out := healthOutput{
 		Window: "24h", Failures: w.ConsecutiveFailures, LastSuccess: optionalTime(c, w.LastSuccess), LastFailure: optionalTime(c, w.LastFailure),
 	}
@@ -138,7 +138,7 @@ func newWebhookEvent(e webhook.Entry) webhookEventOutput {
 
 // shownWebhooks adds to webhooks what is known of them besides, with the same
 // few queries for one and for many.
-func (s *Service) shownWebhooks(ctx context.Context, c *protocol.Caller, all []store.Webhook, e protocol.Expansion) ([]webhookOutput, error) {
+func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []store.Webhook, e httpapi.Expansion) ([]webhookOutput, error) {
 	ids := make([]passerelle.WebhookID, len(all))
 	for i, w := range all {
 		ids[i] = w.ID
@@ -163,7 +163,7 @@ func (s *Service) shownWebhooks(ctx context.Context, c *protocol.Caller, all []s
 	return out, nil
 }
 
-func newWebhook(c *protocol.Caller, w store.Webhook, h store.Health, hasApplication bool) webhookOutput {
+func newWebhook(c *httpapi.Caller, w store.Webhook, h store.Health, hasApplication bool) webhookOutput {
 	entry, _ := webhook.Lookup(string(w.Event))
 	out := webhookOutput{
 		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: optionalTime(c, w.Updated),
@@ -176,7 +176,7 @@ func newWebhook(c *protocol.Caller, w store.Webhook, h store.Health, hasApplicat
 	return out
 }
 
-func (s *Service) shownWebhook(ctx context.Context, c *protocol.Caller, w store.Webhook, e protocol.Expansion) (webhookOutput, error) {
+func (s *Service) shownWebhook(ctx context.Context, c *httpapi.Caller, w store.Webhook, e httpapi.Expansion) (webhookOutput, error) {
 	shown, err := s.shownWebhooks(ctx, c, []store.Webhook{w}, e)
 	if err != nil {
 		return webhookOutput{}, err
@@ -184,7 +184,7 @@ func (s *Service) shownWebhook(ctx context.Context, c *protocol.Caller, w store.
 	return shown[0], nil
 }
 
-func optionalTime(c *protocol.Caller, t *time.Time) *string { return wire.Moment(t, c.Location) }
+func optionalTime(c *httpapi.Caller, t *time.Time) *string { return wire.Moment(t, c.Location) }
 
 func optionalInt(n int64) *int64 {
 	if n == 0 {
@@ -194,23 +194,23 @@ func optionalInt(n int64) *int64 {
 }
 
 type listWebhooksInput struct {
-	protocol.Page
-	protocol.All
-	protocol.Expand[webhookOutput]
+	httpapi.Page
+	httpapi.All
+	httpapi.Expand[webhookOutput]
 }
 
 type listWebhooksOutput struct {
 	Webhooks []webhookOutput `json:"webhooks"`
-	protocol.Listing
+	httpapi.Listing
 }
 
-func (s *Service) listWebhooks(ctx context.Context, c *protocol.Caller, in listWebhooksInput) (listWebhooksOutput, error) {
+func (s *Service) listWebhooks(ctx context.Context, c *httpapi.Caller, in listWebhooksInput) (listWebhooksOutput, error) {
 	filter := store.WebhookFilter{Domain: c.Domain.ID, All: in.WithDisabled}
-	rows, listing, err := protocol.Turn(ctx, in.Page,
-		func(ctx context.Context, w protocol.Window) ([]store.Webhook, error) {
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.Webhook, error) {
 			return s.DB.Webhooks(ctx, filter, w.OfRows())
 		},
-		func(w store.Webhook) protocol.Position { return protocol.Position{int64(w.ID)} },
+		func(w store.Webhook) httpapi.Position { return httpapi.Position{int64(w.ID)} },
 		func(ctx context.Context) (int64, error) { return s.DB.CountWebhooks(ctx, filter) })
 	if err != nil {
 		return listWebhooksOutput{}, err
@@ -219,7 +219,7 @@ func (s *Service) listWebhooks(ctx context.Context, c *protocol.Caller, in listW
 	return listWebhooksOutput{Webhooks: shown, Listing: listing}, err
 }
 
-func (s *Service) oneWebhook(ctx context.Context, c *protocol.Caller, in readWebhookInput) (webhookOutput, error) {
+func (s *Service) oneWebhook(ctx context.Context, c *httpapi.Caller, in readWebhookInput) (webhookOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err == nil && hidden(w) && !in.WithDisabled {
 		err = passerelle.Missing()
@@ -234,7 +234,7 @@ func (s *Service) oneWebhook(ctx context.Context, c *protocol.Caller, in readWeb
 func hidden(w store.Webhook) bool { return w.Deleted != nil || w.Disabled != nil }
 
 // webhook loads a webhook of the domain, whatever its state.
-func (s *Service) webhook(ctx context.Context, c *protocol.Caller, id passerelle.WebhookID) (store.Webhook, error) {
+func (s *Service) webhook(ctx context.Context, c *httpapi.Caller, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := s.DB.Webhook(ctx, c.Domain.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return w, passerelle.Missing()
@@ -245,9 +245,9 @@ func (s *Service) webhook(ctx context.Context, c *protocol.Caller, id passerelle
 	return w, nil
 }
 
-func (s *Service) createWebhook(ctx context.Context, c *protocol.Caller, in webhookInput) (webhookOutput, error) {
+func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webhookInput) (webhookOutput, error) {
 	if c.Made != 0 {
-		return s.oneWebhook(ctx, c, readWebhookInput{oneWebhookInput: oneWebhookInput{passerelle.WebhookID(c.Made)}, All: protocol.All{WithDisabled: true}})
+		return s.oneWebhook(ctx, c, readWebhookInput{oneWebhookInput: oneWebhookInput{passerelle.WebhookID(c.Made)}, All: httpapi.All{WithDisabled: true}})
 	}
 	asked := in.change(c)
 	w, err := s.Delivery.Register(ctx, c.Domain, delivery.Registration{
@@ -262,7 +262,7 @@ func (s *Service) createWebhook(ctx context.Context, c *protocol.Caller, in webh
 
 // updateWebhook reaches a disabled or deleted webhook when it is asked to, or
 // when the body is about just that.
-func (s *Service) updateWebhook(ctx context.Context, c *protocol.Caller, in updateWebhookInput) (webhookOutput, error) {
+func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updateWebhookInput) (webhookOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
 		return webhookOutput{}, err
@@ -283,7 +283,7 @@ func (s *Service) updateWebhook(ctx context.Context, c *protocol.Caller, in upda
 
 // deletion is whether the webhook is to be deleted or made live again, nil for
 // neither. The date is today's, whatever it says.
-func (in updateWebhookInput) deletion(c *protocol.Caller) (*bool, error) {
+func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 	if !in.Deleted.Given {
 		return nil, nil
 	}
@@ -296,12 +296,12 @@ func (in updateWebhookInput) deletion(c *protocol.Caller) (*bool, error) {
 	return &deletes, nil
 }
 
-func (s *Service) deleteWebhook(ctx context.Context, c *protocol.Caller, in oneWebhookInput) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By())
+func (s *Service) deleteWebhook(ctx context.Context, c *httpapi.Caller, in oneWebhookInput) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By())
 }
 
-func (s *Service) deleteWebhooks(ctx context.Context, c *protocol.Caller, _ protocol.Nothing) (protocol.Nothing, error) {
-	return protocol.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By())
+func (s *Service) deleteWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By())
 }
 
 type webhookEventsOutput struct {
@@ -309,7 +309,7 @@ type webhookEventsOutput struct {
 	Total  int                  `json:"total"`
 }
 
-func (s *Service) webhookEvents(context.Context, *protocol.Caller, protocol.Nothing) (webhookEventsOutput, error) {
+func (s *Service) webhookEvents(context.Context, *httpapi.Caller, httpapi.Nothing) (webhookEventsOutput, error) {
 	var out webhookEventsOutput
 	for _, entry := range webhook.Events() {
 		out.Events = append(out.Events, newWebhookEvent(entry))

@@ -18,7 +18,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/files"
+	"passerelle/internal/blob"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -27,7 +27,7 @@ import (
 // form of the interface, and the files. No more than a page of it is in memory.
 type archive struct {
 	*aggregation.Aggregation
-	kept   files.Store
+	kept   blob.Store
 	ctx    context.Context
 	domain passerelle.Domain
 	user   passerelle.UserID
@@ -44,7 +44,7 @@ const archivePage = 500
 // user goes on: what changes meanwhile is in it as it was or as it is. What they
 // gave to sign in at institutions is not in it, nor are payments, which belong to
 // the domain.
-func Write(ctx context.Context, a *aggregation.Aggregation, kept files.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
+func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
 		return err
@@ -372,7 +372,7 @@ func (z *archive) files() error {
 
 func (z *archive) file(f store.StoredFile) error {
 	body, err := z.kept.Open(z.ctx, f.ID)
-	if errors.Is(err, files.ErrNotFound) {
+	if errors.Is(err, blob.ErrNotFound) {
 		return nil // withdrawn meanwhile
 	}
 	if err != nil {

@@ -4,17 +4,17 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/admission"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
+	"passerelle/internal/operators"
 )
 
-func (c *Console) accountRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("account", c.account),
-		desk.Post("account/password", c.changePassword),
-		desk.Post("account/second-factor", c.proposeTOTP),
-		desk.Post("account/second-factor/confirm", c.confirmTOTP),
-		desk.Post("account/sessions/#/end", c.endSession),
+func (c *Console) accountRoutes() []page.Route {
+	return []page.Route{
+		page.Get("account", c.account),
+		page.Post("account/password", c.changePassword),
+		page.Post("account/second-factor", c.proposeTOTP),
+		page.Post("account/second-factor/confirm", c.confirmTOTP),
+		page.Post("account/sessions/#/end", c.endSession),
 	}
 }
 
@@ -22,7 +22,7 @@ func (c *Console) accountRoutes() []desk.Route {
 type accountData struct {
 	SecondFactor bool
 	// Proposal is the second factor that waits for its first code, nil for none.
-	Proposal *admission.Proposal
+	Proposal *operators.TOTPProposal
 	Sessions []sessionRow
 }
 
@@ -33,49 +33,49 @@ type sessionRow struct {
 	Here                   bool
 }
 
-func (c *Console) account(v *desk.Visit) error {
-	data := accountData{SecondFactor: v.Who.Operator.SecondFactor}
-	proposal, waits, err := c.Admission.ProposedTOTP(v, v.Who)
+func (c *Console) account(pc *page.Context) error {
+	data := accountData{SecondFactor: pc.Who.Operator.SecondFactor}
+	proposal, waits, err := c.Operators.ProposedTOTP(pc, pc.Who)
 	if err != nil {
 		return err
 	}
 	if waits {
 		data.Proposal = &proposal
 	}
-	all, err := c.Admission.Sessions(v, v.Who)
+	all, err := c.Operators.Sessions(pc, pc.Who)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
 		data.Sessions = append(data.Sessions, sessionRow{
 			ID: s.ID, Created: passerelle.FormatDateTime(s.Created, time.UTC), Seen: passerelle.FormatDateTime(s.Seen, time.UTC),
-			Expires: passerelle.FormatDateTime(s.Expires, time.UTC), Here: s.ID == v.Who.ID,
+			Expires: passerelle.FormatDateTime(s.Expires, time.UTC), Here: s.ID == pc.Who.ID,
 		})
 	}
-	return pages.Send(v, "account", "Your account", data)
+	return pages.Send(pc, "account", "Your account", data)
 }
 
 // backToAccount shows the account anew, or what is wrong with the form.
-func (c *Console) backToAccount(v *desk.Visit, err error) error {
-	return v.After(err, desk.Root+"account", c.account)
+func (c *Console) backToAccount(pc *page.Context, err error) error {
+	return pc.After(err, page.Root+"account", c.account)
 }
 
-func (c *Console) changePassword(v *desk.Visit) error {
-	if v.Field("next") != v.Field("again") {
-		v.Problem = "The new password and its repetition differ."
-		return c.account(v)
+func (c *Console) changePassword(pc *page.Context) error {
+	if pc.Field("next") != pc.Field("again") {
+		pc.Problem = "The new password and its repetition differ."
+		return c.account(pc)
 	}
-	return c.backToAccount(v, c.Admission.ChangePassword(v, v.Who, v.Field("present"), v.Field("next"), c.RequestID(v)))
+	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)))
 }
 
-func (c *Console) proposeTOTP(v *desk.Visit) error {
-	return c.backToAccount(v, c.Admission.ProposeTOTP(v, v.Who, v.Field("present"), c.RequestID(v)))
+func (c *Console) proposeTOTP(pc *page.Context) error {
+	return c.backToAccount(pc, c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)))
 }
 
-func (c *Console) confirmTOTP(v *desk.Visit) error {
-	return c.backToAccount(v, c.Admission.ConfirmTOTP(v, v.Who, v.Field("code"), c.RequestID(v)))
+func (c *Console) confirmTOTP(pc *page.Context) error {
+	return c.backToAccount(pc, c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)))
 }
 
-func (c *Console) endSession(v *desk.Visit) error {
-	return c.backToAccount(v, c.Admission.Revoke(v, v.Who, v.Numbers[0], c.RequestID(v)))
+func (c *Console) endSession(pc *page.Context) error {
+	return c.backToAccount(pc, c.Operators.Revoke(pc, pc.Who, pc.Numbers[0], c.RequestID(pc)))
 }

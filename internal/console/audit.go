@@ -11,14 +11,14 @@ import (
 
 	"passerelle"
 	"passerelle/internal/audit"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 )
 
-func (c *Console) auditRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/audit", c.audit),
-		desk.Post("domains/#/audit", c.verifyAudit),
+func (c *Console) auditRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/audit", c.audit),
+		page.Post("domains/#/audit", c.verifyAudit),
 	}
 }
 
@@ -35,10 +35,10 @@ type auditData struct {
 	Operator                       store.OperatorID
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
-	Chain                          []desk.Fact
+	Chain                          []page.Detail
 	Verdict, Why                   string
 	Rows                           []actRow
-	Turn                           desk.Turn
+	Turn                           page.Pager
 	shown                          map[store.OperatorID]string
 }
 
@@ -58,37 +58,37 @@ type actRow struct {
 }
 
 // audit lists what operators did in a domain, the newest first.
-func (c *Console) audit(v *desk.Visit) error { return c.showAudit(v, auditData{}) }
+func (c *Console) audit(pc *page.Context) error { return c.showAudit(pc, auditData{}) }
 
-func (c *Console) showAudit(v *desk.Visit, data auditData) error {
-	setUp(v, "Audit log")
-	f, err := c.auditFilter(v, &data)
+func (c *Console) showAudit(pc *page.Context, data auditData) error {
+	setUp(pc, "Audit log")
+	f, err := c.auditFilter(pc, &data)
 	if err == nil {
-		err = c.addChain(v, &data)
+		err = c.addChain(pc, &data)
 	}
-	if told, is := desk.Told(err); is {
-		v.Problem = told
-		return pages.Send(v, "audit", "Audit log", data)
+	if told, is := page.UserMessage(err); is {
+		pc.Problem = told
+		return pages.Send(pc, "audit", "Audit log", data)
 	}
 	if err != nil {
 		return err
 	}
-	w := v.Window(2)
-	rows, err := c.DB.Audits(v, f, w)
+	w := pc.Window(2)
+	rows, err := c.DB.Audits(pc, f, w)
 	if err != nil {
-		return fmt.Errorf("list the acts in domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("list the acts in domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, func(a store.AuditLink) []any { return a.Place() })
+	rows, data.Turn = page.Paged(pc, w, rows, func(a store.AuditLink) []any { return a.Place() })
 	for _, a := range rows {
-		data.Rows = append(data.Rows, newActRow(v, a, data.shown))
+		data.Rows = append(data.Rows, newActRow(pc, a, data.shown))
 	}
-	return pages.Send(v, "audit", "Audit log", data)
+	return pages.Send(pc, "audit", "Audit log", data)
 }
 
 // auditFilter reads what is looked for from the address.
-func (c *Console) auditFilter(v *desk.Visit, data *auditData) (store.AuditFilter, error) {
-	f := store.AuditFilter{Domain: v.Domain.ID}
-	all, err := c.DB.Operators(v, maxOperators)
+func (c *Console) auditFilter(pc *page.Context, data *auditData) (store.AuditFilter, error) {
+	f := store.AuditFilter{Domain: pc.Domain.ID}
+	all, err := c.DB.Operators(pc, maxOperators)
 	if err != nil {
 		return f, fmt.Errorf("list the operators: %w", err)
 	}
@@ -97,7 +97,7 @@ func (c *Console) auditFilter(v *desk.Visit, data *auditData) (store.AuditFilter
 		data.shown[o.ID] = o.Name
 		data.Operators = append(data.Operators, operatorOption{o.ID, o.Name})
 	}
-	query := v.Request.URL.Query()
+	query := pc.Request.URL.Query()
 	given := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	data.Act, data.Subject, data.ID, data.Refused = given("act"), given("subject"), given("id"), given("refused") == "1"
 	data.Since, data.Until = given("since"), given("until")
@@ -109,29 +109,29 @@ func (c *Console) auditFilter(v *desk.Visit, data *auditData) (store.AuditFilter
 	if f.SubjectID, err = numberIn[int64]("id", data.ID); err != nil {
 		return f, err
 	}
-	return f, auditDays(v, data, &f)
+	return f, auditDays(pc, data, &f)
 }
 
-func auditDays(v *desk.Visit, data *auditData, f *store.AuditFilter) error {
+func auditDays(pc *page.Context, data *auditData, f *store.AuditFilter) error {
 	var err error
 	if data.Since != "" {
-		if f.From, err = desk.DayStart("since", data.Since, v.Zone, 0); err != nil {
+		if f.From, err = page.DayStart("since", data.Since, pc.Zone, 0); err != nil {
 			return err
 		}
 	}
 	if data.Until != "" {
-		f.Until, err = desk.DayStart("until", data.Until, v.Zone, 1)
+		f.Until, err = page.DayStart("until", data.Until, pc.Zone, 1)
 	}
 	return err
 }
 
 // addChain says how far the chain of the domain goes.
-func (c *Console) addChain(v *desk.Visit, data *auditData) error {
-	end, err := c.DB.AuditEnd(v, v.Domain.ID)
+func (c *Console) addChain(pc *page.Context, data *auditData) error {
+	end, err := c.DB.AuditEnd(pc, pc.Domain.ID)
 	if err != nil {
 		return fmt.Errorf("read the end of a chain: %w", err)
 	}
-	waiting, err := c.DB.CountUnchainedAudit(v, v.Domain.ID, audit.MaxWaiting)
+	waiting, err := c.DB.CountUnchainedAudit(pc, pc.Domain.ID, audit.MaxWaiting)
 	if err != nil {
 		return fmt.Errorf("count the acts without a place: %w", err)
 	}
@@ -139,19 +139,19 @@ func (c *Console) addChain(v *desk.Visit, data *auditData) error {
 	if end.Number > 0 {
 		last = audit.Checkpoint{Number: end.Number, Hash: end.Hash}.String()
 	}
-	data.Chain = desk.Facts("Acts in the chain", strconv.FormatInt(end.Number, 10), "Waiting for a place", desk.UpTo(waiting, audit.MaxWaiting), "Checkpoint", last)
+	data.Chain = page.Details("Acts in the chain", strconv.FormatInt(end.Number, 10), "Waiting for a place", page.UpTo(waiting, audit.MaxWaiting), "Checkpoint", last)
 	return nil
 }
 
 // verifyAudit reads the whole chain of the domain, and says whether it holds.
-func (c *Console) verifyAudit(v *desk.Visit) error {
-	ctx, cancel := context.WithTimeout(v, auditPatience)
+func (c *Console) verifyAudit(pc *page.Context) error {
+	ctx, cancel := context.WithTimeout(pc, auditPatience)
 	defer cancel()
-	found, err := audit.Verify(ctx, &c.DB.Reader, v.Domain.ID, nil, func(int64) {})
+	found, err := audit.Verify(ctx, &c.DB.Reader, pc.Domain.ID, nil, func(int64) {})
 	data := auditData{Verdict: "intact"}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		data.Verdict, data.Why = "too long to be read here", "The command line reads it: passerelle audit verify --domain "+v.Domain.Name
+		data.Verdict, data.Why = "too long to be read here", "The command line reads it: passerelle audit verify --domain "+pc.Domain.Name
 	case err != nil:
 		return err
 	case !found.Intact():
@@ -159,7 +159,7 @@ func (c *Console) verifyAudit(v *desk.Visit) error {
 	default:
 		data.Why = fmt.Sprintf("Each of %d acts is what was put on record, in its place.", found.Last.Number)
 	}
-	return c.showAudit(v, data)
+	return c.showAudit(pc, data)
 }
 
 // subjectPaths are where things are shown to which acts are done.
@@ -167,8 +167,8 @@ var subjectPaths = map[string]string{
 	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d", "domain": "/domain",
 }
 
-func newActRow(v *desk.Visit, a store.AuditLink, names map[store.OperatorID]string) actRow {
-	row := actRow{ID: a.ID, At: v.Time(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
+func newActRow(pc *page.Context, a store.AuditLink, names map[store.OperatorID]string) actRow {
+	row := actRow{ID: a.ID, At: pc.Time(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
 	if a.Operator != 0 {
 		row.By = cmp.Or(names[a.Operator], fmt.Sprint(int64(a.Operator)))
 	}
@@ -177,9 +177,9 @@ func newActRow(v *desk.Visit, a store.AuditLink, names map[store.OperatorID]stri
 	}
 	row.Subject = fmt.Sprintf("%s %d", a.Subject, a.SubjectID)
 	if path := subjectPaths[a.Subject]; strings.Contains(path, "%d") {
-		row.Address = v.Path(path, a.SubjectID)
+		row.Address = pc.Path(path, a.SubjectID)
 	} else if path != "" {
-		row.Address = v.Path("%s", path)
+		row.Address = pc.Path("%s", path)
 	}
 	return row
 }

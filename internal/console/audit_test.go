@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"passerelle/internal/admission"
 	"passerelle/internal/audit"
 	"passerelle/internal/oidc"
 	"passerelle/internal/oidc/oidctest"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -19,7 +19,7 @@ import (
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newDesk(t, servicetest.Start(t, url, servicetest.Options{}))
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		for i := range 60 {
 			act := store.Audit{Domain: d.Domain.ID, At: d.Domain.Created, Request: "r", Act: "look", Subject: "payment", SubjectID: int64(i + 1)}
 			must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.Audit(act) }))
@@ -73,7 +73,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 			config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}
 			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.now, Identities: &config})
 			p := newPerson(t, s, window.width, window.height)
-			_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+			_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
 			must(t, err)
 			enter := func(shown string) {
 				t.Helper()
@@ -87,7 +87,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 			if said := p.value(`document.querySelector(".problem").innerText`); !strings.Contains(said, `"person 1"`) {
 				t.Errorf("a stranger is told %q", said)
 			}
-			_, err = p.Admission.Link(t.Context(), "zoe", id.URL, "person 1")
+			_, err = p.Operators.Link(t.Context(), "zoe", id.URL, "person 1")
 			must(t, err)
 			enter(`.figures`)
 			key := p.enrol(window.name, password, time)

@@ -8,21 +8,21 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
 
 // arrive opens the console of a new service for a new operator of a role.
-func arrive(t *testing.T, role admission.Role, width, height int64) *person {
+func arrive(t *testing.T, role operators.Role, width, height int64) *person {
 	t.Helper()
 	return arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), role, width, height)
 }
 
-func arriveAt(t *testing.T, s *servicetest.Instance, role admission.Role, width, height int64) *person {
+func arriveAt(t *testing.T, s *servicetest.Instance, role operators.Role, width, height int64) *person {
 	t.Helper()
 	p := newPerson(t, s, width, height)
-	_, password, err := p.Admission.Create(t.Context(), "zoe", role)
+	_, password, err := p.Operators.Create(t.Context(), "zoe", role)
 	must(t, err)
 	p.open("/console/")
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
@@ -33,7 +33,7 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role admission.Role, width,
 // Lists and payments are renewed where they are, politely: focus stays, readers are
 // told, and what was typed is not touched.
 func TestPagesAreRenewedInABrowser(t *testing.T) {
-	p := arrive(t, admission.Developer, 1280, 900)
+	p := arrive(t, operators.Developer, 1280, 900)
 	token := p.Token("payments:admin")
 	first := p.Create(token, servicetest.Draft())
 	p.open(p.domainPath("/payments"))
@@ -64,7 +64,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 
 // A file is saved with its progress shown; the form works without the script too.
 func TestSavingAFileInABrowser(t *testing.T) {
-	p := arrive(t, admission.Acting, 1280, 900)
+	p := arrive(t, operators.Acting, 1280, 900)
 	p.shop()
 	p.open(p.domainPath("/payments?label=rent"))
 	p.value(`URL.createObjectURL = (file) => { file.text().then((text) => { window.saved = text; }); return "#"; }`)
@@ -90,7 +90,7 @@ func TestLabInABrowser(t *testing.T) {
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
-			p := arrive(t, admission.Developer, window.width, window.height)
+			p := arrive(t, operators.Developer, window.width, window.height)
 			p.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 			p.do(servicetest.Follow(`header a[href$="/lab"]`), servicetest.Shown(`#advance`))
 			p.checked(window.name + "-lab")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -105,7 +105,7 @@ func TestOperatorInABrowser(t *testing.T) {
 
 func (p *person) work(window string, time *clock) {
 	t := p.t
-	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+	_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
 	must(t, err)
 	draft := servicetest.Draft()
 	draft["client_state"] = hostile
@@ -166,7 +166,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 func TestABrowserHasNothingToSay(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
-	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+	_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
 	must(t, err)
 	id := p.Create(p.Token("payments:admin"), servicetest.Draft())
 	p.open("/console/")
@@ -184,7 +184,7 @@ func TestABrowserHasNothingToSay(t *testing.T) {
 func TestSigningInByKeyboard(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
-	_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Viewer)
+	_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Viewer)
 	must(t, err)
 	p.open("/console/")
 	p.do(servicetest.Shown(`#name`))

@@ -7,23 +7,23 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 )
 
-func (c *Console) clientRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/clients", c.clients),
-		desk.Post("domains/#/clients", c.createClient),
-		desk.Get("domains/#/clients/#", c.client),
-		desk.Post("domains/#/clients/#", c.changeClient),
-		desk.Post("domains/#/clients/#/secret", c.resetSecret),
-		desk.Post("domains/#/clients/#/delete", c.deleteClient),
-		desk.Post("domains/#/clients/#/keys", c.makeKeys),
-		desk.Get("domains/#/clients/#/logo/#", c.clientLogo),
+func (c *Console) clientRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/clients", c.clients),
+		page.Post("domains/#/clients", c.createClient),
+		page.Get("domains/#/clients/#", c.client),
+		page.Post("domains/#/clients/#", c.changeClient),
+		page.Post("domains/#/clients/#/secret", c.resetSecret),
+		page.Post("domains/#/clients/#/delete", c.deleteClient),
+		page.Post("domains/#/clients/#/keys", c.makeKeys),
+		page.Get("domains/#/clients/#/logo/#", c.clientLogo),
 		{Method: http.MethodPost, Pattern: "domains/#/clients/#/logo", Serve: c.setLogo, Room: access.MaxLogo},
-		desk.Post("domains/#/clients/#/logo/delete", c.deleteLogo),
-		desk.Post("domains/#/clients/#/config", c.configureClient),
+		page.Post("domains/#/clients/#/logo/delete", c.deleteLogo),
+		page.Post("domains/#/clients/#/config", c.configureClient),
 	}
 }
 
@@ -41,7 +41,7 @@ const (
 // clientsData is a page of applications, and the form for another.
 type clientsData struct {
 	Rows     []clientRow
-	Turn     desk.Turn
+	Turn     page.Pager
 	Form     clientForm
 	MaySetUp bool
 }
@@ -61,11 +61,11 @@ type clientForm struct {
 	Pro                                                 bool
 }
 
-func typedClient(v *desk.Visit) clientForm {
+func typedClient(pc *page.Context) clientForm {
 	return clientForm{
-		Name: strings.TrimSpace(v.Field("name")), RedirectURIs: v.Field("redirect_uris"), PrimaryColor: v.Field("primary_color"),
-		SecondaryColor: v.Field("secondary_color"), Description: v.Field("description"), DescriptionBanks: v.Field("description_banks"),
-		DescriptionProviders: v.Field("description_providers"), Pro: v.Field("pro") == "1",
+		Name: strings.TrimSpace(pc.Field("name")), RedirectURIs: pc.Field("redirect_uris"), PrimaryColor: pc.Field("primary_color"),
+		SecondaryColor: pc.Field("secondary_color"), Description: pc.Field("description"), DescriptionBanks: pc.Field("description_banks"),
+		DescriptionProviders: pc.Field("description_providers"), Pro: pc.Field("pro") == "1",
 	}
 }
 
@@ -79,36 +79,36 @@ func (f clientForm) change() access.Change {
 }
 
 // clients lists the applications of a domain, the newest first.
-func (c *Console) clients(v *desk.Visit) error {
-	w := v.Window(1)
-	rows, err := c.DB.ClientPage(v, v.Domain.ID, w)
+func (c *Console) clients(pc *page.Context) error {
+	w := pc.Window(1)
+	rows, err := c.DB.ClientPage(pc, pc.Domain.ID, w)
 	if err != nil {
-		return fmt.Errorf("list the clients of domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("list the clients of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(v, "Clients")
-	data := clientsData{MaySetUp: v.MaySetUp()}
-	if v.Problem != "" {
-		data.Form = typedClient(v)
+	setUp(pc, "Clients")
+	data := clientsData{MaySetUp: pc.MaySetUp()}
+	if pc.Problem != "" {
+		data.Form = typedClient(pc)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, func(one store.Client) []any { return desk.ByID(one.ID) })
+	rows, data.Turn = page.Paged(pc, w, rows, func(one store.Client) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
-		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, v.Moment(&one.Created), v.Moment(one.Used), len(one.RedirectURIs)})
+		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)})
 	}
-	return pages.Send(v, "clients", "Clients", data)
+	return pages.Send(pc, "clients", "Clients", data)
 }
 
 // createClient makes an application of a name and redirect URIs, and shows its
 // secret.
-func (c *Console) createClient(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) createClient(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	form := typedClient(v)
-	made, secret, err := c.Access.Create(v, v.Domain.ID, form.change(), v.Record(actCreateClient, "client", 0))
+	form := typedClient(pc)
+	made, secret, err := c.Access.Create(pc, pc.Domain.ID, form.change(), pc.Record(actCreateClient, "client", 0))
 	if err != nil {
-		return v.After(err, "", c.clients)
+		return pc.After(err, "", c.clients)
 	}
-	return c.showClient(v, made, secret)
+	return c.showClient(pc, made, secret)
 }
 
 // clientData is one application, and its secret when that has just been made.
@@ -121,71 +121,71 @@ type clientData struct {
 	Logo string
 	// Kept are the texts that its programs keep with it, and KeptKey and KeptText
 	// what was typed of one.
-	Kept              []desk.Fact
+	Kept              []page.Detail
 	KeptKey, KeptText string
 	MaySetUp          bool
 }
 
-func (c *Console) client(v *desk.Visit) error {
-	one, err := c.DB.Client(v, v.Domain.ID, passerelle.ClientID(v.Numbers[1]))
+func (c *Console) client(pc *page.Context) error {
+	one, err := c.DB.Client(pc, pc.Domain.ID, passerelle.ClientID(pc.Numbers[1]))
 	if err != nil {
-		return fmt.Errorf("load client %d: %w", v.Numbers[1], err)
+		return fmt.Errorf("load client %d: %w", pc.Numbers[1], err)
 	}
-	return c.showClient(v, one, "")
+	return c.showClient(pc, one, "")
 }
 
-func (c *Console) showClient(v *desk.Visit, one store.Client, secret string) error {
-	setUp(v, "Clients")
+func (c *Console) showClient(pc *page.Context, one store.Client, secret string) error {
+	setUp(pc, "Clients")
 	data := clientData{
-		clientRow: clientRow{one.ID, one.Name, v.Moment(&one.Created), v.Moment(one.Used), len(one.RedirectURIs)},
+		clientRow: clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)},
 		Form: clientForm{
 			one.Name, strings.Join(one.RedirectURIs, "\n"), one.PrimaryColor, one.SecondaryColor,
 			one.Description, one.DescriptionBanks, one.DescriptionProviders, one.Pro,
 		},
-		PublicKey: one.PublicKey, Secret: secret, MaySetUp: v.MaySetUp(),
+		PublicKey: one.PublicKey, Secret: secret, MaySetUp: pc.MaySetUp(),
 	}
-	if v.Problem != "" && v.Request.URL.Path == v.Path("/clients/%d", one.ID) { // of all forms the one that says so much
-		data.Form = typedClient(v)
+	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // of all forms the one that says so much
+		data.Form = typedClient(pc)
 	}
-	c.addKept(v, one, &data)
+	c.addKept(pc, one, &data)
 	if one.Logo != 0 {
-		data.Logo = v.Path("/clients/%d/logo/%d", one.ID, one.Logo)
+		data.Logo = pc.Path("/clients/%d/logo/%d", one.ID, one.Logo)
 	}
-	return pages.Send(v, "client", fmt.Sprintf("Client %d", one.ID), data)
+	return pages.Send(pc, "client", fmt.Sprintf("Client %d", one.ID), data)
 }
 
 // changeClient changes what is said about an application.
-func (c *Console) changeClient(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) changeClient(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	id := passerelle.ClientID(v.Numbers[1])
-	_, _, err := c.Access.Update(v, v.Domain.ID, id, typedClient(v).change(), v.Record(actChangeClient, "client", int64(id)))
-	return v.After(err, v.Path("/clients/%d", id), c.client)
+	id := passerelle.ClientID(pc.Numbers[1])
+	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(actChangeClient, "client", int64(id)))
+	return pc.After(err, pc.Path("/clients/%d", id), c.client)
 }
 
 // resetSecret gives an application a new secret, and shows it.
-func (c *Console) resetSecret(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) resetSecret(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	id := passerelle.ClientID(v.Numbers[1])
-	one, secret, err := c.Access.Update(v, v.Domain.ID, id, access.Change{ResetSecret: true}, v.Record(actResetSecret, "client", int64(id)))
+	id := passerelle.ClientID(pc.Numbers[1])
+	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.Change{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
 	if err != nil {
-		return v.After(err, "", c.client)
+		return pc.After(err, "", c.client)
 	}
-	return c.showClient(v, one, secret)
+	return c.showClient(pc, one, secret)
 }
 
 // deleteClient removes the application whose number was typed.
-func (c *Console) deleteClient(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) deleteClient(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	id := passerelle.ClientID(v.Numbers[1])
-	err := v.Confirmed(int64(id))
+	id := passerelle.ClientID(pc.Numbers[1])
+	err := pc.Confirmed(int64(id))
 	if err == nil {
-		_, err = c.Access.Delete(v, v.Domain.ID, id, v.Record(actDeleteClient, "client", int64(id)))
+		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(actDeleteClient, "client", int64(id)))
 	}
-	return v.After(err, v.Path("/clients"), c.client)
+	return pc.After(err, pc.Path("/clients"), c.client)
 }

@@ -5,28 +5,28 @@ import (
 	"net/url"
 	"strings"
 
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
-func (c *Console) configurationRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/configuration", c.configuration),
-		desk.Get("domains/#/configuration/key", c.configurationKey),
-		desk.Post("domains/#/configuration/key", c.configure),
-		desk.Get("domains/#/configuration/log", c.configurationLog),
+func (c *Console) configurationRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/configuration", c.configuration),
+		page.Get("domains/#/configuration/key", c.configurationKey),
+		page.Post("domains/#/configuration/key", c.configure),
+		page.Get("domains/#/configuration/log", c.configurationLog),
 	}
 }
 
 const actConfigure = "change configuration"
 
 // setUp puts a page among those about how a domain is set up.
-func setUp(v *desk.Visit, here string) {
+func setUp(pc *page.Context, here string) {
 	for _, one := range [][2]string{
 		{"Configuration", "/configuration"}, {"Connectors", "/connectors"}, {"Clients", "/clients"}, {"Tokens", "/tokens"}, {"Domain", "/domain"}, {"Audit log", "/audit"},
 	} {
-		v.Tabs = append(v.Tabs, desk.Tab{Name: one[0], Address: v.Path("%s", one[1]), Here: one[0] == here})
+		pc.Tabs = append(pc.Tabs, page.Tab{Name: one[0], Address: pc.Path("%s", one[1]), Here: one[0] == here})
 	}
 }
 
@@ -40,13 +40,13 @@ type keyRow struct {
 	Address string
 }
 
-func (c *Console) keyRow(v *desk.Visit, k settings.Key, given map[string]store.Setting) keyRow {
+func (c *Console) keyRow(pc *page.Context, k settings.Key, given map[string]store.Setting) keyRow {
 	row := keyRow{
 		Name: k.Name, Aliases: strings.Join(k.Aliases, ", "), Value: k.Default, Default: k.Default, Takes: k.Takes(), Help: k.Help, Unused: k.Unused,
-		Address: v.Path("/configuration/key?name=%s", url.QueryEscape(k.Name)),
+		Address: pc.Path("/configuration/key?name=%s", url.QueryEscape(k.Name)),
 	}
 	if own, is := given[k.Name]; is {
-		row.Value, row.Given, row.By, row.At = own.Value, true, own.By, v.Moment(&own.At)
+		row.Value, row.Given, row.By, row.At = own.Value, true, own.By, pc.Moment(&own.At)
 	}
 	return row
 }
@@ -58,24 +58,24 @@ type configurationData struct {
 }
 
 // configuration lists the keys, those without an effect last.
-func (c *Console) configuration(v *desk.Visit) error {
-	given, err := c.DB.GivenSettings(v, v.Domain.ID)
+func (c *Console) configuration(pc *page.Context) error {
+	given, err := c.DB.GivenSettings(pc, pc.Domain.ID)
 	if err != nil {
-		return fmt.Errorf("load the settings of domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(v, "Configuration")
-	data := configurationData{Search: strings.TrimSpace(v.Request.URL.Query().Get("search"))}
+	setUp(pc, "Configuration")
+	data := configurationData{Search: strings.TrimSpace(pc.Request.URL.Query().Get("search"))}
 	for _, k := range valuesOf(given).Keys() {
 		if !k.Matches(data.Search) {
 			continue
 		}
 		if k.Unused {
-			data.Unused = append(data.Unused, c.keyRow(v, k, given))
+			data.Unused = append(data.Unused, c.keyRow(pc, k, given))
 		} else {
-			data.Keys = append(data.Keys, c.keyRow(v, k, given))
+			data.Keys = append(data.Keys, c.keyRow(pc, k, given))
 		}
 	}
-	return pages.Send(v, "configuration", "Configuration", data)
+	return pages.Send(pc, "configuration", "Configuration", data)
 }
 
 // valuesOf are the values alone.
@@ -93,7 +93,7 @@ type keyData struct {
 	Choices  []string
 	Long     bool
 	Log      []changeRow
-	Turn     desk.Turn
+	Turn     page.Pager
 	MaySetUp bool
 }
 
@@ -104,8 +104,8 @@ type changeRow struct {
 	Began, Ended bool
 }
 
-func newChangeRow(v *desk.Visit, s store.SettingChange) changeRow {
-	row := changeRow{Key: s.Key, At: v.Moment(&s.At), By: s.By, Began: s.Previous == nil, Ended: s.New == nil}
+func newChangeRow(pc *page.Context, s store.SettingChange) changeRow {
+	row := changeRow{Key: s.Key, At: pc.Moment(&s.At), By: s.By, Began: s.Previous == nil, Ended: s.New == nil}
 	if s.Previous != nil {
 		row.Was = *s.Previous
 	}
@@ -116,85 +116,85 @@ func newChangeRow(v *desk.Visit, s store.SettingChange) changeRow {
 }
 
 // keyOf is the key that the address or the form names.
-func keyOf(v *desk.Visit) (settings.Key, error) {
-	key, known := settings.Find(v.Request.FormValue("name"))
+func keyOf(pc *page.Context) (settings.Key, error) {
+	key, known := settings.Find(pc.Request.FormValue("name"))
 	if !known {
-		return key, desk.ErrNoPage
+		return key, page.ErrNoPage
 	}
 	return key, nil
 }
 
-func (c *Console) configurationKey(v *desk.Visit) error {
-	key, err := keyOf(v)
+func (c *Console) configurationKey(pc *page.Context) error {
+	key, err := keyOf(pc)
 	if err != nil {
 		return err
 	}
-	given, err := c.DB.GivenSettings(v, v.Domain.ID)
+	given, err := c.DB.GivenSettings(pc, pc.Domain.ID)
 	if err != nil {
-		return fmt.Errorf("load the settings of domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(v, "Configuration")
-	data := keyData{keyRow: c.keyRow(v, key, given), Choices: key.Choices(), Long: key.Long(), MaySetUp: v.MaySetUp()}
-	if data.Log, data.Turn, err = c.changes(v, store.SettingChanges{Domain: v.Domain.ID, Key: key.Name}); err != nil {
+	setUp(pc, "Configuration")
+	data := keyData{keyRow: c.keyRow(pc, key, given), Choices: key.Choices(), Long: key.Long(), MaySetUp: pc.MaySetUp()}
+	if data.Log, data.Turn, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID, Key: key.Name}); err != nil {
 		return err
 	}
-	if v.Problem != "" {
-		data.Value = v.Field("value")
+	if pc.Problem != "" {
+		data.Value = pc.Field("value")
 	}
-	return pages.Send(v, "configuration-key", key.Name, data)
+	return pages.Send(pc, "configuration-key", key.Name, data)
 }
 
 // changes is the page of the record of changes that the address names.
-func (c *Console) changes(v *desk.Visit, f store.SettingChanges) ([]changeRow, desk.Turn, error) {
-	w := v.Window(2)
-	all, err := c.DB.SettingChanges(v, f, w)
+func (c *Console) changes(pc *page.Context, f store.SettingChanges) ([]changeRow, page.Pager, error) {
+	w := pc.Window(2)
+	all, err := c.DB.SettingChanges(pc, f, w)
 	if err != nil {
-		return nil, desk.Turn{}, fmt.Errorf("list the changes of settings of domain %d: %w", v.Domain.ID, err)
+		return nil, page.Pager{}, fmt.Errorf("list the changes of settings of domain %d: %w", pc.Domain.ID, err)
 	}
-	all, around := desk.Paged(v, w, all, store.SettingChange.Place)
+	all, around := page.Paged(pc, w, all, store.SettingChange.Place)
 	rows := make([]changeRow, len(all))
 	for i, one := range all {
-		rows[i] = newChangeRow(v, one)
+		rows[i] = newChangeRow(pc, one)
 	}
 	return rows, around, nil
 }
 
 // configure gives a key a value, or returns it to its default.
-func (c *Console) configure(v *desk.Visit) error {
-	key, err := keyOf(v)
+func (c *Console) configure(pc *page.Context) error {
+	key, err := keyOf(pc)
 	if err != nil {
 		return err
 	}
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	value := strings.ReplaceAll(v.Field("value"), "\r\n", "\n")
+	value := strings.ReplaceAll(pc.Field("value"), "\r\n", "\n")
 	wanted := &value
-	switch v.Field("act") {
+	switch pc.Field("act") {
 	case "set":
 	case "reset":
 		wanted = nil
 	default:
-		return desk.ErrForm
+		return page.ErrForm
 	}
-	err = settings.Change(v, c.DB, v.Domain.ID, map[string]*string{key.Name: wanted}, v.By(), v.Now(), v.Record(actConfigure, "", 0))
-	return v.After(err, v.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
+	err = settings.Change(pc, c.DB, pc.Domain.ID, map[string]*string{key.Name: wanted}, pc.By(), pc.Now(), pc.Record(actConfigure, "", 0))
+	return pc.After(err, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }
 
 // logData is a page of the changes of all keys.
 type logData struct {
 	Rows []changeRow
-	Turn desk.Turn
+	Turn page.Pager
 }
 
-func (c *Console) configurationLog(v *desk.Visit) error {
-	setUp(v, "Configuration")
+func (c *Console) configurationLog(pc *page.Context) error {
+	setUp(pc, "Configuration")
 	var (
 		data logData
 		err  error
 	)
-	if data.Rows, data.Turn, err = c.changes(v, store.SettingChanges{Domain: v.Domain.ID}); err != nil {
+	if data.Rows, data.Turn, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID}); err != nil {
 		return err
 	}
-	return pages.Send(v, "configuration-log", "Changes of the configuration", data)
+	return pages.Send(pc, "configuration-log", "Changes of the configuration", data)
 }

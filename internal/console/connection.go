@@ -9,17 +9,17 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
-func (c *Console) connectionRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/connections", c.connections),
-		desk.Get("domains/#/users/#/connections/#", c.connection),
-		desk.Post("domains/#/users/#/connections/#/sync", c.syncConnection),
-		desk.Post("domains/#/users/#/connections/#/delete", c.deleteConnection),
+func (c *Console) connectionRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/connections", c.connections),
+		page.Get("domains/#/users/#/connections/#", c.connection),
+		page.Post("domains/#/users/#/connections/#/sync", c.syncConnection),
+		page.Post("domains/#/users/#/connections/#/delete", c.deleteConnection),
 	}
 }
 
@@ -56,11 +56,11 @@ type connectionRow struct {
 	Address string
 }
 
-func (c *Console) connectionRow(v *desk.Visit, one store.Connection) connectionRow {
+func (c *Console) connectionRow(pc *page.Context, one store.Connection) connectionRow {
 	return connectionRow{
 		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: string(one.State),
-		Created: v.Moment(&one.Created), Read: v.Moment(one.LastUpdate), Next: v.Moment(one.NextTry),
-		Address: v.Path("/users/%d/connections/%d", one.User, one.ID),
+		Created: pc.Moment(&one.Created), Read: pc.Moment(one.LastUpdate), Next: pc.Moment(one.NextTry),
+		Address: pc.Path("/users/%d/connections/%d", one.User, one.ID),
 	}
 }
 
@@ -79,41 +79,41 @@ type troublesData struct {
 	Connectors       []wire.Bank
 	State, Connector string
 	Rows             []connectionRow
-	Turn             desk.Turn
+	Turn             page.Pager
 }
 
 // connections lists the connections of a domain that could not be read when they
 // were last tried, the newest first.
-func (c *Console) connections(v *desk.Visit) error {
-	banks, err := c.Aggregation.Banks(v, v.Domain)
+func (c *Console) connections(pc *page.Context) error {
+	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
 		return err
 	}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool { return len(b.Capabilities) == 0 })
-	query := v.Request.URL.Query()
+	query := pc.Request.URL.Query()
 	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
 	if len(banks) > maxChoices {
 		data.Connectors = nil // one is typed
 	}
 	if data.State != "" && !slices.Contains(data.States, passerelle.ConnectionState(data.State)) {
-		v.Problem = "state: must be one of those in the list"
-		return pages.Send(v, "connections", "Connections", data)
+		pc.Problem = "state: must be one of those in the list"
+		return pages.Send(pc, "connections", "Connections", data)
 	}
 	connector, known := bankNamed(banks, data.Connector)
 	if !known {
-		v.Problem = "connector: must be one of those in the list"
-		return pages.Send(v, "connections", "Connections", data)
+		pc.Problem = "connector: must be one of those in the list"
+		return pages.Send(pc, "connections", "Connections", data)
 	}
-	w := v.Window(1)
-	rows, err := c.DB.ConnectionsInTrouble(v, store.TroubleFilter{Domain: v.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: connector}, w)
+	w := pc.Window(1)
+	rows, err := c.DB.ConnectionsInTrouble(pc, store.TroubleFilter{Domain: pc.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: connector}, w)
 	if err != nil {
-		return fmt.Errorf("list the connections in trouble of domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("list the connections in trouble of domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, func(one store.Connection) []any { return desk.ByID(one.ID) })
+	rows, data.Turn = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
-		data.Rows = append(data.Rows, c.connectionRow(v, one))
+		data.Rows = append(data.Rows, c.connectionRow(pc, one))
 	}
-	return pages.Send(v, "connections", "Connections", data)
+	return pages.Send(pc, "connections", "Connections", data)
 }
 
 // bankNamed is the UUID of the connector that a text names by that or by name; no
@@ -132,10 +132,10 @@ func bankNamed(banks []wire.Bank, text string) (uuid string, known bool) {
 // connectionData is all about one connection.
 type connectionData struct {
 	connectionRow
-	Facts   []desk.Fact
+	Facts   []page.Detail
 	Sources []sourceRow
 	Visits  []visitRow
-	Turn    desk.Turn
+	Turn    page.Pager
 	// Reading is set while somebody reads.
 	Reading, MayAct bool
 }
@@ -156,95 +156,95 @@ type visitRow struct {
 // shown anew.
 const readingPause = 3 * time.Second
 
-func connectionIDs(v *desk.Visit) (passerelle.UserID, passerelle.ConnectionID) {
-	return passerelle.UserID(v.Numbers[1]), passerelle.ConnectionID(v.Numbers[2])
+func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID) {
+	return passerelle.UserID(pc.Numbers[1]), passerelle.ConnectionID(pc.Numbers[2])
 }
 
-func (c *Console) connection(v *desk.Visit) error {
-	user, id := connectionIDs(v)
-	if _, err := c.about(v, ""); err != nil {
+func (c *Console) connection(pc *page.Context) error {
+	user, id := connectionIDs(pc)
+	if _, err := c.about(pc, ""); err != nil {
 		return err
 	}
-	one, err := c.Aggregation.Connection(v, v.Domain, user, id)
+	one, err := c.Aggregation.Connection(pc, pc.Domain, user, id)
 	if err != nil {
 		return err
 	}
-	data := connectionData{connectionRow: c.connectionRow(v, one), Facts: connectionFacts(v, one), Reading: one.Locked, MayAct: mayAct(v)}
-	sources, err := c.DB.SourcesOf(v, v.Domain.ID, id)
+	data := connectionData{connectionRow: c.connectionRow(pc, one), Facts: connectionFacts(pc, one), Reading: one.Locked, MayAct: mayAct(pc)}
+	sources, err := c.DB.SourcesOf(pc, pc.Domain.ID, id)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
 	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), v.Moment(s.LastUpdate), v.Moment(s.AccessExpire), v.Moment(s.Disabled)})
+		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
 	}
-	w := v.Window(2)
-	visits, err := c.DB.ConnectionLogs(v, store.ConnectionLogFilter{Domain: v.Domain.ID, User: user, Connection: id}, w)
+	w := pc.Window(2)
+	visits, err := c.DB.ConnectionLogs(pc, store.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
 	if err != nil {
 		return fmt.Errorf("list the visits of connection %d: %w", id, err)
 	}
-	visits, data.Turn = desk.Paged(v, w, visits, store.ConnectionLog.Place)
+	visits, data.Turn = page.Paged(pc, w, visits, store.ConnectionLog.Place)
 	for _, l := range visits {
-		data.Visits = append(data.Visits, newVisitRow(v, l))
+		data.Visits = append(data.Visits, newVisitRow(pc, l))
 	}
-	if one.Locked && v.Request.Method == http.MethodGet {
-		v.Reload = readingPause
+	if one.Locked && pc.Request.Method == http.MethodGet {
+		pc.Reload = readingPause
 	}
-	return pages.Send(v, "connection", fmt.Sprintf("Connection %d", id), data)
+	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-func connectionFacts(v *desk.Visit, one store.Connection) []desk.Fact {
-	facts := desk.Facts(
+func connectionFacts(pc *page.Context, one store.Connection) []page.Detail {
+	facts := page.Details(
 		"What resolves it", resolutions[one.State],
 		"The institution says", one.Message,
-		"Made", v.Moment(&one.Created),
-		"First read whole", v.Moment(one.Established),
-		"Last read", v.Moment(one.LastUpdate),
-		"Next read", v.Moment(one.NextTry),
-		"Removed unless established by", v.Moment(one.Expire),
-		"Consent until", v.Moment(one.ConsentUntil),
+		"Made", pc.Moment(&one.Created),
+		"First read whole", pc.Moment(one.Established),
+		"Last read", pc.Moment(one.LastUpdate),
+		"Next read", pc.Moment(one.NextTry),
+		"Removed unless established by", pc.Moment(one.Expire),
+		"Consent until", pc.Moment(one.ConsentUntil),
 	)
 	if !one.Active {
-		facts = append(facts, desk.Facts("In the background", "not read")...)
+		facts = append(facts, page.Details("In the background", "not read")...)
 	}
 	if one.Failures > 0 {
-		facts = append(facts, desk.Facts("Failures in a row", fmt.Sprint(one.Failures))...)
+		facts = append(facts, page.Details("Failures in a row", fmt.Sprint(one.Failures))...)
 	}
 	return facts
 }
 
-func newVisitRow(v *desk.Visit, l store.ConnectionLog) visitRow {
+func newVisitRow(pc *page.Context, l store.ConnectionLog) visitRow {
 	return visitRow{
-		At: v.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
+		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }
 
 // syncConnection has a connection read now, as one whose person is away: what the
 // institution does not allow then is not done.
-func (c *Console) syncConnection(v *desk.Visit) error {
-	if !mayAct(v) {
-		return desk.ErrForbidden
+func (c *Console) syncConnection(pc *page.Context) error {
+	if !mayAct(pc) {
+		return page.ErrForbidden
 	}
-	user, id := connectionIDs(v)
-	one, err := c.Aggregation.Resume(v, v.Domain, user, id, aggregation.Request{
-		Absent: true, Background: true, Acts: []store.Audit{v.Record(actSync, "connection", int64(id))},
+	user, id := connectionIDs(pc)
+	one, err := c.Aggregation.Resume(pc, pc.Domain, user, id, aggregation.Request{
+		Absent: true, Background: true, Acts: []store.Audit{pc.Record(actSync, "connection", int64(id))},
 	})
 	if err == nil && one.State != passerelle.Validating {
-		v.Problem = "It was left as it is: without its person the institution may not be read more often today, or not any more."
-		return c.connection(v)
+		pc.Problem = "It was left as it is: without its person the institution may not be read more often today, or not any more."
+		return c.connection(pc)
 	}
-	return v.After(err, v.Path("/users/%d/connections/%d", user, id), c.connection)
+	return pc.After(err, pc.Path("/users/%d/connections/%d", user, id), c.connection)
 }
 
 // deleteConnection deletes the connection whose number was typed.
-func (c *Console) deleteConnection(v *desk.Visit) error {
-	if !mayAct(v) {
-		return desk.ErrForbidden
+func (c *Console) deleteConnection(pc *page.Context) error {
+	if !mayAct(pc) {
+		return page.ErrForbidden
 	}
-	user, id := connectionIDs(v)
-	err := v.Confirmed(int64(id))
+	user, id := connectionIDs(pc)
+	err := pc.Confirmed(int64(id))
 	if err == nil {
-		err = c.Aggregation.Disconnect(v, v.Domain, user, id, v.Record(actDeleteConnection, "connection", int64(id)))
+		err = c.Aggregation.Disconnect(pc, pc.Domain, user, id, pc.Record(actDeleteConnection, "connection", int64(id)))
 	}
-	return v.After(err, v.Path("/users/%d", user), c.connection)
+	return pc.After(err, pc.Path("/users/%d", user), c.connection)
 }

@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
 
-func (c *Console) connectorRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/connectors", c.connectors),
-		desk.Get("domains/#/connectors/#", c.connectorPage),
-		desk.Post("domains/#/connectors/#", c.configureConnector),
-		desk.Post("domains/#/connectors/#/sources/#", c.configureSource),
+func (c *Console) connectorRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/connectors", c.connectors),
+		page.Get("domains/#/connectors/#", c.connectorPage),
+		page.Post("domains/#/connectors/#", c.configureConnector),
+		page.Post("domains/#/connectors/#/sources/#", c.configureSource),
 	}
 }
 
@@ -38,25 +38,25 @@ type connectorRow struct {
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow
-	Turn   desk.Turn
+	Turn   page.Pager
 }
 
 // connectors lists the connectors of a domain as it has them.
-func (c *Console) connectors(v *desk.Visit) error {
-	banks, err := c.Aggregation.Banks(v, v.Domain)
+func (c *Console) connectors(pc *page.Context) error {
+	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
 		return err
 	}
-	setUp(v, "Connectors")
-	data := connectorsData{Search: strings.TrimSpace(v.Request.URL.Query().Get("search"))}
+	setUp(pc, "Connectors")
+	data := connectorsData{Search: strings.TrimSpace(pc.Request.URL.Query().Get("search"))}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool {
 		return !strings.Contains(strings.ToLower(b.Name), strings.ToLower(data.Search)) && b.UUID != data.Search
 	})
-	w := v.Window(1)
-	banks = desk.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
-	banks, data.Turn = desk.Paged(v, w, banks, func(b wire.Bank) []any { return desk.ByID(b.ID) })
+	w := pc.Window(1)
+	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
+	banks, data.Turn = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
 	data.Rows = connectorRows(banks)
-	return pages.Send(v, "connectors", "Connectors", data)
+	return pages.Send(pc, "connectors", "Connectors", data)
 }
 
 func connectorRows(banks []wire.Bank) []connectorRow {
@@ -107,7 +107,7 @@ func listed[T ~string](words []T) string {
 // connectorData is all about one connector.
 type connectorData struct {
 	wire.Bank
-	Reading, Paying []desk.Fact
+	Reading, Paying []page.Detail
 	Amounts         []amountsRow
 	Choices         []passerelle.AuthMechanism
 	// Own is what the domain wants: hidden "1", shown "0", or empty for what the
@@ -123,46 +123,46 @@ type amountsRow struct {
 }
 
 // bank is the connector of the address, as the domain has it.
-func (c *Console) bank(v *desk.Visit) (wire.Bank, error) {
-	banks, err := c.Aggregation.Banks(v, v.Domain)
+func (c *Console) bank(pc *page.Context) (wire.Bank, error) {
+	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
 		return wire.Bank{}, err
 	}
-	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.ID == v.Numbers[1] })
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.ID == pc.Numbers[1] })
 	if i < 0 {
-		return wire.Bank{}, desk.ErrNoPage
+		return wire.Bank{}, page.ErrNoPage
 	}
 	return banks[i], nil
 }
 
-func (c *Console) connectorPage(v *desk.Visit) error {
-	b, err := c.bank(v)
+func (c *Console) connectorPage(pc *page.Context) error {
+	b, err := c.bank(pc)
 	if err != nil {
 		return err
 	}
-	values, err := settings.Load(v, &c.DB.Reader, v.Domain.ID)
+	values, err := settings.Load(pc, &c.DB.Reader, pc.Domain.ID)
 	if err != nil {
 		return err
 	}
-	setUp(v, "Connectors")
-	data := connectorData{Bank: b, Reading: readingFacts(b), Choices: mechanisms(b), MaySetUp: v.MaySetUp()}
+	setUp(pc, "Connectors")
+	data := connectorData{Bank: b, Reading: readingFacts(b), Choices: mechanisms(b), MaySetUp: pc.MaySetUp()}
 	data.OwnHidden, data.OwnMechanism, data.OwnDays = values[settings.ConnectorHidden(b.UUID)], string(b.Mechanism), b.SyncDays
-	if v.Problem != "" {
-		data.OwnDays = v.Field("days")
+	if pc.Problem != "" {
+		data.OwnDays = pc.Field("days")
 	}
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
 	}
-	return pages.Send(v, "connector", b.Name, data)
+	return pages.Send(pc, "connector", b.Name, data)
 }
 
 // readingFacts are what a connector is and reads.
-func readingFacts(b wire.Bank) []desk.Fact {
+func readingFacts(b wire.Bank) []page.Detail {
 	var fields []string
 	for _, f := range b.ConnectionFields {
 		fields = append(fields, f.Name)
 	}
-	facts := desk.Facts(
+	facts := page.Details(
 		"UUID", b.UUID,
 		"Countries", strings.Join(b.Countries, ", "),
 		"Reads", strings.Join(b.Capabilities, ", "),
@@ -173,7 +173,7 @@ func readingFacts(b wire.Bank) []desk.Fact {
 		"Asks for", strings.Join(fields, ", "),
 	)
 	if len(b.Capabilities) > 0 {
-		facts = append(facts, desk.Facts("Months of history", cmp.Or(number(b.MonthsToFetch), "all there is"))...)
+		facts = append(facts, page.Details("Months of history", cmp.Or(number(b.MonthsToFetch), "all there is"))...)
 	}
 	return facts
 }
@@ -187,8 +187,8 @@ func number(n int) string {
 }
 
 // payingFacts are which payments a connector carries.
-func payingFacts(s payment.Settings) []desk.Fact {
-	facts := desk.Facts(
+func payingFacts(s payment.Settings) []page.Detail {
+	facts := page.Details(
 		"Validated by", strings.Join(s.Mechanisms, ", "),
 		"Beneficiaries", listed(s.Schemes),
 		"Execution", listed(s.DateTypes),
@@ -203,7 +203,7 @@ func payingFacts(s payment.Settings) []desk.Fact {
 		"Cancels", map[bool]string{true: "yes", false: "no"}[s.Cancellable],
 	)
 	if s.OpenDaysOnly {
-		facts = append(facts, desk.Facts("Execution days", "open days only")...)
+		facts = append(facts, page.Details("Execution days", "open days only")...)
 	}
 	return facts
 }
@@ -229,41 +229,41 @@ func amounts(s payment.Settings) []amountsRow {
 }
 
 // configureConnector changes what the domain wants of a connector.
-func (c *Console) configureConnector(v *desk.Visit) error {
-	b, err := c.bank(v)
+func (c *Console) configureConnector(pc *page.Context) error {
+	b, err := c.bank(pc)
 	if err != nil {
 		return err
 	}
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	hidden, mechanism, days := v.Field("hidden"), v.Field("mechanism"), strings.TrimSpace(v.Field("days"))
+	hidden, mechanism, days := pc.Field("hidden"), pc.Field("mechanism"), strings.TrimSpace(pc.Field("days"))
 	if !slices.Contains([]string{"", "0", "1"}, hidden) {
-		return desk.ErrForm
+		return page.ErrForm
 	}
 	change := settings.ConnectorChange{Connector: b.UUID, Hidden: &hidden, Mechanism: &mechanism, SyncDays: &days}
-	err = c.Aggregation.ConfigureConnectors(v, v.Domain, []settings.ConnectorChange{change}, v.By(), c.connectorRecord(v, b))
-	return v.After(err, v.Path("/connectors/%d", b.ID), c.connectorPage)
+	err = c.Aggregation.ConfigureConnectors(pc, pc.Domain, []settings.ConnectorChange{change}, pc.By(), c.connectorRecord(pc, b))
+	return pc.After(err, pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 // configureSource changes what the domain wants of a source of a connector.
-func (c *Console) configureSource(v *desk.Visit) error {
-	b, err := c.bank(v)
+func (c *Console) configureSource(pc *page.Context) error {
+	b, err := c.bank(pc)
 	if err != nil {
 		return err
 	}
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	disabled, change := v.Field("disabled") == "1", settings.SourceChange{Connector: b.UUID, Source: v.Numbers[2]}
+	disabled, change := pc.Field("disabled") == "1", settings.SourceChange{Connector: b.UUID, Source: pc.Numbers[2]}
 	change.Disabled = &disabled
-	if mechanism := v.Field("mechanism"); mechanism != "" {
+	if mechanism := pc.Field("mechanism"); mechanism != "" {
 		change.Mechanism = &mechanism
 	}
-	err = c.Aggregation.ConfigureSource(v, v.Domain, change, v.By(), c.connectorRecord(v, b))
-	return v.After(err, v.Path("/connectors/%d", b.ID), c.connectorPage)
+	err = c.Aggregation.ConfigureSource(pc, pc.Domain, change, pc.By(), c.connectorRecord(pc, b))
+	return pc.After(err, pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
-func (c *Console) connectorRecord(v *desk.Visit, b wire.Bank) store.Audit {
-	return v.Record(actConfigureConnector, "connector", b.ID)
+func (c *Console) connectorRecord(pc *page.Context, b wire.Bank) store.Audit {
+	return pc.Record(actConfigureConnector, "connector", b.ID)
 }

@@ -4,10 +4,10 @@
 // It owns its pages, how an operator gets in by them, and which role sees which
 // page and button. It has no power of its own: it decides nothing about
 // payments (package initiation does, as for the JSON interface) nor about who may
-// come in (package admission). How requests find their pages and failures are told
-// is package desk's; the pages about webhooks are package hookdesk's.
+// come in (package operators). How requests find their pages and failures are told
+// is package page's; the pages about webhooks are package webhooks's.
 //
-// It fails as package desk does: towards people, in plain words.
+// It fails as package page does: towards people, in plain words.
 package console
 
 import (
@@ -17,25 +17,25 @@ import (
 
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/blob"
+	"passerelle/internal/console/page"
+	"passerelle/internal/console/webhooks"
 	"passerelle/internal/delivery"
-	"passerelle/internal/desk"
-	"passerelle/internal/files"
-	"passerelle/internal/hookdesk"
 	"passerelle/internal/initiation"
-	"passerelle/internal/lab"
 	"passerelle/internal/oidc"
+	"passerelle/internal/simulation"
 	"passerelle/internal/wire"
 )
 
 //go:embed all:pages
 var embedded embed.FS
 
-var pages = desk.MustPages(embedded)
+var pages = page.MustPages(embedded)
 
 // Config wires the package to the rest of the service. Every field but Provider is
 // required.
 type Config struct {
-	desk.Config
+	page.Config
 	// Address gives where a request came from.
 	Address     func(*http.Request) string
 	Initiation  *initiation.Initiation
@@ -43,8 +43,8 @@ type Config struct {
 	Delivery    *delivery.Delivery
 	Access      *access.Access
 	// Files keeps the bytes of users' files.
-	Files files.Store
-	Lab   *lab.Lab
+	Files      blob.Store
+	Simulation *simulation.Simulation
 	// Scenarios and Logins are what the simulated banks can be made to do.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
@@ -58,8 +58,8 @@ type Console struct{ Config }
 // New makes the handler of everything below desk.Root.
 func New(config Config) http.Handler {
 	c := &Console{config}
-	webhooks := hookdesk.Routes(hookdesk.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
-	return desk.New(config.Config, slices.Concat(
+	webhooks := webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
+	return page.New(config.Config, slices.Concat(
 		c.doorRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.labRoutes(), c.userRoutes(), c.connectionRoutes(),
 		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), webhooks,
 	))

@@ -13,8 +13,8 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/admission"
 	"passerelle/internal/initiation"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 )
 
@@ -25,7 +25,7 @@ func TestSigningInAndOut(t *testing.T) {
 				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
 			}
 		}
-		_, password := d.enter(admission.Viewer)
+		_, password := d.enter(operators.Viewer)
 		if a := d.get("/console/"); a.location != d.domainPath("") {
 			t.Errorf("the only domain is at %s, %d", a.location, a.status)
 		}
@@ -68,7 +68,7 @@ func TestCookiesStayHere(t *testing.T) {
 
 func TestForeignFormsChangeNothing(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		_, password := d.enter(admission.Acting)
+		_, password := d.enter(operators.Acting)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		token := d.token("/console/account")
 		cancel := func(csrf string) url.Values { return url.Values{"csrf": {csrf}, "act": {"cancel payment"}} }
@@ -96,7 +96,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 
 func TestAddressesThatAreNot(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
+		d.enter(operators.Administrator)
 		for path, want := range map[string]int{
 			"/console/nothing": 404, "/console/domains/0": 404, "/console/domains/999": 404, "/console/domains/01": 404,
 			"/console/domains/x/payments": 404, d.paymentPath(999): 404, d.domainPath("/payments/99999999999999999999"): 404,
@@ -119,15 +119,15 @@ func TestAddressesThatAreNot(t *testing.T) {
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		token := d.Token("payments:admin")
-		for role, want := range map[admission.Role]struct {
+		for role, want := range map[operators.Role]struct {
 			buttons []string
 			cancel  int
 			reveal  int
 		}{
-			admission.Viewer:        {nil, 403, 403},
-			admission.Developer:     {[]string{"Simulate"}, 403, 403},
-			admission.Acting:        {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
-			admission.Administrator: {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
+			operators.Viewer:        {nil, 403, 403},
+			operators.Developer:     {[]string{"Simulate"}, 403, 403},
+			operators.Acting:        {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
+			operators.Administrator: {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
 		} {
 			fresh := newDesk(t, d.Instance)
 			fresh.enter(role)
@@ -154,7 +154,7 @@ func TestRoles(t *testing.T) {
 
 func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		d.Subscribe("PAYMENT_STATE_UPDATED", "console")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		page := d.paymentPath(id)
@@ -198,7 +198,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 // What a bank is told is on record with the intention to tell it.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{
 			Connector: sandbox.TestConnector, Fields: map[string]string{"use_case_pay": "decoupled"}, Validated: true, WebviewURL: d.Origin + "/before",
@@ -218,7 +218,7 @@ func TestABankIsAskedOnRecord(t *testing.T) {
 
 func TestPersonalDataIsShownOnlyOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		draft := servicetest.Draft()
 		draft["payer_identity"] = map[string]any{"kind": "individual", "first_name": "Erika", "last_name": "Mustermann"}
 		draft["payer"] = map[string]any{"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Erika M."}
@@ -247,7 +247,7 @@ func TestPersonalDataIsShownOnlyOnRecord(t *testing.T) {
 
 func TestListTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")
 		for range 51 {
 			d.Create(token, servicetest.Draft())

@@ -6,7 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/settings"
 	"passerelle/internal/store/storetest"
@@ -22,7 +22,7 @@ func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 		t.Run(window.name, func(t *testing.T) {
 			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 			p := newPerson(t, s, window.width, window.height)
-			_, password, err := p.Admission.Create(t.Context(), "zoe", admission.Administrator)
+			_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
 			must(t, err)
 			have := p.plant()
 			p.open("/console/")

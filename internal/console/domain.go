@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/admission"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
+	"passerelle/internal/operators"
 	"passerelle/internal/tenancy"
 	"passerelle/internal/web"
 )
 
-func (c *Console) domainRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("", c.start),
-		desk.Get("domains", c.domains),
-		desk.Get("domains/#", c.home),
-		desk.Post("domains", c.createDomain),
-		desk.Get("domains/#/domain", c.domainPage),
-		desk.Post("domains/#/domain", c.moveDomain),
-		desk.Post("domains/#/domain/sign-key", c.rotateSignKey),
+func (c *Console) domainRoutes() []page.Route {
+	return []page.Route{
+		page.Get("", c.start),
+		page.Get("domains", c.domains),
+		page.Get("domains/#", c.home),
+		page.Post("domains", c.createDomain),
+		page.Get("domains/#/domain", c.domainPage),
+		page.Post("domains/#/domain", c.moveDomain),
+		page.Post("domains/#/domain/sign-key", c.rotateSignKey),
 	}
 }
 
@@ -32,23 +32,23 @@ const (
 )
 
 // start leads to the only domain, or lets the operator choose one.
-func (c *Console) start(v *desk.Visit) error {
-	all, err := c.DB.Domains(v)
+func (c *Console) start(pc *page.Context) error {
+	all, err := c.DB.Domains(pc)
 	if err != nil {
 		return fmt.Errorf("list the domains: %w", err)
 	}
 	if len(all) == 1 {
-		web.Redirect(v.Writer, fmt.Sprintf("%sdomains/%d", desk.Root, all[0].ID))
+		web.Redirect(pc.Writer, fmt.Sprintf("%sdomains/%d", page.Root, all[0].ID))
 		return nil
 	}
-	web.Redirect(v.Writer, desk.Root+"domains")
+	web.Redirect(pc.Writer, page.Root+"domains")
 	return nil
 }
 
 // domainsData is the domains of the deployment, and the form for another.
 type domainsData struct {
 	Rows                []domainRow
-	Turn                desk.Turn
+	Turn                page.Pager
 	Name, Kind, BaseURL string
 	MayCreate           bool
 }
@@ -63,39 +63,39 @@ func newDomainRow(d passerelle.Domain) domainRow {
 	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, passerelle.FormatDateTime(d.Created, time.UTC)}
 }
 
-func (c *Console) domains(v *desk.Visit) error {
-	all, err := c.DB.Domains(v)
+func (c *Console) domains(pc *page.Context) error {
+	all, err := c.DB.Domains(pc)
 	if err != nil {
 		return fmt.Errorf("list the domains: %w", err)
 	}
-	data := domainsData{MayCreate: v.Who.May(admission.SetUp)}
-	w := v.Window(1)
-	all = desk.Within(w, all, func(d passerelle.Domain) passerelle.DomainID { return d.ID })
-	all, data.Turn = desk.Paged(v, w, all, func(d passerelle.Domain) []any { return desk.ByID(d.ID) })
+	data := domainsData{MayCreate: pc.Who.May(operators.SetUp)}
+	w := pc.Window(1)
+	all = page.Within(w, all, func(d passerelle.Domain) passerelle.DomainID { return d.ID })
+	all, data.Turn = page.Paged(pc, w, all, func(d passerelle.Domain) []any { return page.ByID(d.ID) })
 	for _, d := range all {
 		data.Rows = append(data.Rows, newDomainRow(d))
 	}
-	if v.Problem != "" {
-		data.Name, data.Kind, data.BaseURL = v.Field("name"), v.Field("kind"), v.Field("base_url")
+	if pc.Problem != "" {
+		data.Name, data.Kind, data.BaseURL = pc.Field("name"), pc.Field("kind"), pc.Field("base_url")
 	}
-	return pages.Send(v, "domains", "Domains", data)
+	return pages.Send(pc, "domains", "Domains", data)
 }
 
 // createDomain makes a domain; a live one wants a second factor from its maker, as
 // every act in it will.
-func (c *Console) createDomain(v *desk.Visit) error {
-	if !v.Who.May(admission.SetUp) {
-		return desk.ErrForbidden
+func (c *Console) createDomain(pc *page.Context) error {
+	if !pc.Who.May(operators.SetUp) {
+		return page.ErrForbidden
 	}
 	d := passerelle.Domain{
-		Name: strings.TrimSpace(v.Field("name")), Kind: passerelle.DomainKind(v.Field("kind")), BaseURL: strings.TrimSpace(v.Field("base_url")), Created: c.Now(),
+		Name: strings.TrimSpace(pc.Field("name")), Kind: passerelle.DomainKind(pc.Field("kind")), BaseURL: strings.TrimSpace(pc.Field("base_url")), Created: c.Now(),
 	}
-	if d.Kind == passerelle.Live && !v.Who.Twice() {
-		v.Problem = "kind: a live domain is made by who signed in with a second factor"
-		return c.domains(v)
+	if d.Kind == passerelle.Live && !pc.Who.HasSecondFactor() {
+		pc.Problem = "kind: a live domain is made by who signed in with a second factor"
+		return c.domains(pc)
 	}
-	err := tenancy.Create(v, c.DB, &d, v.Record(actCreateDomain, "domain", 0))
-	return v.After(err, desk.Root+"domains", c.domains)
+	err := tenancy.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
+	return pc.After(err, page.Root+"domains", c.domains)
 }
 
 // domainData is one domain.
@@ -115,42 +115,42 @@ type signKeyRow struct {
 	Created string
 }
 
-func (c *Console) domainPage(v *desk.Visit) error { return c.showDomain(v, false) }
+func (c *Console) domainPage(pc *page.Context) error { return c.showDomain(pc, false) }
 
-func (c *Console) showDomain(v *desk.Visit, moved bool) error {
-	keys, err := c.DB.SignKeys(v, v.Domain.ID, maxSignKeys)
+func (c *Console) showDomain(pc *page.Context, moved bool) error {
+	keys, err := c.DB.SignKeys(pc, pc.Domain.ID, maxSignKeys)
 	if err != nil {
-		return fmt.Errorf("list the keys for answers of domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("list the keys for answers of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(v, "Domain")
-	data := domainData{domainRow: newDomainRow(v.Domain), Moved: moved, MayMove: v.Who.May(admission.SetUp) && v.Certain(), MayRotate: v.MaySetUp()}
+	setUp(pc, "Domain")
+	data := domainData{domainRow: newDomainRow(pc.Domain), Moved: moved, MayMove: pc.Who.May(operators.SetUp) && pc.Certain(), MayRotate: pc.MaySetUp()}
 	for _, k := range keys {
-		data.Keys = append(data.Keys, signKeyRow{k.ID, v.Moment(&k.Created)})
+		data.Keys = append(data.Keys, signKeyRow{k.ID, pc.Moment(&k.Created)})
 	}
-	if v.Problem != "" {
-		data.BaseURL = v.Field("base_url")
+	if pc.Problem != "" {
+		data.BaseURL = pc.Field("base_url")
 	}
-	return pages.Send(v, "domain", "Domain "+v.Domain.Name, data)
+	return pages.Send(pc, "domain", "Domain "+pc.Domain.Name, data)
 }
 
 // moveDomain gives the domain another base URL. The browser stays where it is: its
 // session is known at this host alone.
-func (c *Console) moveDomain(v *desk.Visit) error {
-	if !v.Who.May(admission.SetUp) || !v.Certain() {
-		return desk.ErrForbidden
+func (c *Console) moveDomain(pc *page.Context) error {
+	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
+		return page.ErrForbidden
 	}
-	err := tenancy.Move(v, c.DB, &v.Domain, strings.TrimSpace(v.Field("base_url")), v.Record(actMoveDomain, "domain", int64(v.Domain.ID)))
+	err := tenancy.Move(pc, c.DB, &pc.Domain, strings.TrimSpace(pc.Field("base_url")), pc.Record(actMoveDomain, "domain", int64(pc.Domain.ID)))
 	if err != nil {
-		return v.After(err, "", c.domainPage)
+		return pc.After(err, "", c.domainPage)
 	}
-	return c.showDomain(v, true)
+	return c.showDomain(pc, true)
 }
 
 // rotateSignKey has answers signed with a new key from now on.
-func (c *Console) rotateSignKey(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) rotateSignKey(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	_, err := c.Access.RotateAnswerKey(v, v.Domain.ID, v.Record(actRotateSignKey, "domain", int64(v.Domain.ID)))
-	return v.After(err, v.Path("/domain"), c.domainPage)
+	_, err := c.Access.RotateAnswerKey(pc, pc.Domain.ID, pc.Record(actRotateSignKey, "domain", int64(pc.Domain.ID)))
+	return pc.After(err, pc.Path("/domain"), c.domainPage)
 }

@@ -5,20 +5,20 @@ import (
 	"crypto/subtle"
 	"net/http"
 
-	"passerelle/internal/admission"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
+	"passerelle/internal/operators"
 	"passerelle/internal/web"
 )
 
-func (c *Console) doorRoutes() []desk.Route {
-	return []desk.Route{
+func (c *Console) doorRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Pattern: "sign-in", Serve: c.askToSignIn, Open: true},
 		{Method: http.MethodPost, Pattern: "sign-in", Serve: c.signIn, Open: true},
 		{Method: http.MethodGet, Pattern: "second-factor", Serve: c.askForCode, Open: true},
 		{Method: http.MethodPost, Pattern: "second-factor", Serve: c.takeCode, Open: true},
 		{Method: http.MethodGet, Pattern: "provider", Serve: c.toProvider, Open: true},
 		{Method: http.MethodGet, Pattern: "provider/back", Serve: c.fromProvider, Open: true},
-		desk.Post("sign-out", c.signOut),
+		page.Post("sign-out", c.signOut),
 	}
 }
 
@@ -34,11 +34,11 @@ type doorData struct {
 }
 
 // atDoor shows a form to somebody who is not signed in.
-func (c *Console) atDoor(v *desk.Visit, page, title, name string) error {
-	secret, is := v.Cookie(doorCookie)
+func (c *Console) atDoor(pc *page.Context, page, title, name string) error {
+	secret, is := pc.Cookie(doorCookie)
 	if !is {
 		secret = rand.Text()
-		if err := v.SetCookie(doorCookie, secret); err != nil {
+		if err := pc.SetCookie(doorCookie, secret); err != nil {
 			return err
 		}
 	}
@@ -46,104 +46,104 @@ func (c *Console) atDoor(v *desk.Visit, page, title, name string) error {
 	if c.Provider != nil {
 		data.Provider = c.Provider.Host()
 	}
-	return pages.Send(v, page, title, data)
+	return pages.Send(pc, page, title, data)
 }
 
 // checkDoor refuses a form that was not made for this browser.
-func (c *Console) checkDoor(v *desk.Visit) error {
-	if secret, is := v.Cookie(doorCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(v.Field("csrf"))) != 1 {
-		return desk.ErrForeign
+func (c *Console) checkDoor(pc *page.Context) error {
+	if secret, is := pc.Cookie(doorCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(pc.Field("csrf"))) != 1 {
+		return page.ErrForeign
 	}
 	return nil
 }
 
-func (c *Console) askToSignIn(v *desk.Visit) error { return c.atDoor(v, "sign-in", "Sign in", "") }
+func (c *Console) askToSignIn(pc *page.Context) error { return c.atDoor(pc, "sign-in", "Sign in", "") }
 
-func (c *Console) signIn(v *desk.Visit) error {
-	if err := c.checkDoor(v); err != nil {
+func (c *Console) signIn(pc *page.Context) error {
+	if err := c.checkDoor(pc); err != nil {
 		return err
 	}
-	pass, err := c.Admission.SignIn(v, admission.Attempt{
-		Name: v.Field("name"), Password: v.Field("password"), Address: c.Address(v.Request), Request: c.RequestID(v),
+	pass, err := c.Operators.SignIn(pc, operators.Attempt{
+		Name: pc.Field("name"), Password: pc.Field("password"), Address: c.Address(pc.Request), Request: c.RequestID(pc),
 	})
-	if known, is := desk.Told(err); is {
-		v.Problem = known
-		return c.atDoor(v, "sign-in", "Sign in", v.Field("name"))
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return c.atDoor(pc, "sign-in", "Sign in", pc.Field("name"))
 	}
 	if err != nil {
 		return err
 	}
-	return c.letIn(v, pass)
+	return c.letIn(pc, pass)
 }
 
 // letIn gives the browser its session, and leads on.
-func (c *Console) letIn(v *desk.Visit, pass admission.Pass) error {
-	next, err := c.inside(v, pass)
+func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
+	next, err := c.inside(pc, pass)
 	if err != nil {
 		return err
 	}
-	web.Redirect(v.Writer, next)
+	web.Redirect(pc.Writer, next)
 	return nil
 }
 
 // inside gives the browser its session, and says where it leads.
-func (c *Console) inside(v *desk.Visit, pass admission.Pass) (next string, err error) {
-	waits, err := c.Admission.Waits(v, pass.Token)
+func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (next string, err error) {
+	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {
 		return "", err
 	}
-	if err := v.SetSession(pass.Token); err != nil {
+	if err := pc.SetSession(pass.Token); err != nil {
 		return "", err
 	}
 	if waits {
-		return desk.Root + "second-factor", nil
+		return page.Root + "second-factor", nil
 	}
-	return desk.Root, nil
+	return page.Root, nil
 }
 
 // awaited is the token of the session that waits for its second factor.
-func (c *Console) awaited(v *desk.Visit) (string, error) {
-	token, err := v.Session()
+func (c *Console) awaited(pc *page.Context) (string, error) {
+	token, err := pc.Session()
 	if err != nil {
 		return "", err
 	}
-	waits, err := c.Admission.Waits(v, token)
+	waits, err := c.Operators.AwaitsSecondFactor(pc, token)
 	if err == nil && !waits {
-		err = admission.ErrNoSession
+		err = operators.ErrNoSession
 	}
 	return token, err
 }
 
-func (c *Console) askForCode(v *desk.Visit) error {
-	if _, err := c.awaited(v); err != nil {
+func (c *Console) askForCode(pc *page.Context) error {
+	if _, err := c.awaited(pc); err != nil {
 		return err
 	}
-	return c.atDoor(v, "second-factor", "Second factor", "")
+	return c.atDoor(pc, "second-factor", "Second factor", "")
 }
 
-func (c *Console) takeCode(v *desk.Visit) error {
-	if err := c.checkDoor(v); err != nil {
+func (c *Console) takeCode(pc *page.Context) error {
+	if err := c.checkDoor(pc); err != nil {
 		return err
 	}
-	token, err := c.awaited(v)
+	token, err := c.awaited(pc)
 	if err != nil {
 		return err
 	}
-	pass, err := c.Admission.SecondFactor(v, token, v.Field("code"), c.RequestID(v))
-	if known, is := desk.Told(err); is {
-		v.Problem = known
-		return c.atDoor(v, "second-factor", "Second factor", "")
+	pass, err := c.Operators.SecondFactor(pc, token, pc.Field("code"), c.RequestID(pc))
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return c.atDoor(pc, "second-factor", "Second factor", "")
 	}
 	if err != nil {
 		return err
 	}
-	return c.letIn(v, pass)
+	return c.letIn(pc, pass)
 }
 
-func (c *Console) signOut(v *desk.Visit) error {
-	if err := c.Admission.SignOut(v, v.Who, c.RequestID(v)); err != nil {
+func (c *Console) signOut(pc *page.Context) error {
+	if err := c.Operators.SignOut(pc, pc.Who, c.RequestID(pc)); err != nil {
 		return err
 	}
-	web.Redirect(v.Writer, desk.Root+"sign-in")
+	web.Redirect(pc.Writer, page.Root+"sign-in")
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"passerelle"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -15,7 +15,7 @@ import (
 // What the payer saw is on the page of the payment, as text and nothing else.
 func TestWhatThePayerSawIsShown(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		if page := d.get(d.paymentPath(id)); strings.Contains(page.body, "What the payer saw") {
 			t.Errorf("the payer has seen nothing yet: %s", page.body)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -50,20 +50,20 @@ type oldest struct {
 	Registered string
 }
 
-func (c *Console) home(v *desk.Visit) error {
+func (c *Console) home(pc *page.Context) error {
 	var data homeData
-	for _, figure := range []func(*desk.Visit, *homeData) error{
+	for _, figure := range []func(*page.Context, *homeData) error{
 		c.paymentFigures, c.rejectionFigures, c.healthFigures, c.oldestFigure, c.troubleFigures,
 	} {
-		if err := figure(v, &data); err != nil {
-			return fmt.Errorf("sum up domain %d: %w", v.Domain.ID, err)
+		if err := figure(pc, &data); err != nil {
+			return fmt.Errorf("sum up domain %d: %w", pc.Domain.ID, err)
 		}
 	}
-	data.Clock, data.Frozen = passerelle.FormatDateTime(v.Now(), v.Zone), v.Domain.Clock.Frozen != nil
-	return pages.Send(v, "home", v.Domain.Name, data)
+	data.Clock, data.Frozen = passerelle.FormatDateTime(pc.Now(), pc.Zone), pc.Domain.Clock.Frozen != nil
+	return pages.Send(pc, "home", pc.Domain.Name, data)
 }
 
-func (c *Console) since(v *desk.Visit) time.Time { return v.Now().Add(-24 * time.Hour) }
+func (c *Console) since(pc *page.Context) time.Time { return pc.Now().Add(-24 * time.Hour) }
 
 // add draws a chart of counts and what they are of.
 func (d *homeData) add(caption string, bars []bar, counts []int64) {
@@ -72,36 +72,36 @@ func (d *homeData) add(caption string, bars []bar, counts []int64) {
 		longest = max(longest, n)
 	}
 	for i, n := range counts {
-		bars[i].Count, bars[i].Length = desk.UpTo(n, store.MaxTold), max(1, 100*n/longest)
+		bars[i].Count, bars[i].Length = page.UpTo(n, store.MaxTold), max(1, 100*n/longest)
 	}
 	d.Charts = append(d.Charts, chart{caption, bars})
 }
 
 // listOf is where the payments of the time are that a figure counts, by names of
 // fields and their values.
-func (c *Console) listOf(v *desk.Visit, fields ...string) string {
-	query := url.Values{"first": {c.since(v).In(v.Zone).Format(time.DateOnly)}}
+func (c *Console) listOf(pc *page.Context, fields ...string) string {
+	query := url.Values{"first": {c.since(pc).In(pc.Zone).Format(time.DateOnly)}}
 	for i := 0; i+1 < len(fields); i += 2 {
 		query.Set(fields[i], fields[i+1])
 	}
-	return v.Path("/payments?%s", query.Encode())
+	return pc.Path("/payments?%s", query.Encode())
 }
 
-func (c *Console) paymentFigures(v *desk.Visit, data *homeData) error {
-	all, err := c.DB.PaymentStates(v, v.Domain.ID, c.since(v))
+func (c *Console) paymentFigures(pc *page.Context, data *homeData) error {
+	all, err := c.DB.PaymentStates(pc, pc.Domain.ID, c.since(pc))
 	var (
 		bars   []bar
 		counts []int64
 	)
 	for _, one := range all {
-		bars, counts = append(bars, bar{Label: string(one.State), Address: c.listOf(v, "state", string(one.State))}), append(counts, one.Count)
+		bars, counts = append(bars, bar{Label: string(one.State), Address: c.listOf(pc, "state", string(one.State))}), append(counts, one.Count)
 	}
 	data.add("Payments registered in 24 h, by state", bars, counts)
 	return err
 }
 
-func (c *Console) rejectionFigures(v *desk.Visit, data *homeData) error {
-	all, err := c.DB.Rejections(v, v.Domain.ID, c.since(v), maxBars)
+func (c *Console) rejectionFigures(pc *page.Context, data *homeData) error {
+	all, err := c.DB.Rejections(pc, pc.Domain.ID, c.since(pc), maxBars)
 	var (
 		bars   []bar
 		counts []int64
@@ -115,41 +115,41 @@ func (c *Console) rejectionFigures(v *desk.Visit, data *homeData) error {
 		if connector == "" {
 			connector = none
 		}
-		to := c.listOf(v, "state", string(payment.Rejected), "code", string(one.Code), "connector", connector)
+		to := c.listOf(pc, "state", string(payment.Rejected), "code", string(one.Code), "connector", connector)
 		bars, counts = append(bars, bar{Label: string(one.Code), Note: note, Address: to}), append(counts, one.Count)
 	}
 	data.add("Rejected among them, by code and connector", bars, counts)
 	return err
 }
 
-func (c *Console) troubleFigures(v *desk.Visit, data *homeData) error {
-	all, err := c.DB.Troubles(v, v.Domain.ID)
+func (c *Console) troubleFigures(pc *page.Context, data *homeData) error {
+	all, err := c.DB.Troubles(pc, pc.Domain.ID)
 	var (
 		bars   []bar
 		counts []int64
 	)
 	for _, one := range all[:min(len(all), maxBars)] {
-		bars, counts = append(bars, bar{Label: one.State, Address: v.Path("/connections?state=%s", url.QueryEscape(one.State))}), append(counts, one.Count)
+		bars, counts = append(bars, bar{Label: one.State, Address: pc.Path("/connections?state=%s", url.QueryEscape(one.State))}), append(counts, one.Count)
 	}
 	data.add("Connections that cannot be read, by state", bars, counts)
 	return err
 }
 
-func (c *Console) healthFigures(v *desk.Visit, data *homeData) error {
-	health, err := c.DB.DomainHealth(v, v.Domain.ID, v.Now())
+func (c *Console) healthFigures(pc *page.Context, data *homeData) error {
+	health, err := c.DB.DomainHealth(pc, pc.Domain.ID, pc.Now())
 	if data.Requests = health.Requests; health.Requests > 0 {
-		data.Success = desk.Percent(health.Successes, health.Requests)
+		data.Success = page.Percent(health.Successes, health.Requests)
 	}
 	return err
 }
 
-func (c *Console) oldestFigure(v *desk.Visit, data *homeData) error {
-	open, err := c.DB.OldestOpen(v, v.Domain.ID)
+func (c *Console) oldestFigure(pc *page.Context, data *homeData) error {
+	open, err := c.DB.OldestOpen(pc, pc.Domain.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	data.Oldest = &oldest{
-		ID: open.ID, State: string(open.State), Registered: passerelle.FormatDateTime(open.Registered, v.Zone), Age: ageText(v.Now().Sub(open.Registered)),
+		ID: open.ID, State: string(open.State), Registered: passerelle.FormatDateTime(open.Registered, pc.Zone), Age: ageText(pc.Now().Sub(open.Registered)),
 	}
 	return err
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
 
 func TestClockOfASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		lab, clock := d.domainPath("/lab"), d.domainPath("/lab/clock")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -51,7 +51,7 @@ func TestClockOfASandbox(t *testing.T) {
 
 func TestPlayingScenarios(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		page := d.domainPath("/lab/scenarios")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		a := d.submit(page, page, "scenario", "label-rejected")
@@ -88,7 +88,7 @@ func TestPlayingScenarios(t *testing.T) {
 
 func TestReceiverOfASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		page := d.domainPath("/lab/receiver")
 		if !strings.Contains(d.get(page).body, "Nothing has arrived.") {
 			t.Error("it is not empty")
@@ -123,7 +123,7 @@ func TestWhoMayUseTheLab(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})
 		must(t, err)
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		posts := map[string][]string{"/clock": {"advance", "1h"}, "/run": nil, "/scenarios": {"scenario", "plain"}, "/logins": {"login", "one"}, "/receiver/empty": nil}
 		for path, form := range posts {
 			if a := d.submit("/console/account", d.domainPath("/lab"+path), form...); a.status != http.StatusForbidden {

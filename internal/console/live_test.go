@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -26,7 +26,7 @@ func (d *desk) part(path, etag string) answer {
 
 func TestPartsOfPages(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		for _, path := range []string{d.domainPath("/payments"), d.paymentPath(id), d.domainPath("/lab/receiver")} {
 			whole, part := d.get(path), d.part(path, "")
@@ -59,7 +59,7 @@ func TestAPageLeftOpenEnds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		clock := newClock()
 		d := newDesk(t, servicetest.Start(t, url, servicetest.Options{Now: clock.now}))
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		for range 5 {
 			clock.seconds.Add(int64((10 * time.Minute).Seconds()))
 			if a := d.part(d.domainPath("/payments"), ""); a.status != http.StatusOK {

@@ -15,7 +15,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/tenancy"
 )
 
@@ -76,7 +76,7 @@ func (d *desk) weight(path string) int {
 // stay small.
 func TestLongListsAreTurned(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		d.crowd(1000)
 		list := d.domainPath("/connectors")
 		first := d.shows(list, []string{"ville 0<", "ville 49<"}, "ville 50<", `rel="prev"`)
@@ -100,7 +100,7 @@ func TestLongListsAreTurned(t *testing.T) {
 // The domains of a deployment are turned, too.
 func TestManyDomains(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		for i := range 60 {
 			one := passerelle.Domain{Name: fmt.Sprintf("tenant-%d", i), Kind: passerelle.Sandbox, BaseURL: fmt.Sprintf("https://t%d.example/2.0", i), Created: d.Domain.Created}
 			must(t, tenancy.Create(t.Context(), d.DB, &one))
@@ -134,13 +134,13 @@ func TestWhatElseAClientHas(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		page := d.domainPath("/clients/" + d.ClientID)
 		viewer := newDesk(t, d.Instance)
-		viewer.enter(admission.Viewer)
+		viewer.enter(operators.Viewer)
 		for _, form := range []string{"/logo", "/logo/delete", "/keys", "/config"} {
 			if a := viewer.submit(page, page+form); a.status != http.StatusForbidden {
 				t.Errorf("%s as a viewer: %d", form, a.status)
 			}
 		}
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		logo := page + "/logo"
 		var picture bytes.Buffer
 		must(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 20, 10))))

@@ -4,21 +4,21 @@ import (
 	"testing"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 )
 
 // In live domains a password alone shows no name and moves no payment.
 func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	for kind, want := range map[passerelle.DomainKind]string{passerelle.Live: "Š…", passerelle.Sandbox: "Šárka <b>"} {
-		v := &desk.Visit{Domain: passerelle.Domain{Kind: kind}}
-		if got := nameText(v, "Šárka <b>", false); got != want {
+		pc := &page.Context{Domain: passerelle.Domain{Kind: kind}}
+		if got := nameText(pc, "Šárka <b>", false); got != want {
 			t.Errorf("in a domain of kind %s a name is shown as %q, want %q", kind, got, want)
 		}
-		if nameText(v, "", false) != "" || nameText(v, "Šárka", true) != "Šárka" {
+		if nameText(pc, "", false) != "" || nameText(pc, "Šárka", true) != "Šárka" {
 			t.Errorf("in a domain of kind %s: no name, or one that was asked for", kind)
 		}
-		if v.Certain() != (kind == passerelle.Sandbox) {
-			t.Errorf("in a domain of kind %s a password alone is enough: %t", kind, v.Certain())
+		if pc.Certain() != (kind == passerelle.Sandbox) {
+			t.Errorf("in a domain of kind %s a password alone is enough: %t", kind, pc.Certain())
 		}
 	}
 }

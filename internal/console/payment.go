@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"passerelle"
-	"passerelle/internal/admission"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/initiation"
+	"passerelle/internal/operators"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/payment"
@@ -20,7 +20,7 @@ import (
 type paymentData struct {
 	ID           passerelle.PaymentID
 	State        string
-	Facts        []desk.Fact
+	Facts        []page.Detail
 	Instructions []instructionRow
 	Trail        []trailRow
 	Evidence     []evidenceRow
@@ -35,7 +35,7 @@ type paymentData struct {
 
 type instructionRow struct {
 	Reference, Amount, Label, Name, Account, State, Problem string
-	Identity                                                []desk.Fact
+	Identity                                                []page.Detail
 }
 
 // evidenceRow is what the payer saw when they acted on a page.
@@ -51,92 +51,92 @@ type actButton struct {
 	Grave bool
 }
 
-func (c *Console) load(v *desk.Visit, sensitive bool) (*payment.Payment, error) {
-	p, err := c.DB.Payment(v, v.Domain.ID, passerelle.PaymentID(v.Numbers[1]), sensitive)
+func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, error) {
+	p, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(pc.Numbers[1]), sensitive)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, desk.ErrNoPage
+		return nil, page.ErrNoPage
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load payment %d: %w", v.Numbers[1], err)
+		return nil, fmt.Errorf("load payment %d: %w", pc.Numbers[1], err)
 	}
 	return p, nil
 }
 
 // payment shows a payment with what personal there is hidden.
-func (c *Console) payment(v *desk.Visit) error { return c.show(v, false) }
+func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
 // reveal shows a payment whole, and puts on record that it was looked at.
-func (c *Console) reveal(v *desk.Visit) error {
-	if !v.MayReveal() {
-		return desk.ErrForbidden
+func (c *Console) reveal(pc *page.Context) error {
+	if !pc.MayReveal() {
+		return page.ErrForbidden
 	}
-	if _, err := c.load(v, false); err != nil {
+	if _, err := c.load(pc, false); err != nil {
 		return err
 	}
-	if err := v.RecordNow(desk.ActReveal, "payment", v.Numbers[1]); err != nil {
+	if err := pc.RecordNow(page.ActReveal, "payment", pc.Numbers[1]); err != nil {
 		return err
 	}
-	return c.show(v, true)
+	return c.show(pc, true)
 }
 
 // mayDo reports whether the operator may do what a button says: what a bank hears
 // of, only with a second factor.
-func mayDo(v *desk.Visit, act string) bool {
+func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
-		return v.Who.May(admission.Simulate)
+		return pc.Who.May(operators.Simulate)
 	}
-	return v.Who.May(admission.Act) && v.Certain()
+	return pc.Who.May(operators.Act) && pc.Certain()
 }
 
 // nameText keeps what may name a real person to those who asked to see it.
-func nameText(v *desk.Visit, text string, revealed bool) string {
-	if revealed || text == "" || v.Domain.Kind == passerelle.Sandbox {
+func nameText(pc *page.Context, text string, revealed bool) string {
+	if revealed || text == "" || pc.Domain.Kind == passerelle.Sandbox {
 		return text
 	}
 	first, _ := utf8.DecodeRuneInString(text)
 	return string(first) + "…"
 }
 
-func (c *Console) show(v *desk.Visit, revealed bool) error {
-	p, err := c.load(v, revealed)
+func (c *Console) show(pc *page.Context, revealed bool) error {
+	p, err := c.load(pc, revealed)
 	if err != nil {
 		return err
 	}
 	data := paymentData{
-		ID: p.ID, State: string(p.State), Facts: c.facts(v, p, revealed), Acts: c.acts(v, p),
-		Revealable: !revealed && v.MayReveal(), Revealed: revealed,
+		ID: p.ID, State: string(p.State), Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p),
+		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
-	if data.Trail, err = c.trail(v, p, revealed); err != nil {
+	if data.Trail, err = c.trail(pc, p, revealed); err != nil {
 		return err
 	}
-	if data.Objections, err = c.objections(v, p); err != nil {
+	if data.Objections, err = c.objections(pc, p); err != nil {
 		return err
 	}
-	if data.Curl, err = c.curl(v, p, revealed); err != nil {
+	if data.Curl, err = c.curl(pc, p, revealed); err != nil {
 		return err
 	}
 	for i := range p.Instructions {
-		data.Instructions = append(data.Instructions, newInstructionRow(v, &p.Instructions[i], revealed))
+		data.Instructions = append(data.Instructions, newInstructionRow(pc, &p.Instructions[i], revealed))
 	}
-	if data.Evidence, err = c.evidence(v, p.ID, revealed); err != nil {
+	if data.Evidence, err = c.evidence(pc, p.ID, revealed); err != nil {
 		return err
 	}
-	return pages.Send(v, "payment", fmt.Sprintf("Payment %d", p.ID), data)
+	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
 }
 
 // evidence is what the payer saw, oldest first. Whom they paid is for those who
 // asked to see it.
-func (c *Console) evidence(v *desk.Visit, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
-	kept, err := c.DB.Evidence(v, v.Domain.ID, id)
+func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
+	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
 		return nil, fmt.Errorf("load the evidence of payment %d: %w", id, err)
 	}
 	rows := make([]evidenceRow, len(kept))
 	for i, e := range kept {
-		hidden := !revealed && v.Domain.Kind != passerelle.Sandbox
-		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, nameText(v, e.Shown.From, revealed)}
+		hidden := !revealed && pc.Domain.Kind != passerelle.Sandbox
+		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, nameText(pc, e.Shown.From, revealed)}
 		rows[i] = evidenceRow{
-			At: passerelle.FormatDateTime(e.At, v.Zone), Act: string(e.Act), Language: e.Language,
+			At: passerelle.FormatDateTime(e.At, pc.Zone), Act: string(e.Act), Language: e.Language,
 			Shown: strings.Join(slices.DeleteFunc(shown, func(s string) bool { return s == "" }), " · "),
 		}
 		if hidden {
@@ -150,22 +150,22 @@ func (c *Console) evidence(v *desk.Visit, id passerelle.PaymentID, revealed bool
 }
 
 // facts are what there is to say about a payment as a whole.
-func (c *Console) facts(v *desk.Visit, p *payment.Payment, revealed bool) []desk.Fact {
-	facts := desk.Facts(
+func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.Detail {
+	facts := page.Details(
 		"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
-		"Registered", passerelle.FormatDateTime(p.Created, v.Zone),
+		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
 		"Execution", string(p.DateType()),
 		"Waits for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
 		"Error", string(p.ErrorCode),
-		"The bank says", nameText(v, p.ErrorDescription, revealed),
+		"The bank says", nameText(pc, p.ErrorDescription, revealed),
 		"Connector", c.connector(p),
 		"Bank's reference", p.BankPaymentID,
 		"Application", fmt.Sprint(p.Client),
 		"Returns to", p.ClientRedirectURI,
-		"Application's state", nameText(v, p.ClientState, revealed),
+		"Application's state", nameText(pc, p.ClientState, revealed),
 	)
 	if p.Payer != nil {
-		facts = append(facts, desk.Facts("Payer", nameText(v, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)
+		facts = append(facts, page.Details("Payer", nameText(pc, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)
 	}
 	facts = append(facts, identityFacts("Payer", p.PayerIdentity)...)
 	return facts
@@ -197,16 +197,16 @@ func accountText(a passerelle.Account, revealed bool) string {
 
 // identityFacts are what is known of a person or an organisation, as far as it
 // was loaded.
-func identityFacts(whose string, i *passerelle.Identity) []desk.Fact {
+func identityFacts(whose string, i *passerelle.Identity) []page.Detail {
 	if i == nil {
 		return nil
 	}
-	facts := desk.Facts(whose+": kind", string(i.Kind), whose+": reference", i.ExternalRef, whose+": organisation", i.OrgName)
+	facts := page.Details(whose+": kind", string(i.Kind), whose+": reference", i.ExternalRef, whose+": organisation", i.OrgName)
 	s := i.Sensitive
 	if s == nil {
 		return facts
 	}
-	return append(facts, desk.Facts(
+	return append(facts, page.Details(
 		whose+": name", strings.TrimSpace(s.FirstName+" "+s.LastName),
 		whose+": born in", strings.TrimSpace(s.BirthCity+" "+s.BirthCountry),
 		whose+": nationality", s.Nationality,
@@ -216,21 +216,21 @@ func identityFacts(whose string, i *passerelle.Identity) []desk.Fact {
 	)...)
 }
 
-func newInstructionRow(v *desk.Visit, in *payment.Instruction, revealed bool) instructionRow {
+func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool) instructionRow {
 	return instructionRow{
-		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: nameText(v, in.Label, revealed), Name: nameText(v, in.Beneficiary.Label, revealed),
-		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + nameText(v, in.ErrorDescription, revealed)),
+		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: nameText(pc, in.Label, revealed), Name: nameText(pc, in.Beneficiary.Label, revealed),
+		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + nameText(pc, in.ErrorDescription, revealed)),
 		Identity: identityFacts("Beneficiary", in.BeneficiaryIdentity),
 	}
 }
 
 // acts are what the operator's role and the payment's state leave to be done.
-func (c *Console) acts(v *desk.Visit, p *payment.Payment) []actButton {
+func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	var acts []actButton
-	if mayDo(v, actCancel) {
+	if mayDo(pc, actCancel) {
 		acts = append(acts, c.clientActs(p)...)
 	}
-	if !v.Who.May(admission.Simulate) || v.Domain.Kind != passerelle.Sandbox {
+	if !pc.Who.May(operators.Simulate) || pc.Domain.Kind != passerelle.Sandbox {
 		return acts
 	}
 	for _, edge := range payment.Edges() {
@@ -267,35 +267,35 @@ const (
 
 // act does what a button says, through the use case that the JSON interface calls
 // for it. The state may have changed since the page was shown: the use case knows.
-func (c *Console) act(v *desk.Visit) error {
-	act := v.Field("act")
-	p, err := c.load(v, false)
+func (c *Console) act(pc *page.Context) error {
+	act := pc.Field("act")
+	p, err := c.load(pc, false)
 	if err != nil {
 		return err
 	}
-	if !mayDo(v, act) {
-		return desk.ErrForbidden
+	if !mayDo(pc, act) {
+		return page.ErrForbidden
 	}
-	do := c.Initiation.Audited(v.Record(act, "payment", v.Numbers[1]))
+	do := c.Initiation.Audited(pc.Record(act, "payment", pc.Numbers[1]))
 	switch act {
 	case actConfirm, actRefuse:
-		_, err = do.Answer(v, v.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: act == actConfirm})
+		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: act == actConfirm})
 	case actResume:
-		_, err = do.Answer(v, v.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
+		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
 	case actCancel:
-		_, err = do.Cancel(v, v.Domain, p.ID, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
+		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
 	case actSimulate:
-		_, err = do.Simulate(v, v.Domain, p.ID, initiation.Simulation{State: payment.State(v.Field("state"))})
+		_, err = do.Simulate(pc, pc.Domain, p.ID, initiation.Simulation{State: payment.State(pc.Field("state"))})
 	default:
-		return desk.ErrForm
+		return page.ErrForm
 	}
-	if known, is := desk.Told(err); is {
-		v.Problem = known
-		return c.show(v, false)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return c.show(pc, false)
 	}
 	if err != nil {
 		return err
 	}
-	web.Redirect(v.Writer, v.Request.URL.Path)
+	web.Redirect(pc.Writer, pc.Request.URL.Path)
 	return nil
 }

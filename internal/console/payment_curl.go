@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
@@ -45,18 +45,18 @@ type createdParty struct {
 // curl is the request that would make the same payment, for a shell, with a
 // variable for the token. What the page hides, it hides. Who initiated the payment
 // is never shown, and not in it.
-func (c *Console) curl(v *desk.Visit, p *payment.Payment, revealed bool) (string, error) {
-	shown := wire.NewPayment(p, wire.View{Location: v.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
-	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(v, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}
+func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (string, error) {
+	shown := wire.NewPayment(p, wire.View{Location: pc.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
+	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(pc, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}
 	if p.Payer != nil {
-		party := party(v, *p.Payer, revealed)
+		party := party(pc, *p.Payer, revealed)
 		body.Payer = &party
 	}
 	for i, in := range shown.Instructions {
 		body.Instructions = append(body.Instructions, createdLine{
-			Reference: in.ReferenceID, Amount: in.Amount, Currency: in.Currency.ID, Label: nameText(v, in.Label, revealed), DateType: in.ExecutionDateType,
+			Reference: in.ReferenceID, Amount: in.Amount, Currency: in.Currency.ID, Label: nameText(pc, in.Label, revealed), DateType: in.ExecutionDateType,
 			Execution: in.ExecutionDate, Start: in.StartDate, End: in.EndDate, Frequency: in.Frequency,
-			Beneficiary: party(v, p.Instructions[i].Beneficiary, revealed), Identity: withoutNulls(in.BeneficiaryIdentity),
+			Beneficiary: party(pc, p.Instructions[i].Beneficiary, revealed), Identity: withoutNulls(in.BeneficiaryIdentity),
 		})
 	}
 	var text bytes.Buffer
@@ -67,11 +67,11 @@ func (c *Console) curl(v *desk.Visit, p *payment.Payment, revealed bool) (string
 		return "", fmt.Errorf("write payment %d as a request: %w", p.ID, err)
 	}
 	return fmt.Sprintf("curl --request POST %s \\\n  --header \"Authorization: Bearer $TOKEN\" \\\n  --header 'Content-Type: application/json' \\\n  --data %s",
-		quoted(v.Domain.BaseURL+"/payments"), quoted(strings.TrimSpace(text.String()))), nil
+		quoted(pc.Domain.BaseURL+"/payments"), quoted(strings.TrimSpace(text.String()))), nil
 }
 
-func party(v *desk.Visit, a passerelle.Account, revealed bool) createdParty {
-	return createdParty{Scheme: a.Scheme, Number: accountText(a, revealed), Label: nameText(v, a.Label, revealed), Issuer: a.Issuer}
+func party(pc *page.Context, a passerelle.Account, revealed bool) createdParty {
+	return createdParty{Scheme: a.Scheme, Number: accountText(a, revealed), Label: nameText(pc, a.Label, revealed), Issuer: a.Issuer}
 }
 
 // withoutNulls are the members of an identity that have a value.

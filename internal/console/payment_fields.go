@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -25,11 +25,11 @@ type listField struct {
 	personal bool
 	// choices are the values of a field that is chosen, nil when it is typed in;
 	// perhaps only the first, when there are more than a page has.
-	choices func(*Console, *desk.Visit) ([]choice, error)
+	choices func(*Console, *page.Context) ([]choice, error)
 	// among reports whether a value is one of those that are not among the first.
-	among func(c *Console, v *desk.Visit, value string) (bool, error)
+	among func(c *Console, pc *page.Context, value string) (bool, error)
 	// take narrows the list to a value that is not empty.
-	take func(*desk.Visit, *listing, string) error
+	take func(*page.Context, *listing, string) error
 }
 
 // choice is a value that a field may have.
@@ -59,7 +59,7 @@ var listFields = []listField{
 	{name: "date", label: "Days are those of", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
 	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes()), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
 	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
-	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*desk.Visit, *listing, string) error { return nil }},
+	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*page.Context, *listing, string) error { return nil }},
 	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, among: (*Console).isClient, take: takeClient},
 	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
 	{name: "payer", label: "Payer's account, or its last four", rare: true, personal: true, take: takeAccount(
@@ -76,14 +76,14 @@ var listFields = []listField{
 func given(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
 // showFields fills in the form.
-func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) error {
+func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
 	for _, field := range listFields {
-		if field.personal && !maySearch(v) {
+		if field.personal && !maySearch(pc) {
 			continue
 		}
 		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: given(values, field.name)}
 		if field.choices != nil {
-			all, err := field.choices(c, v)
+			all, err := field.choices(c, pc)
 			if err != nil {
 				return err
 			}
@@ -100,8 +100,8 @@ func (c *Console) showFields(v *desk.Visit, values url.Values, data *listData) e
 }
 
 // maySearch reports whether the operator may select by what names people.
-func maySearch(v *desk.Visit) bool {
-	return v.Domain.Kind == passerelle.Sandbox || v.MayReveal()
+func maySearch(pc *page.Context) bool {
+	return pc.Domain.Kind == passerelle.Sandbox || pc.MayReveal()
 }
 
 // maxChoices is how many choices a page has for a field; where there are more, one
@@ -127,22 +127,22 @@ func (f *shownField) choose(all []choice, field listField) {
 const maxFilter = 200
 
 // listing is what a form selects. What is wrong with it is Invalid, on the field.
-func (c *Console) listing(v *desk.Visit, values url.Values) (listing, error) {
-	list := listing{PaymentFilter: store.PaymentFilter{Domain: v.Domain.ID}, order: "register_date"}
+func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
+	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
 		value := given(values, field.name)
 		if value == "" {
 			continue
 		}
-		value, err := c.checkField(v, field, value)
+		value, err := c.checkField(pc, field, value)
 		if err != nil {
 			return list, err
 		}
-		if field.personal && !maySearch(v) {
+		if field.personal && !maySearch(pc) {
 			return list, passerelle.InvalidField(field.name, "selects by personal data, which in a live domain is for operators who may see it, with a second factor")
 		}
 		list.personal = list.personal || field.personal
-		if err := field.take(v, &list, value); err != nil {
+		if err := field.take(pc, &list, value); err != nil {
 			return list, err
 		}
 	}
@@ -154,11 +154,11 @@ func (c *Console) listing(v *desk.Visit, values url.Values) (listing, error) {
 }
 
 // checkField is what a field stands for that may be a choice, or the name of one.
-func (c *Console) checkField(v *desk.Visit, field listField, value string) (string, error) {
+func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err
 	}
-	all, err := field.choices(c, v)
+	all, err := field.choices(c, pc)
 	if err != nil {
 		return value, err
 	}
@@ -170,7 +170,7 @@ func (c *Console) checkField(v *desk.Visit, field listField, value string) (stri
 		return all[i].Value, nil
 	}
 	if field.among != nil && len(all) > maxChoices {
-		if is, err := field.among(c, v, value); is || err != nil {
+		if is, err := field.among(c, pc, value); is || err != nil {
 			return value, err
 		}
 	}
@@ -198,14 +198,14 @@ func (l *listing) arrange() {
 	}
 }
 
-func takeText(of func(*listing) *string) func(*desk.Visit, *listing, string) error {
-	return func(_ *desk.Visit, l *listing, value string) error {
+func takeText(of func(*listing) *string) func(*page.Context, *listing, string) error {
+	return func(_ *page.Context, l *listing, value string) error {
 		*of(l) = value
 		return nil
 	}
 }
 
-func takeNumber(_ *desk.Visit, l *listing, value string) error {
+func takeNumber(_ *page.Context, l *listing, value string) error {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || id <= 0 {
 		return passerelle.InvalidField("id", "must be the number of a payment")
@@ -214,29 +214,29 @@ func takeNumber(_ *desk.Visit, l *listing, value string) error {
 	return nil
 }
 
-func takeLabel(_ *desk.Visit, l *listing, value string) error {
+func takeLabel(_ *page.Context, l *listing, value string) error {
 	l.LabelStart = value
 	return nil
 }
 
-func takeFirst(v *desk.Visit, l *listing, value string) (err error) {
-	l.From, err = desk.DayStart("first", value, v.Zone, 0)
+func takeFirst(pc *page.Context, l *listing, value string) (err error) {
+	l.From, err = page.DayStart("first", value, pc.Zone, 0)
 	return err
 }
 
-func takeLast(v *desk.Visit, l *listing, value string) (err error) {
-	l.Until, err = desk.DayStart("last", value, v.Zone, 1)
+func takeLast(pc *page.Context, l *listing, value string) (err error) {
+	l.Until, err = page.DayStart("last", value, pc.Zone, 1)
 	return err
 }
 
-func takeConnector(_ *desk.Visit, l *listing, value string) error {
+func takeConnector(_ *page.Context, l *listing, value string) error {
 	if l.NoConnector = value == none; !l.NoConnector {
 		l.Connectors = []string{value}
 	}
 	return nil
 }
 
-func takeClient(_ *desk.Visit, l *listing, value string) error {
+func takeClient(_ *page.Context, l *listing, value string) error {
 	id, err := strconv.ParseInt(value, 10, 64)
 	l.Client = passerelle.ClientID(id)
 	return err
@@ -246,8 +246,8 @@ func takeClient(_ *desk.Visit, l *listing, value string) error {
 const endLength = 4
 
 // takeAccount takes a whole account number or the end of one.
-func takeAccount(of func(*listing) (whole, end *string)) func(*desk.Visit, *listing, string) error {
-	return func(_ *desk.Visit, l *listing, value string) error {
+func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *listing, string) error {
+	return func(_ *page.Context, l *listing, value string) error {
 		whole, end := of(l)
 		if len(value) == endLength {
 			*end = value
@@ -259,8 +259,8 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*desk.Visit, *list
 }
 
 // takeAmount takes an amount of a currency with two decimals.
-func takeAmount(of func(*listing) *int64) func(*desk.Visit, *listing, string) error {
-	return func(_ *desk.Visit, l *listing, value string) error {
+func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) error {
+	return func(_ *page.Context, l *listing, value string) error {
 		amount, err := passerelle.ParseMoney("amount", value, "EUR")
 		if err == nil && amount.Minor <= 0 {
 			err = passerelle.InvalidField("amount", "must be more than zero")
@@ -270,8 +270,8 @@ func takeAmount(of func(*listing) *int64) func(*desk.Visit, *listing, string) er
 	}
 }
 
-func choicesOf[T ~string](values []T) func(*Console, *desk.Visit) ([]choice, error) {
-	return func(*Console, *desk.Visit) ([]choice, error) {
+func choicesOf[T ~string](values []T) func(*Console, *page.Context) ([]choice, error) {
+	return func(*Console, *page.Context) ([]choice, error) {
 		var all []choice
 		for _, one := range values {
 			all = append(all, choice{Value: string(one), Label: string(one)})
@@ -280,12 +280,12 @@ func choicesOf[T ~string](values []T) func(*Console, *desk.Visit) ([]choice, err
 	}
 }
 
-func dateChoices(*Console, *desk.Visit) ([]choice, error) {
+func dateChoices(*Console, *page.Context) ([]choice, error) {
 	return []choice{{Value: "register_date", Label: "registration"}, {Value: "validate_date", Label: "validation"}}, nil
 }
 
-func (c *Console) connectorChoices(v *desk.Visit) ([]choice, error) {
-	profiles, err := c.Initiation.Initiators(v, v.Domain)
+func (c *Console) connectorChoices(pc *page.Context) ([]choice, error) {
+	profiles, err := c.Initiation.Initiators(pc, pc.Domain)
 	all := []choice{{Value: none, Label: "none chosen"}}
 	for _, p := range profiles {
 		all = append(all, choice{Value: p.UUID, Label: p.Name})
@@ -293,19 +293,19 @@ func (c *Console) connectorChoices(v *desk.Visit) ([]choice, error) {
 	return all, err
 }
 
-func (c *Console) countryChoices(v *desk.Visit) ([]choice, error) {
-	profiles, err := c.Initiation.Initiators(v, v.Domain)
+func (c *Console) countryChoices(pc *page.Context) ([]choice, error) {
+	profiles, err := c.Initiation.Initiators(pc, pc.Domain)
 	var codes []string
 	for _, p := range profiles {
 		codes = append(codes, p.Countries...)
 	}
 	slices.Sort(codes)
-	all, _ := choicesOf(slices.Compact(codes))(c, v)
+	all, _ := choicesOf(slices.Compact(codes))(c, pc)
 	return all, err
 }
 
-func (c *Console) clientChoices(v *desk.Visit) ([]choice, error) {
-	clients, err := c.DB.ClientPage(v, v.Domain.ID, store.Window{Limit: maxChoices + 1})
+func (c *Console) clientChoices(pc *page.Context) ([]choice, error) {
+	clients, err := c.DB.ClientPage(pc, pc.Domain.ID, store.Window{Limit: maxChoices + 1})
 	var all []choice
 	for _, one := range clients {
 		all = append(all, choice{Value: strconv.FormatInt(int64(one.ID), 10), Label: one.Name})
@@ -314,12 +314,12 @@ func (c *Console) clientChoices(v *desk.Visit) ([]choice, error) {
 }
 
 // isClient reports whether a value is the number of an application.
-func (c *Console) isClient(v *desk.Visit, value string) (bool, error) {
+func (c *Console) isClient(pc *page.Context, value string) (bool, error) {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is the number of none
 	}
-	_, err = c.DB.Client(v, v.Domain.ID, passerelle.ClientID(id))
+	_, err = c.DB.Client(pc, pc.Domain.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/payment"
@@ -26,21 +26,21 @@ const (
 
 // sendPayments sends a list as a file, a line for each instruction. Whole files
 // have names and account numbers that pages hide.
-func (c *Console) sendPayments(v *desk.Visit, list listing, whole bool) error {
+func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error {
 	act := actExport
 	if whole {
-		if !v.MayReveal() {
-			return desk.ErrForbidden
+		if !pc.MayReveal() {
+			return page.ErrForbidden
 		}
 		act = actExportWhole
 	}
-	if err := v.RecordNow(act, "", 0); err != nil {
+	if err := pc.RecordNow(act, "", 0); err != nil {
 		return err
 	}
-	web.Attach(v.Writer, fmt.Sprintf("payments-%s.csv", v.Now().In(v.Zone).Format("2006-01-02-150405")), "text/csv; charset=utf-8")
-	if err := c.writePayments(v, list, whole); err != nil {
-		if v.Err() == nil {
-			c.Log.LogAttrs(v, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(v)), slog.Any("error", err))
+	web.Attach(pc.Writer, fmt.Sprintf("payments-%s.csv", pc.Now().In(pc.Zone).Format("2006-01-02-150405")), "text/csv; charset=utf-8")
+	if err := c.writePayments(pc, list, whole); err != nil {
+		if pc.Err() == nil {
+			c.Log.LogAttrs(pc, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(pc)), slog.Any("error", err))
 		}
 		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
 	}
@@ -52,19 +52,19 @@ var fileHeader = []string{
 	"line", "end-to-end id", "amount", "currency", "label", "beneficiary", "beneficiary's account", "line state", "line error",
 }
 
-func (c *Console) writePayments(v *desk.Visit, list listing, whole bool) error {
-	file, flush := csv.NewWriter(v.Writer), http.NewResponseController(v.Writer)
+func (c *Console) writePayments(pc *page.Context, list listing, whole bool) error {
+	file, flush := csv.NewWriter(pc.Writer), http.NewResponseController(pc.Writer)
 	if err := file.Write(fileHeader); err != nil {
 		return err
 	}
 	window := store.Window{Order: list.order, Descending: !list.byLabel(), Limit: filePage}
 	for {
-		rows, err := c.DB.Payments(v, list.PaymentFilter, window, false)
+		rows, err := c.DB.Payments(pc, list.PaymentFilter, window, false)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			if err := c.writeLines(v, file, row.Payment, whole); err != nil {
+			if err := c.writeLines(pc, file, row.Payment, whole); err != nil {
 				return err
 			}
 			window.From = row.Place
@@ -77,22 +77,22 @@ func (c *Console) writePayments(v *desk.Visit, list listing, whole bool) error {
 	}
 }
 
-func (c *Console) writeLines(v *desk.Visit, file *csv.Writer, p *payment.Payment, whole bool) error {
+func (c *Console) writeLines(pc *page.Context, file *csv.Writer, p *payment.Payment, whole bool) error {
 	validated, payer := "", ""
 	if p.Validated != nil {
-		validated = passerelle.FormatDateTime(*p.Validated, v.Zone)
+		validated = passerelle.FormatDateTime(*p.Validated, pc.Zone)
 	}
 	if p.Payer != nil {
 		payer = accountText(*p.Payer, whole)
 	}
 	shared := []string{
-		strconv.FormatInt(int64(p.ID), 10), passerelle.FormatDateTime(p.Created, v.Zone), validated, string(p.State), string(p.ErrorCode),
+		strconv.FormatInt(int64(p.ID), 10), passerelle.FormatDateTime(p.Created, pc.Zone), validated, string(p.State), string(p.ErrorCode),
 		c.connector(p), strconv.FormatInt(int64(p.Client), 10), p.BankPaymentID, string(p.DateType()), payer,
 	}
 	for i := range p.Instructions {
 		in := &p.Instructions[i]
 		line := append(shared[:len(shared):len(shared)], strconv.Itoa(i+1), in.ReferenceID, in.Amount.Decimal(), string(in.Amount.Currency),
-			nameText(v, in.Label, whole), nameText(v, in.Beneficiary.Label, whole), accountText(in.Beneficiary, whole), string(in.State), string(in.ErrorCode))
+			nameText(pc, in.Label, whole), nameText(pc, in.Beneficiary.Label, whole), accountText(in.Beneficiary, whole), string(in.State), string(in.ErrorCode))
 		for n := range line {
 			line[n] = inert(line[n])
 		}

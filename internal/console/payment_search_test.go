@@ -16,8 +16,8 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/admission"
 	"passerelle/internal/initiation"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -68,7 +68,7 @@ func (d *desk) shop() (a, b, c int64) {
 
 func TestSearchingPayments(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		a, b, c := d.shop()
 		ids := func(all ...int64) string { return strings.Trim(fmt.Sprint(all), "[]") }
 		for query, want := range map[string]string{
@@ -124,7 +124,7 @@ func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fi
 // A list by label turns pages like any other, and keeps what it was asked for.
 func TestSearchTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")
 		var want []string
 		for n := range 51 {
@@ -164,7 +164,7 @@ func (d *desk) file(values ...string) (answer, [][]string) {
 
 func TestPaymentsAsAFile(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		a, b, c := d.shop()
 		answered, rows := d.file()
 		if kind := answered.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" || !strings.HasPrefix(answered.header.Get("Content-Disposition"), `attachment; filename="payments-`) || answered.header.Get("Cache-Control") != "no-store" {
@@ -201,7 +201,7 @@ func TestPaymentsAsAFile(t *testing.T) {
 
 func TestWhoMayNotTakePersonalData(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		d.shop()
 		if a, _ := d.file("whole", "1"); a.status != http.StatusForbidden {
 			t.Errorf("%d %s", a.status, a.body)
@@ -218,7 +218,7 @@ func TestWhoMayNotTakePersonalData(t *testing.T) {
 // A file is made of many pages, and has each payment once.
 func TestALongFile(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")
 		want := 2*100 + 1
 		for range want {
@@ -269,7 +269,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 			must(t, err)
 			return len(slices.DeleteFunc(all, func(a store.Audit) bool { return a.Act != "search by personal data" }))
 		}
-		for _, role := range []admission.Role{admission.Viewer, admission.Developer} {
+		for _, role := range []operators.Role{operators.Viewer, operators.Developer} {
 			d := newDesk(t, s)
 			d.enterTwice(role, clock)
 			live := d.inLive()
@@ -292,7 +292,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 			t.Errorf("%d searches are on record that were refused", n)
 		}
 		acting := newDesk(t, s)
-		acting.enterTwice(admission.Acting, clock)
+		acting.enterTwice(operators.Acting, clock)
 		live = acting.inLive()
 		for _, search := range searches {
 			if got := live.get(live.domainPath("/payments?" + search)); got.status != http.StatusOK || listed(got) == "" || strings.Contains(got.body, "data-live") {

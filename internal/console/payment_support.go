@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
@@ -51,16 +51,16 @@ type supportLine struct {
 }
 
 // supportFile sends the file.
-func (c *Console) supportFile(v *desk.Visit) error {
-	p, err := c.load(v, false)
+func (c *Console) supportFile(pc *page.Context) error {
+	p, err := c.load(pc, false)
 	if err != nil {
 		return err
 	}
-	file := support{Domain: v.Domain.Kind, Written: v.Time(v.Now()), Payment: c.supportPayment(v, p)}
-	if file.Trail, err = c.trail(v, p, false); err != nil {
+	file := support{Domain: pc.Domain.Kind, Written: pc.Time(pc.Now()), Payment: c.supportPayment(pc, p)}
+	if file.Trail, err = c.trail(pc, p, false); err != nil {
 		return err
 	}
-	if file.Objections, err = c.objections(v, p); err != nil {
+	if file.Objections, err = c.objections(pc, p); err != nil {
 		return err
 	}
 	for i := range p.Instructions {
@@ -74,17 +74,17 @@ func (c *Console) supportFile(v *desk.Visit) error {
 	if err != nil {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
-	web.Attach(v.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
+	web.Attach(pc.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
 	// The reader may be gone; there is nobody left to tell.
-	_, _ = v.Writer.Write(text)
+	_, _ = pc.Writer.Write(text)
 	return nil
 }
 
-func (c *Console) supportPayment(v *desk.Visit, p *payment.Payment) supportPayment {
+func (c *Console) supportPayment(pc *page.Context, p *payment.Payment) supportPayment {
 	total := passerelle.Money{Minor: p.Total(), Currency: p.Currency()}
 	return supportPayment{
 		ID: p.ID, Version: p.Version, Client: p.Client, State: p.State, Detail: p.Detail, Action: p.Action, ErrorCode: p.ErrorCode,
-		Registered: v.Time(p.Created), Connector: c.connector(p), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
+		Registered: pc.Time(p.Created), Connector: c.connector(p), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
 		Total: json.Number(total.Decimal()), Currency: total.Currency, DateType: p.DateType(),
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/payment"
 	"passerelle/webhook"
@@ -42,24 +42,24 @@ type trailRow struct {
 
 // trail is all that happened to a payment: what was asked for, what was said to the
 // bank, what became of it, and who was told.
-func (c *Console) trail(v *desk.Visit, p *payment.Payment, revealed bool) ([]trailRow, error) {
-	timelines, err := c.DB.Timeline(v, v.Domain.ID, []passerelle.PaymentID{p.ID})
+func (c *Console) trail(pc *page.Context, p *payment.Payment, revealed bool) ([]trailRow, error) {
+	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
 	}
-	attempts, err := c.DB.Attempts(v, v.Domain.ID, p.ID)
+	attempts, err := c.DB.Attempts(pc, pc.Domain.ID, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
 	}
-	told, err := c.told(v, p.ID)
+	told, err := c.told(pc, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("load the deliveries about payment %d: %w", p.ID, err)
 	}
 	var rows []trailRow
 	for n, happened := range timelines[p.ID] {
-		row := c.happened(v, happened, p, revealed)
+		row := c.happened(pc, happened, p, revealed)
 		for n > 0 && len(attempts) > 0 && !attempts[0].Created.After(row.at) {
-			rows, attempts = append(rows, c.exchange(v, attempts[0])), attempts[1:]
+			rows, attempts = append(rows, c.exchange(pc, attempts[0])), attempts[1:]
 		}
 		rows = append(rows, row)
 		if happened.Transition != nil {
@@ -67,7 +67,7 @@ func (c *Console) trail(v *desk.Visit, p *payment.Payment, revealed bool) ([]tra
 		}
 	}
 	for _, left := range attempts {
-		rows = append(rows, c.exchange(v, left))
+		rows = append(rows, c.exchange(pc, left))
 	}
 	return rows, nil
 }
@@ -84,16 +84,16 @@ var causes = map[payment.Trigger]string{
 }
 
 // happened is a change of state or a note.
-func (c *Console) happened(v *desk.Visit, row store.TimelineRow, p *payment.Payment, revealed bool) trailRow {
+func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.Payment, revealed bool) trailRow {
 	if n := row.Note; n != nil {
 		at := n.At
 		if !n.Day.IsZero() {
-			at = n.Day.In(v.Zone)
+			at = n.Day.In(pc.Zone)
 		}
-		return trailRow{At: v.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(v, n.Text, revealed), at: n.At}
+		return trailRow{At: pc.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(pc, n.Text, revealed), at: n.At}
 	}
 	t := row.Transition
-	shown := trailRow{At: v.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
+	shown := trailRow{At: pc.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
 	if t.From == "" {
 		shown.Kind, shown.What, shown.Because = trailRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
 		return shown
@@ -108,8 +108,8 @@ var outcomes = map[string]string{
 }
 
 // exchange is something said to the bank.
-func (c *Console) exchange(v *desk.Visit, a store.Attempt) trailRow {
-	row := trailRow{At: v.Time(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
+func (c *Console) exchange(pc *page.Context, a store.Attempt) trailRow {
+	row := trailRow{At: pc.Time(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
 	case store.AttemptInitiation:
 		row.What, row.Because = "order sent to "+c.connectorName(a.Connector)+", "+a.Mechanism, "the payer validated"
@@ -130,8 +130,8 @@ func (c *Console) exchange(v *desk.Visit, a store.Attempt) trailRow {
 
 // told are the deliveries about a payment by the number of the transition they tell
 // of.
-func (c *Console) told(v *desk.Visit, id passerelle.PaymentID) (map[int64][]trailRow, error) {
-	deliveries, err := c.DB.DeliveriesAbout(v, v.Domain.ID, string(webhook.SubjectPayment), int64(id))
+func (c *Console) told(pc *page.Context, id passerelle.PaymentID) (map[int64][]trailRow, error) {
+	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {
 		return nil, err
 	}
@@ -139,28 +139,28 @@ func (c *Console) told(v *desk.Visit, id passerelle.PaymentID) (map[int64][]trai
 	for i, d := range deliveries {
 		ids[i] = d.ID
 	}
-	requests, err := c.DB.LastAttempts(v, v.Domain.ID, ids)
+	requests, err := c.DB.LastAttempts(pc, pc.Domain.ID, ids)
 	if err != nil {
 		return nil, err
 	}
 	rows := map[int64][]trailRow{}
 	for _, d := range deliveries {
 		row := trailRow{
-			At: v.Time(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(v, d)),
+			At: pc.Time(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
 			Because: "the change of state above", Who: "service", Effect: true, at: d.Created,
 		}
 		for _, one := range requests[d.ID] {
-			row.Requests = append(row.Requests, requestText(v, one))
+			row.Requests = append(row.Requests, requestText(pc, one))
 		}
 		rows[d.Version] = append(rows[d.Version], row)
 	}
 	return rows, nil
 }
 
-func deliveryText(v *desk.Visit, d store.SubjectDelivery) string {
+func deliveryText(pc *page.Context, d store.SubjectDelivery) string {
 	switch {
 	case d.Delivered != nil:
-		return "delivered at " + v.Time(*d.Delivered)
+		return "delivered at " + pc.Time(*d.Delivered)
 	case d.Dropped != nil:
 		return "given up: " + d.DropReason
 	case d.Attempts == 0:
@@ -169,12 +169,12 @@ func deliveryText(v *desk.Visit, d store.SubjectDelivery) string {
 	return fmt.Sprintf("not delivered after %d attempts", d.Attempts)
 }
 
-func requestText(v *desk.Visit, l store.WebhookLog) string {
+func requestText(pc *page.Context, l store.WebhookLog) string {
 	outcome := l.Failure
 	if l.Status > 0 {
 		outcome = strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, l.Failure))
 	}
-	return fmt.Sprintf("%s: %s in %d ms", v.Time(l.At), outcome, l.Duration.Milliseconds())
+	return fmt.Sprintf("%s: %s in %d ms", pc.Time(l.At), outcome, l.Duration.Milliseconds())
 }
 
 // objection is a connector that cannot carry a payment, or not without reserve.
@@ -191,8 +191,8 @@ type reason struct {
 
 // objections are the incompatibilities of a payment with the connectors of the
 // domain, hidden ones too.
-func (c *Console) objections(v *desk.Visit, p *payment.Payment) ([]objection, error) {
-	list, err := c.Initiation.Compatibility(v, v.Domain, p, true)
+func (c *Console) objections(pc *page.Context, p *payment.Payment) ([]objection, error) {
+	list, err := c.Initiation.Compatibility(pc, pc.Domain, p, true)
 	if err != nil {
 		return nil, fmt.Errorf("compare payment %d with the connectors: %w", p.ID, err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/admission"
 	"passerelle/internal/initiation"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 )
 
@@ -42,7 +42,7 @@ func secretDraft() map[string]any {
 // who was told, in this order.
 func TestTrailOfAPayment(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{
@@ -69,7 +69,7 @@ func TestTrailOfAPayment(t *testing.T) {
 
 func TestObjectionsAreShown(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		draft := servicetest.Draft()
 		line(draft)["amount"] = json.Number("9.99")
 		text := words(d.get(d.paymentPath(d.Create(d.Token("payments:admin"), draft))).body)
@@ -81,7 +81,7 @@ func TestObjectionsAreShown(t *testing.T) {
 
 func TestSupportFileHasNothingSensitive(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), secretDraft())
 		d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
@@ -139,7 +139,7 @@ func (d *desk) request(a answer) (command string, args []string) {
 // takes for its own.
 func TestPaymentAsARequest(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		token := d.Token("payments:admin")
 		draft := secretDraft()
 		line(draft)["label"] = `'; rm -rf "$HOME" #` + "`id`"

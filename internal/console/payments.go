@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
-func (c *Console) paymentRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/payments", c.payments),
-		desk.Post("domains/#/payments/file", c.exportPayments),
-		desk.Get("domains/#/payments/#", c.payment),
-		desk.Get("domains/#/payments/#/support", c.supportFile),
-		desk.Post("domains/#/payments/#", c.act),
-		desk.Post("domains/#/payments/#/reveal", c.reveal),
+func (c *Console) paymentRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/payments", c.payments),
+		page.Post("domains/#/payments/file", c.exportPayments),
+		page.Get("domains/#/payments/#", c.payment),
+		page.Get("domains/#/payments/#/support", c.supportFile),
+		page.Post("domains/#/payments/#", c.act),
+		page.Post("domains/#/payments/#/reveal", c.reveal),
 	}
 }
 
@@ -29,7 +29,7 @@ type listData struct {
 	Fields, More []shownField
 	Open         bool
 	Rows         []listRow
-	Turn         desk.Turn
+	Turn         page.Pager
 	// MayReveal is set when the operator may have the file with all it holds.
 	MayReveal bool
 	// Still lists do not follow what happens: each look at one is on record.
@@ -55,50 +55,50 @@ type listing struct {
 func (l listing) byLabel() bool { return l.order == "label" }
 
 // payments lists the payments of a domain, the newest first.
-func (c *Console) payments(v *desk.Visit) error {
-	query := v.Request.URL.Query()
-	data := listData{MayReveal: v.MayReveal()}
-	if err := c.showFields(v, query, &data); err != nil {
+func (c *Console) payments(pc *page.Context) error {
+	query := pc.Request.URL.Query()
+	data := listData{MayReveal: pc.MayReveal()}
+	if err := c.showFields(pc, query, &data); err != nil {
 		return err
 	}
-	list, err := c.listing(v, query)
-	if known, is := desk.Told(err); is {
-		v.Problem = known
-		return pages.Send(v, "payments", "Payments", data)
+	list, err := c.listing(pc, query)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return pages.Send(pc, "payments", "Payments", data)
 	}
 	if err != nil {
 		return err
 	}
-	if data.Still, err = c.recordSearch(v, list); err != nil {
+	if data.Still, err = c.recordSearch(pc, list); err != nil {
 		return err
 	}
-	window := list.window(v, query)
-	rows, err := c.DB.Payments(v, list.PaymentFilter, window, false)
+	window := list.window(pc, query)
+	rows, err := c.DB.Payments(pc, list.PaymentFilter, window, false)
 	if err != nil {
 		return err
 	}
-	rows, data.Turn = desk.Paged(v, window, rows, func(row store.Listed) []any { return row.Place })
+	rows, data.Turn = page.Paged(pc, window, rows, func(row store.Listed) []any { return row.Place })
 	for _, row := range rows {
-		data.Rows = append(data.Rows, newListRow(v, row.Payment))
+		data.Rows = append(data.Rows, newListRow(pc, row.Payment))
 	}
-	return pages.Send(v, "payments", "Payments", data)
+	return pages.Send(pc, "payments", "Payments", data)
 }
 
-func newListRow(v *desk.Visit, p *payment.Payment) listRow {
+func newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, v.Zone), State: string(p.State), Code: string(p.ErrorCode),
-		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: nameText(v, p.Instructions[0].Label, false), Lines: len(p.Instructions),
+		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, pc.Zone), State: string(p.State), Code: string(p.ErrorCode),
+		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: nameText(pc, p.Instructions[0].Label, false), Lines: len(p.Instructions),
 	}
 }
 
 func amountText(m passerelle.Money) string { return m.Decimal() + " " + string(m.Currency) }
 
 // window is the page of the list that an address names.
-func (l listing) window(v *desk.Visit, query url.Values) store.Window {
-	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: desk.PageSize + 1}
-	if from, given := l.place(v, query.Get("after")); given {
+func (l listing) window(pc *page.Context, query url.Values) store.Window {
+	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: page.PageSize + 1}
+	if from, given := l.place(pc, query.Get("after")); given {
 		w.From = from
-	} else if from, given := l.place(v, query.Get("before")); given {
+	} else if from, given := l.place(pc, query.Get("before")); given {
 		w.From, w.Backward = from, true
 	}
 	return w
@@ -107,9 +107,9 @@ func (l listing) window(v *desk.Visit, query url.Values) store.Window {
 // place reads a place in the list as links have it: a key and a number with a
 // dash, or sealed where the key is a label. It selects nothing, so whoever changes one sees another part of the same
 // list; what is no place is none.
-func (l listing) place(v *desk.Visit, text string) ([]any, bool) {
+func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	if l.byLabel() {
-		return v.TextPlace(text)
+		return pc.TextPlace(text)
 	}
 	dash := strings.LastIndex(text, "-")
 	if dash < 0 || passerelle.CheckText("place", text, maxPlace) != nil {
@@ -131,29 +131,29 @@ const actSearch = "search by personal data"
 
 // recordSearch puts on record that a list of a live domain was selected by what names
 // people, and reports whether it was.
-func (c *Console) recordSearch(v *desk.Visit, l listing) (bool, error) {
-	if !l.personal || v.Domain.Kind == passerelle.Sandbox {
+func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
+	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {
 		return false, nil
 	}
-	return true, v.RecordNow(actSearch, "", 0)
+	return true, pc.RecordNow(actSearch, "", 0)
 }
 
 // exportPayments sends the payments that a form selects as a file, and puts that on
 // record.
-func (c *Console) exportPayments(v *desk.Visit) error {
+func (c *Console) exportPayments(pc *page.Context) error {
 	values := url.Values{}
 	for _, field := range listFields {
-		values.Set(field.name, v.Field(field.name))
+		values.Set(field.name, pc.Field(field.name))
 	}
-	list, err := c.listing(v, values)
-	if known, is := desk.Told(err); is {
-		return &desk.Fault{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
+	list, err := c.listing(pc, values)
+	if known, is := page.UserMessage(err); is {
+		return &page.Fault{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := c.recordSearch(v, list); err != nil {
+	if _, err := c.recordSearch(pc, list); err != nil {
 		return err
 	}
-	return c.sendPayments(v, list, v.Field("whole") != "")
+	return c.sendPayments(pc, list, pc.Field("whole") != "")
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -89,7 +89,7 @@ func TestPictures(t *testing.T) {
 func takePictures(t *testing.T, name string, width, height int64, scheme string) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	populate(t, s)
-	p := arriveAt(t, s, admission.Administrator, width, height)
+	p := arriveAt(t, s, operators.Administrator, width, height)
 	for _, page := range pictured {
 		path := page.path
 		if !strings.HasPrefix(path, "/console/") {
@@ -112,13 +112,13 @@ func populate(t *testing.T, s *servicetest.Instance) {
 	must(t, err)
 	domain := s.Domain
 	for _, scenario := range []string{"plain", "label-rejected", "refused-at-bank", "abandoned-by-client", "amount-7121", "amount-7124", "british", "beneficiary-227", "accept-only"} {
-		_, err := s.Lab.Play(t.Context(), domain, scenario, clients[0])
+		_, err := s.Simulation.Play(t.Context(), domain, scenario, clients[0])
 		must(t, err)
 		domain, err = s.DB.Domain(t.Context(), domain.ID) // its clock may have moved
 		must(t, err)
 	}
 	for _, login := range []string{"", "one", "otp"} {
-		_, err := s.Lab.Connect(t.Context(), domain, login)
+		_, err := s.Simulation.Connect(t.Context(), domain, login)
 		must(t, err)
 	}
 	newDesk(t, s).shop()

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"time"
 
-	"passerelle/internal/admission"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/oidc"
+	"passerelle/internal/operators"
 	"passerelle/internal/web"
 )
 
@@ -28,8 +28,8 @@ type away struct {
 
 // back is where the provider sends browsers: the address of the console in the
 // domain, whatever else the service is called.
-func (c *Console) back(v *desk.Visit) (string, error) {
-	d, err := c.Domain(v, v.Request.Host)
+func (c *Console) back(pc *page.Context) (string, error) {
+	d, err := c.Domain(pc, pc.Request.Host)
 	if err != nil {
 		return "", fmt.Errorf("find the domain of a page: %w", err)
 	}
@@ -37,88 +37,88 @@ func (c *Console) back(v *desk.Visit) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the base URL of domain %d: %w", d.ID, err)
 	}
-	return u.Scheme + "://" + u.Host + desk.Root + "provider/back", nil
+	return u.Scheme + "://" + u.Host + page.Root + "provider/back", nil
 }
 
 // toProvider sends somebody to the provider.
-func (c *Console) toProvider(v *desk.Visit) error {
+func (c *Console) toProvider(pc *page.Context) error {
 	if c.Provider == nil {
-		return desk.ErrNoPage
+		return page.ErrNoPage
 	}
-	back, err := c.back(v)
+	back, err := c.back(pc)
 	if err != nil {
 		return err
 	}
-	address, departure, err := c.Provider.Leave(v, back)
+	address, departure, err := c.Provider.Leave(pc, back)
 	if err != nil {
-		return c.notVouched(v, err)
+		return c.notVouched(pc, err)
 	}
 	kept, err := json.Marshal(away{departure, c.Now().Add(awayLife)})
 	if err != nil {
 		return fmt.Errorf("keep where a browser went: %w", err)
 	}
-	if err := v.SetCrossing(providerCookie, string(kept), awayLife); err != nil {
+	if err := pc.SetCrossing(providerCookie, string(kept), awayLife); err != nil {
 		return err
 	}
-	web.Redirect(v.Writer, address)
+	web.Redirect(pc.Writer, address)
 	return nil
 }
 
 // fromProvider lets in for whom the provider vouches.
-func (c *Console) fromProvider(v *desk.Visit) error {
+func (c *Console) fromProvider(pc *page.Context) error {
 	if c.Provider == nil {
-		return desk.ErrNoPage
+		return page.ErrNoPage
 	}
 	var gone away
-	if text, is := v.Cookie(providerCookie); !is || json.Unmarshal([]byte(text), &gone) != nil || !c.Now().Before(gone.Until) {
+	if text, is := pc.Cookie(providerCookie); !is || json.Unmarshal([]byte(text), &gone) != nil || !c.Now().Before(gone.Until) {
 		gone.Departure = oidc.Departure{}
 	}
-	if err := v.SetCrossing(providerCookie, "", awayLife); err != nil {
+	if err := pc.SetCrossing(providerCookie, "", awayLife); err != nil {
 		return err
 	}
-	back, err := c.back(v)
+	back, err := c.back(pc)
 	if err != nil {
 		return err
 	}
-	person, err := c.Provider.Arrive(v, back, gone.Departure, v.Request.URL.Query())
+	person, err := c.Provider.Arrive(pc, back, gone.Departure, pc.Request.URL.Query())
 	if err != nil {
-		return c.notVouched(v, err)
+		return c.notVouched(pc, err)
 	}
-	pass, err := c.Admission.Vouched(v, admission.Voucher{
-		Issuer: person.Issuer, Subject: person.Subject, Name: person.Name, Twice: person.Twice, Request: c.RequestID(v),
+	pass, err := c.Operators.SignInByIdentity(pc, operators.Identity{
+		Issuer: person.Issuer, Subject: person.Subject, Name: person.Name, Twice: person.Twice, Request: c.RequestID(pc),
 	})
-	if errors.Is(err, admission.ErrStranger) {
-		v.Problem = fmt.Sprintf("%s knows you as %q, and no operator here is linked to that. Whoever runs the service links you with passerelle operator link.", c.Provider.Host(), person.Subject)
-		return c.atDoor(v, "sign-in", "Sign in", "")
+	if errors.Is(err, operators.ErrUnlinked) {
+		pc.Problem = fmt.Sprintf("%s knows you as %q, and no operator here is linked to that. Whoever runs the service links you with passerelle operator link.", c.Provider.Host(), person.Subject)
+		return c.atDoor(pc, "sign-in", "Sign in", "")
 	}
-	if errors.Is(err, admission.ErrRefused) {
-		v.Problem = "The operator you are linked to may not sign in."
-		return c.atDoor(v, "sign-in", "Sign in", "")
+	if errors.Is(err, operators.ErrRefused) {
+		pc.Problem = "The operator you are linked to may not sign in."
+		return c.atDoor(pc, "sign-in", "Sign in", "")
 	}
 	if err != nil {
 		return err
 	}
-	return c.letInFromElsewhere(v, pass)
+	return c.letInFromElsewhere(pc, pass)
 }
 
 // letInFromElsewhere is letIn for a request that another site led to: the
 // browser shows the session's cookie only to pages that a page of ours leads to.
-func (c *Console) letInFromElsewhere(v *desk.Visit, pass admission.Pass) error {
-	next, err := c.inside(v, pass)
+func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
+	next, err := c.inside(pc, pass)
 	if err != nil {
 		return err
 	}
-	v.LeadTo = next
-	return pages.Send(v, "signed-in", "Signed in", next)
+	pc.LeadTo = next
+	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
 // notVouched shows the door again to somebody for whom the provider does not vouch.
 // Why not is for the log.
-func (c *Console) notVouched(v *desk.Visit, err error) error {
-	c.Log.WarnContext(v, "the provider of identities did not vouch for somebody", "error", err)
-	v.Problem = c.Provider.Host() + " did not confirm who you are. Try again."
+func (c *Console) notVouched(pc *page.Context, err error) error {
+	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)
+	pc.Problem = c.Provider.Host() + " did not confirm who you are. Try again."
 	if errors.Is(err, oidc.ErrAway) {
-		v.Problem = c.Provider.Host() + " cannot be asked just now. Try again in a moment, or sign in with your password."
+		pc.Problem = c.Provider.Host() + " cannot be asked just now. Try again in a moment, or sign in with your password."
 	}
-	return c.atDoor(v, "sign-in", "Sign in", "")
+	return c.atDoor(pc, "sign-in", "Sign in", "")
 }

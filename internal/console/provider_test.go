@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -31,7 +31,7 @@ func (d *desk) onlyProvider() store.AuthProvider {
 // once, and it is not deleted while a webhook has it.
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
+		d.enter(operators.Administrator)
 		d.shows(d.providersPath(""), []string{"There is none yet."})
 		form := d.providersPath("/new")
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature", "name", hostile)
@@ -80,7 +80,7 @@ func TestProvidersThatSign(t *testing.T) {
 // stays as it is unless it is typed anew.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		form := d.providersPath("/new")
 		with := func(fields ...string) []string {
 			return append([]string{"type", "oauth", "name", "tokens", "url", "https://token.example/get", "client_id", hostile, "client_secret", "of-the-client"}, fields...)
@@ -120,7 +120,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		d.Subscribe("USER_CREATED", "signer")
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		page := d.providersPath(fmt.Sprint("/", d.onlyProvider().ID))
 		d.shows(d.providersPath(""), []string{"signer"}, "Make one")
 		d.shows(page, []string{"signer"}, `/rotate"`, `/delete"`, `/edit"`)

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"passerelle/internal/admission"
-	"passerelle/internal/desk"
-	"passerelle/internal/lab"
+	"passerelle/internal/console/page"
+	"passerelle/internal/operators"
+	"passerelle/internal/simulation"
 	"passerelle/internal/web"
 )
 
@@ -37,27 +37,27 @@ type receivedRow struct {
 	Name, At, Verdict, Body string
 	// Valid is set when the signature is.
 	Valid   bool
-	Headers []desk.Fact
+	Headers []page.Detail
 	// Left is how many bytes of the body are not shown.
 	Left int64
 }
 
-func (c *Console) receiver(v *desk.Visit) error {
-	if err := lab.Open(v.Domain); err != nil {
+func (c *Console) receiver(pc *page.Context) error {
+	if err := simulation.Open(pc.Domain); err != nil {
 		return err
 	}
-	before, err := strconv.ParseInt(v.Request.URL.Query().Get("before"), 10, 64)
+	before, err := strconv.ParseInt(pc.Request.URL.Query().Get("before"), 10, 64)
 	if err != nil {
 		before = 0
 	}
-	got, err := c.DB.NewestReceived(v, v.Domain.ID, before, receiverPage+1, receiverBody)
+	got, err := c.DB.NewestReceived(pc, pc.Domain.ID, before, receiverPage+1, receiverBody)
 	if err != nil {
-		return fmt.Errorf("list what the receiver of domain %d got: %w", v.Domain.ID, err)
+		return fmt.Errorf("list what the receiver of domain %d got: %w", pc.Domain.ID, err)
 	}
-	data := receiverData{May: v.Who.May(admission.Simulate), Address: web.Origin(v.Domain.BaseURL) + "/sandbox/receiver/"}
+	data := receiverData{May: pc.Who.May(operators.Simulate), Address: web.Origin(pc.Domain.BaseURL) + "/sandbox/receiver/"}
 	for _, one := range got[:min(len(got), receiverPage)] {
 		row := receivedRow{
-			ID: one.ID, Name: one.Name, At: v.Time(one.At), Verdict: one.Verdict, Valid: strings.HasPrefix(one.Verdict, "valid"),
+			ID: one.ID, Name: one.Name, At: pc.Time(one.At), Verdict: one.Verdict, Valid: strings.HasPrefix(one.Verdict, "valid"),
 			Body: strings.ToValidUTF8(string(one.Body), "�"), Headers: headerFacts(one.Headers), Left: one.Size - int64(len(one.Body)),
 		}
 		data.Requests = append(data.Requests, row)
@@ -65,22 +65,22 @@ func (c *Console) receiver(v *desk.Visit) error {
 	if len(got) > receiverPage {
 		data.Older = "?before=" + strconv.FormatInt(got[receiverPage-1].ID, 10)
 	}
-	return pages.Send(v, "receiver", "Receiver", data)
+	return pages.Send(pc, "receiver", "Receiver", data)
 }
 
 // headerFacts are the headers of a request by name.
-func headerFacts(stored string) []desk.Fact {
+func headerFacts(stored string) []page.Detail {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
 		return nil // it was written by the receiver
 	}
-	var facts []desk.Fact
+	var facts []page.Detail
 	for name, values := range headers {
 		for _, value := range values {
-			facts = append(facts, desk.Fact{Name: opening(name), Value: opening(value)})
+			facts = append(facts, page.Detail{Name: opening(name), Value: opening(value)})
 		}
 	}
-	slices.SortFunc(facts, func(a, b desk.Fact) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
+	slices.SortFunc(facts, func(a, b page.Detail) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
 	return facts[:min(len(facts), receiverHeaders)]
 }
 
@@ -92,14 +92,14 @@ func opening(text string) string {
 	return strings.ToValidUTF8(text[:receiverHeader], "") + "…"
 }
 
-func (c *Console) emptyReceiver(v *desk.Visit) error {
-	do, err := c.audited(v, actEmpty)
+func (c *Console) emptyReceiver(pc *page.Context) error {
+	do, err := c.audited(pc, actEmpty)
 	if err != nil {
 		return err
 	}
-	if err := do.Forget(v, v.Domain); err != nil {
+	if err := do.Forget(pc, pc.Domain); err != nil {
 		return err
 	}
-	web.Redirect(v.Writer, v.Path("/lab/receiver"))
+	web.Redirect(pc.Writer, pc.Path("/lab/receiver"))
 	return nil
 }

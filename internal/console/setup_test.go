@@ -9,13 +9,13 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/settings"
 )
 
 func TestConfiguration(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		o, _ := d.enter(admission.Developer)
+		o, _ := d.enter(operators.Developer)
 		list, key := d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone")
 		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "oauth2.enabled"})
 		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "oauth2.enabled")
@@ -65,7 +65,7 @@ func TestConfiguration(t *testing.T) {
 
 func TestConnectors(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		o, _ := d.enter(admission.Developer)
+		o, _ := d.enter(operators.Developer)
 		var shown struct {
 			ID            int64
 			Hidden        bool
@@ -131,7 +131,7 @@ func once(t *testing.T, a answer) string {
 
 func TestClients(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		list := d.domainPath("/clients")
 		d.shows(list, []string{"test application", d.ClientID})
 		a := d.wants(list, list, 422, "redirect_uris[1]: ", "name", hostile, "redirect_uris", "https://shop.example/back\r\nhttps://shop.example/back?query")
@@ -189,7 +189,7 @@ func TestClients(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		_, user := d.user()
 		list := d.domainPath("/tokens")
 		d.shows(list, []string{"<td>config</td>", "<td>users</td>"}, "<td>user <", d.ConfigToken)
@@ -218,7 +218,7 @@ func TestTokens(t *testing.T) {
 
 func TestDomains(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		o, password := d.enter(admission.Administrator)
+		o, password := d.enter(operators.Administrator)
 		list := "/console/domains"
 		d.shows(list, []string{d.Domain.Name, d.Domain.BaseURL, "sandbox"})
 		make := func(status int, text string, values ...string) {
@@ -269,8 +269,8 @@ func TestDomains(t *testing.T) {
 // administrators.
 func TestWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		for role, may := range map[admission.Role]struct{ sandbox, domains int }{
-			admission.Viewer: {403, 403}, admission.Developer: {303, 403}, admission.Acting: {303, 403}, admission.Administrator: {303, 422},
+		for role, may := range map[operators.Role]struct{ sandbox, domains int }{
+			operators.Viewer: {403, 403}, operators.Developer: {303, 403}, operators.Acting: {303, 403}, operators.Administrator: {303, 422},
 		} {
 			desk := newDesk(t, d.Instance)
 			desk.enter(role)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 )
@@ -110,9 +110,9 @@ func (d *desk) submit(page, to string, values ...string) answer {
 }
 
 // enter makes an operator and signs in.
-func (d *desk) enter(role admission.Role) (store.Operator, string) {
+func (d *desk) enter(role operators.Role) (store.Operator, string) {
 	d.t.Helper()
-	o, password, err := d.Admission.Create(context.Background(), "some-"+string(role), role)
+	o, password, err := d.Operators.Create(context.Background(), "some-"+string(role), role)
 	must(d.t, err)
 	d.signIn(o.Name, password)
 	return o, password

@@ -7,15 +7,15 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 )
 
-func (c *Console) tokenRoutes() []desk.Route {
-	return []desk.Route{
-		desk.Get("domains/#/tokens", c.tokens),
-		desk.Post("domains/#/tokens", c.createToken),
-		desk.Post("domains/#/tokens/#/revoke", c.revokeToken),
+func (c *Console) tokenRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/tokens", c.tokens),
+		page.Post("domains/#/tokens", c.createToken),
+		page.Post("domains/#/tokens/#/revoke", c.revokeToken),
 	}
 }
 
@@ -32,7 +32,7 @@ type tokensData struct {
 	All      bool
 	ID       string
 	Rows     []tokenRow
-	Turn     desk.Turn
+	Turn     page.Pager
 	Text     string
 	MaySetUp bool
 }
@@ -48,60 +48,60 @@ type tokenRow struct {
 }
 
 // tokens lists the tokens of a domain, the newest first.
-func (c *Console) tokens(v *desk.Visit) error { return c.showTokens(v, tokensData{}) }
+func (c *Console) tokens(pc *page.Context) error { return c.showTokens(pc, tokensData{}) }
 
-func (c *Console) showTokens(v *desk.Visit, data tokensData) error {
-	query := v.Request.URL.Query()
+func (c *Console) showTokens(pc *page.Context, data tokensData) error {
+	query := pc.Request.URL.Query()
 	data.All, data.ID = query.Get("all") == "1", strings.TrimSpace(query.Get("id"))
-	data.MaySetUp = v.MaySetUp()
-	setUp(v, "Tokens")
-	f := store.TokenFilter{Domain: v.Domain.ID, All: data.All}
+	data.MaySetUp = pc.MaySetUp()
+	setUp(pc, "Tokens")
+	f := store.TokenFilter{Domain: pc.Domain.ID, All: data.All}
 	if data.ID != "" {
 		id, err := strconv.ParseInt(data.ID, 10, 64)
 		if err != nil || id <= 0 {
-			v.Problem = "id: must be the number of a token"
-			return pages.Send(v, "tokens", "Tokens", data)
+			pc.Problem = "id: must be the number of a token"
+			return pages.Send(pc, "tokens", "Tokens", data)
 		}
 		f.Only, f.All = id, true
 	}
-	w := v.Window(1)
-	rows, err := c.DB.Tokens(v, f, w)
+	w := pc.Window(1)
+	rows, err := c.DB.Tokens(pc, f, w)
 	if err != nil {
-		return fmt.Errorf("list the tokens of domain %d: %w", v.Domain.ID, err)
+		return fmt.Errorf("list the tokens of domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, func(t store.Token) []any { return desk.ByID(t.ID) })
+	rows, data.Turn = page.Paged(pc, w, rows, func(t store.Token) []any { return page.ByID(t.ID) })
 	for _, t := range rows {
-		data.Rows = append(data.Rows, c.tokenRow(v, t))
+		data.Rows = append(data.Rows, c.tokenRow(pc, t))
 	}
-	return pages.Send(v, "tokens", "Tokens", data)
+	return pages.Send(pc, "tokens", "Tokens", data)
 }
 
-func (c *Console) tokenRow(v *desk.Visit, t store.Token) tokenRow {
+func (c *Console) tokenRow(pc *page.Context, t store.Token) tokenRow {
 	return tokenRow{
-		ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: v.Moment(&t.Created), Used: v.Moment(t.Used), Expires: v.Moment(t.Expires), Revoked: v.Moment(t.Revoked),
+		ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: pc.Moment(&t.Created), Used: pc.Moment(t.Used), Expires: pc.Moment(t.Expires), Revoked: pc.Moment(t.Revoked),
 		Client: t.Client, User: t.User, Payment: t.Payment, Over: t.Revoked != nil || t.Expires != nil && !c.Now().Before(*t.Expires),
 	}
 }
 
 // createToken makes a token for the operator's own programs, and shows it.
-func (c *Console) createToken(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) createToken(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	made, err := c.Access.IssueOperator(v, v.Domain.ID, access.TokenKind(v.Field("kind")), v.Record(actCreateToken, "token", 0))
+	made, err := c.Access.IssueOperator(pc, pc.Domain.ID, access.TokenKind(pc.Field("kind")), pc.Record(actCreateToken, "token", 0))
 	if err != nil {
-		return v.After(err, "", c.tokens)
+		return pc.After(err, "", c.tokens)
 	}
-	return c.showTokens(v, tokensData{Text: made.Text})
+	return c.showTokens(pc, tokensData{Text: made.Text})
 }
 
 // revokeToken ends the validity of a token, of whatever kind; one that is over
 // already is not there.
-func (c *Console) revokeToken(v *desk.Visit) error {
-	if !v.MaySetUp() {
-		return desk.ErrForbidden
+func (c *Console) revokeToken(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
 	}
-	id := v.Numbers[1]
-	_, err := c.Access.Revoke(v, v.Domain.ID, id, v.Record(actRevokeToken, "token", id))
-	return v.After(err, v.Path("/tokens?id=%d", id), c.tokens)
+	id := pc.Numbers[1]
+	_, err := c.Access.Revoke(pc, pc.Domain.ID, id, pc.Record(actRevokeToken, "token", id))
+	return pc.After(err, pc.Path("/tokens?id=%d", id), c.tokens)
 }

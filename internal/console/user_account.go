@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 )
 
@@ -18,54 +18,54 @@ type accountRow struct {
 	Shared bool
 }
 
-func (c *Console) accounts(v *desk.Visit) error { return c.showAccounts(v, false) }
+func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, false) }
 
 // revealAccounts shows the accounts whole, and puts on record that they were
 // looked at.
-func (c *Console) revealAccounts(v *desk.Visit) error { return c.looked(v, c.showAccounts) }
+func (c *Console) revealAccounts(pc *page.Context) error { return c.looked(pc, c.showAccounts) }
 
 // looked shows something of the user of the address whole, on record.
-func (c *Console) looked(v *desk.Visit, show func(v *desk.Visit, revealed bool) error) error {
-	if !v.MayReveal() {
-		return desk.ErrForbidden
+func (c *Console) looked(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
+	if !pc.MayReveal() {
+		return page.ErrForbidden
 	}
-	id := v.Numbers[1]
-	if _, err := c.Aggregation.User(v, v.Domain, passerelle.UserID(id)); err != nil {
+	id := pc.Numbers[1]
+	if _, err := c.Aggregation.User(pc, pc.Domain, passerelle.UserID(id)); err != nil {
 		return err
 	}
-	if err := v.RecordNow(desk.ActReveal, "user", id); err != nil {
+	if err := pc.RecordNow(page.ActReveal, "user", id); err != nil {
 		return err
 	}
-	return show(v, true)
+	return show(pc, true)
 }
 
-func (c *Console) showAccounts(v *desk.Visit, revealed bool) error {
-	data, err := c.about(v, "Accounts")
+func (c *Console) showAccounts(pc *page.Context, revealed bool) error {
+	data, err := c.about(pc, "Accounts")
 	if err != nil {
 		return err
 	}
-	w := v.Window(1)
-	rows, err := c.DB.BankAccounts(v, store.AccountFilter{Domain: v.Domain.ID, User: data.ID, All: true}, w)
+	w := pc.Window(1)
+	rows, err := c.DB.BankAccounts(pc, store.AccountFilter{Domain: pc.Domain.ID, User: data.ID, All: true}, w)
 	if err != nil {
 		return fmt.Errorf("list the accounts of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, func(a store.StoredAccount) []any { return desk.ByID(a.ID) })
+	rows, data.Turn = page.Paged(pc, w, rows, func(a store.StoredAccount) []any { return page.ByID(a.ID) })
 	for _, a := range rows {
-		data.Accounts = append(data.Accounts, newAccountRow(v, a.BankAccount, revealed))
+		data.Accounts = append(data.Accounts, newAccountRow(pc, a.BankAccount, revealed))
 	}
-	data.Revealable, data.Revealed = !revealed && len(rows) > 0 && v.MayReveal(), revealed
-	return pages.Send(v, "user-accounts", fmt.Sprintf("Accounts of user %d", data.ID), data)
+	data.Revealable, data.Revealed = !revealed && len(rows) > 0 && pc.MayReveal(), revealed
+	return pages.Send(pc, "user-accounts", fmt.Sprintf("Accounts of user %d", data.ID), data)
 }
 
-func newAccountRow(v *desk.Visit, a passerelle.BankAccount, revealed bool) accountRow {
+func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) accountRow {
 	row := accountRow{
-		ID: a.ID, Connection: a.Connection, Name: nameText(v, a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
-		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: v.Moment(a.LastUpdate), State: string(a.Error),
+		ID: a.ID, Connection: a.Connection, Name: nameText(pc, a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
+		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.Moment(a.LastUpdate), State: string(a.Error),
 	}
 	if a.CustomName != "" {
-		row.Name = nameText(v, a.CustomName, revealed)
+		row.Name = nameText(pc, a.CustomName, revealed)
 	}
-	if a.Balance != nil && (revealed || v.Domain.Kind == passerelle.Sandbox) {
+	if a.Balance != nil && (revealed || pc.Domain.Kind == passerelle.Sandbox) {
 		row.Balance = a.Balance.String() + " " + string(a.Currency)
 	}
 	return row

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 )
 
@@ -16,25 +16,25 @@ type consentRow struct {
 }
 
 // consents lists what the user agreed to, the newest first.
-func (c *Console) consents(v *desk.Visit) error {
-	data, err := c.about(v, "Consents")
+func (c *Console) consents(pc *page.Context) error {
+	data, err := c.about(pc, "Consents")
 	if err != nil {
 		return err
 	}
-	w := v.Window(2)
-	rows, err := c.DB.Consents(v, store.ConsentFilter{Domain: v.Domain.ID, User: data.ID}, w)
+	w := pc.Window(2)
+	rows, err := c.DB.Consents(pc, store.ConsentFilter{Domain: pc.Domain.ID, User: data.ID}, w)
 	if err != nil {
 		return fmt.Errorf("list the consents of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, store.Consent.Place)
+	rows, data.Turn = page.Paged(pc, w, rows, store.Consent.Place)
 	for _, one := range rows {
-		data.Consents = append(data.Consents, newConsentRow(v, one))
+		data.Consents = append(data.Consents, newConsentRow(pc, one))
 	}
-	return pages.Send(v, "user-consents", fmt.Sprintf("Consents of user %d", data.ID), data)
+	return pages.Send(pc, "user-consents", fmt.Sprintf("Consents of user %d", data.ID), data)
 }
 
-func newConsentRow(v *desk.Visit, one store.Consent) consentRow {
-	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Given: v.Moment(&one.Given), Withdrawn: v.Moment(one.Withdrawn)}
+func newConsentRow(pc *page.Context, one store.Consent) consentRow {
+	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Given: pc.Moment(&one.Given), Withdrawn: pc.Moment(one.Withdrawn)}
 	switch {
 	case one.Account != 0:
 		row.To = fmt.Sprintf("account %d", one.Account)

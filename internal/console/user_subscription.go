@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"passerelle"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 )
 
@@ -16,36 +16,36 @@ type subscriptionRow struct {
 	Shared                                        bool
 }
 
-func (c *Console) subscriptions(v *desk.Visit) error { return c.showSubscriptions(v, false) }
+func (c *Console) subscriptions(pc *page.Context) error { return c.showSubscriptions(pc, false) }
 
 // revealSubscriptions shows the subscriptions whole, and puts on record that they
 // were looked at.
-func (c *Console) revealSubscriptions(v *desk.Visit) error {
-	return c.looked(v, c.showSubscriptions)
+func (c *Console) revealSubscriptions(pc *page.Context) error {
+	return c.looked(pc, c.showSubscriptions)
 }
 
-func (c *Console) showSubscriptions(v *desk.Visit, revealed bool) error {
-	data, err := c.about(v, "Subscriptions")
+func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {
+	data, err := c.about(pc, "Subscriptions")
 	if err != nil {
 		return err
 	}
-	w := v.Window(1)
-	rows, err := c.DB.Subscriptions(v, store.SubscriptionFilter{Domain: v.Domain.ID, User: data.ID, All: true}, w)
+	w := pc.Window(1)
+	rows, err := c.DB.Subscriptions(pc, store.SubscriptionFilter{Domain: pc.Domain.ID, User: data.ID, All: true}, w)
 	if err != nil {
 		return fmt.Errorf("list the subscriptions of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = desk.Paged(v, w, rows, func(s store.StoredSubscription) []any { return desk.ByID(s.ID) })
+	rows, data.Turn = page.Paged(pc, w, rows, func(s store.StoredSubscription) []any { return page.ByID(s.ID) })
 	for _, s := range rows {
-		data.Subscriptions = append(data.Subscriptions, newSubscriptionRow(v, s.Subscription, revealed))
+		data.Subscriptions = append(data.Subscriptions, newSubscriptionRow(pc, s.Subscription, revealed))
 	}
-	data.Revealable, data.Revealed = !revealed && len(rows) > 0 && v.MayReveal(), revealed
-	return pages.Send(v, "user-subscriptions", fmt.Sprintf("Subscriptions of user %d", data.ID), data)
+	data.Revealable, data.Revealed = !revealed && len(rows) > 0 && pc.MayReveal(), revealed
+	return pages.Send(pc, "user-subscriptions", fmt.Sprintf("Subscriptions of user %d", data.ID), data)
 }
 
-func newSubscriptionRow(v *desk.Visit, s passerelle.Subscription, revealed bool) subscriptionRow {
+func newSubscriptionRow(pc *page.Context, s passerelle.Subscription, revealed bool) subscriptionRow {
 	row := subscriptionRow{
-		ID: s.ID, Connection: s.Connection, Label: nameText(v, s.Label, revealed), Number: numberText(s.Number, "", revealed),
-		Subscriber: nameText(v, s.Subscriber, revealed), Read: v.Moment(s.LastUpdate), State: string(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
+		ID: s.ID, Connection: s.Connection, Label: nameText(pc, s.Label, revealed), Number: numberText(s.Number, "", revealed),
+		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.Moment(s.LastUpdate), State: string(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
 	}
 	if !s.Validity.IsZero() {
 		row.Until = s.Validity.String()

@@ -13,7 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/store"
 	"passerelle/internal/tenancy"
 )
@@ -86,7 +86,7 @@ func (d *desk) shows(path string, texts []string, hidden ...string) answer {
 
 func TestUsersAreListedAndFound(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		d.shows(d.domainPath("/users"), []string{"There is none yet."})
 		var ids []passerelle.UserID
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
@@ -123,7 +123,7 @@ func TestUsersAreListedAndFound(t *testing.T) {
 // record, to those who may see it.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		id, token := d.user()
 		connection := d.connect(token, "anna")
 		var list struct {
@@ -152,7 +152,7 @@ func TestOneUser(t *testing.T) {
 		d.wantOnRecord(seen, seen)
 
 		onlooker := newDesk(t, d.Instance)
-		onlooker.enter(admission.Viewer)
+		onlooker.enter(operators.Viewer)
 		onlooker.shows(d.userPath(id, "/accounts"), []string{masked}, "Show personal data")
 		onlooker.wants("/console/account", d.userPath(id, "/accounts"), 403, "")
 		onlooker.shows(d.userPath(id, ""), nil, "Export all", "Delete the user")
@@ -171,7 +171,7 @@ func TestOneUser(t *testing.T) {
 // record; without the number typed by hand nothing is deleted.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		d.Subscribe("CONNECTION_DELETED", "users")
 		d.Subscribe("USER_DELETED", "deleted")
 		id, token := d.user()
@@ -218,7 +218,7 @@ func TestActsOnUsers(t *testing.T) {
 // asks.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		id, token := d.user()
 		connection := d.connect(token, "one")
 		page := d.userPath(id, fmt.Sprint("/connections/", connection))
@@ -237,7 +237,7 @@ func TestReadingNowKeepsToTheBound(t *testing.T) {
 
 func TestConnectionsThatCannotBeRead(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		_, token := d.user()
 		well, down, waits := d.connect(token, "one"), d.connect(token, "down"), d.connect(token, "otp")
 		at := func(connection int64) string { return fmt.Sprint("/connections/", connection, `"`) }
@@ -291,7 +291,7 @@ func (d *desk) twice(password string) {
 // In live domains, what personal there is and every act want a second factor.
 func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		_, password := d.enter(admission.Administrator)
+		_, password := d.enter(operators.Administrator)
 		live, user, connection := d.live()
 		at := func(format string, args ...any) string {
 			return fmt.Sprintf("/console/domains/%d", live.ID) + fmt.Sprintf(format, args...)
@@ -341,7 +341,7 @@ func TestDoorsOfDataAndSettings(t *testing.T) {
 				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
 			}
 		}
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		for _, path := range pages {
 			d.shows(path, nil, `class="grave`, "<textarea")
 		}

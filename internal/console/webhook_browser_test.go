@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -32,7 +32,7 @@ func TestWebhooksInABrowser(t *testing.T) {
 // enterByForm makes an administrator who signs in.
 func (p *person) enterByForm() {
 	p.t.Helper()
-	_, password, err := p.Admission.Create(p.t.Context(), "zoe", admission.Administrator)
+	_, password, err := p.Operators.Create(p.t.Context(), "zoe", operators.Administrator)
 	must(p.t, err)
 	p.open("/console/")
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)

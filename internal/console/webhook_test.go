@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
-	"passerelle/internal/admission"
+	"passerelle/internal/operators"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
@@ -136,7 +136,7 @@ func wantActs(t *testing.T, d *desk, want ...string) {
 
 func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
+		d.enter(operators.Administrator)
 		d.Subscribe("USER_CREATED", "signer") // the provider
 		form := d.webhooksPath("/new")
 		for name, test := range map[string]struct {
@@ -189,7 +189,7 @@ func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 
 func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
+		d.enter(operators.Administrator)
 		to := newReceiver(t, 200, "")
 		id := d.register("PAYMENT_STATE_UPDATED", to.URL+"/hook", nil)
 		page := d.webhookPath(id)
@@ -236,7 +236,7 @@ func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
 
 func TestHealthAtAGlance(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		good, bad := newReceiver(t, 204, ""), newReceiver(t, 500, "no")
 		d.register("PAYMENT_STATE_UPDATED", good.URL, nil)
 		failing := d.register("PAYMENT_STATE_UPDATED", bad.URL, nil)
@@ -267,7 +267,7 @@ func TestHealthAtAGlance(t *testing.T) {
 // What is set for the whole domain is said of each webhook.
 func TestHowBodiesAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		payments, accounts := d.register("PAYMENT_STATE_UPDATED", "https://shop.example/", nil), d.register("ACCOUNT_FOUND", "https://shop.example/", nil)
 		says := func(id int64, want string) {
 			t.Helper()
@@ -288,7 +288,7 @@ var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</m
 // what it says was sent is what the receiver got.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		to := newReceiver(t, 500, hostile)
 		secret := d.Subscribe("USER_CREATED", "signer")
 		id := d.register("PAYMENT_STATE_UPDATED", to.URL+"/hook%20here?x=1", "signer")
@@ -336,7 +336,7 @@ func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 
 func TestResendingAndRecovering(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Acting)
+		d.enter(operators.Acting)
 		to := newReceiver(t, 500, "")
 		id := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
 		d.pay()
@@ -375,7 +375,7 @@ func TestResendingAndRecovering(t *testing.T) {
 
 func TestTestsAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Developer)
+		d.enter(operators.Developer)
 		to := newReceiver(t, 200, "")
 		id := d.register("CONNECTION_DELETED", to.URL, nil)
 		page := d.webhookPath(id) + "/test"
@@ -425,7 +425,7 @@ func TestTestsAreSent(t *testing.T) {
 
 func TestSignaturesAreChecked(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		secret := d.Subscribe("USER_CREATED", "signer")
 		d.OK(d.Call("POST", "/webhooks/auth", d.ConfigToken, map[string]any{"type": "oauth", "name": "tokens", "config": map[string]any{
 			"url": "https://auth.example/", "client_id": "c", "client_secret": "s", "grant_type": "client_credentials",
@@ -536,11 +536,11 @@ func set(lists ...[]string) map[string]bool {
 func TestWebhookRolesInASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
 		to := newReceiver(t, 200, "")
-		for role, want := range map[admission.Role]map[string]bool{
-			admission.Viewer:        set(revealing, configuring, redelivers),
-			admission.Developer:     set(revealing),
-			admission.Acting:        set(),
-			admission.Administrator: set(),
+		for role, want := range map[operators.Role]map[string]bool{
+			operators.Viewer:        set(revealing, configuring, redelivers),
+			operators.Developer:     set(revealing),
+			operators.Acting:        set(),
+			operators.Administrator: set(),
 		} {
 			fresh := newDesk(t, d.Instance)
 			fresh.enter(role)
@@ -557,10 +557,10 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 }
 
 // enterTwice makes an operator with a second factor and signs in with it.
-func (d *desk) enterTwice(role admission.Role, time *clock) {
+func (d *desk) enterTwice(role operators.Role, time *clock) {
 	d.t.Helper()
 	name := "twice-" + string(role)
-	_, password, err := d.Admission.Create(d.t.Context(), name, role)
+	_, password, err := d.Operators.Create(d.t.Context(), name, role)
 	must(d.t, err)
 	d.signIn(name, password)
 	proposal := d.submit("/console/account", "/console/account/second-factor", "present", password)
@@ -621,15 +621,15 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 		sandbox := newDesk(t, s)
 		hook, data := plantLive(t, sandbox.inLive())
 		everything := set(revealing, configuring, redelivers)
-		for role, want := range map[admission.Role]map[string]bool{
-			admission.Viewer: everything, admission.Developer: everything, admission.Acting: set(configuring), admission.Administrator: set(),
+		for role, want := range map[operators.Role]map[string]bool{
+			operators.Viewer: everything, operators.Developer: everything, operators.Acting: set(configuring), operators.Administrator: set(),
 		} {
 			once := newDesk(t, s)
 			once.enter(role)
 			if diff := cmp.Diff(everything, refusedForms(once.inLive(), int64(hook.ID), data)); diff != "" {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
 			}
-			if role == admission.Administrator {
+			if role == operators.Administrator {
 				continue // it would do all of it
 			}
 			twice := newDesk(t, s)
@@ -639,7 +639,7 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 			}
 		}
 		administrator := newDesk(t, s)
-		administrator.enterTwice(admission.Administrator, now)
+		administrator.enterTwice(operators.Administrator, now)
 		if diff := cmp.Diff(set(), refusedForms(administrator.inLive(), int64(hook.ID), data)); diff != "" {
 			t.Errorf("an administrator is refused: %s", diff)
 		}
@@ -653,7 +653,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 		live := plain.inLive()
 		hook, data := plantLive(t, live)
 		page := live.dataPath(int64(hook.ID), data)
-		for _, role := range []admission.Role{admission.Viewer, admission.Administrator} {
+		for _, role := range []operators.Role{operators.Viewer, operators.Administrator} {
 			once := newDesk(t, s)
 			once.enter(role)
 			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show what is sent") {
@@ -661,7 +661,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 			}
 		}
 		twice := newDesk(t, s)
-		twice.enterTwice(admission.Acting, now)
+		twice.enterTwice(operators.Acting, now)
 		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show what is sent") {
 			t.Errorf("unasked: %s", body)
 		}
@@ -679,7 +679,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 
 func TestWebhookListsTurnPages(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Viewer)
+		d.enter(operators.Viewer)
 		to := newReceiver(t, 500, "")
 		var first int64
 		for i := range 51 {
@@ -732,7 +732,7 @@ func TestWebhookListsTurnPages(t *testing.T) {
 
 func TestWebhookAddressesThatAreNot(t *testing.T) {
 	each(t, func(t *testing.T, d *desk) {
-		d.enter(admission.Administrator)
+		d.enter(operators.Administrator)
 		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth/999999", "/auth/999999/edit", "/auths", "/x"} {
 			if a := d.get(d.webhooksPath(path)); a.status != 404 {
 				t.Errorf("%s: %d", path, a.status)

@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode"
 
-	"passerelle/internal/death"
+	"passerelle/internal/failpoint"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -84,9 +84,9 @@ func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown cred
 	request, signed, err := t.request(ctx, to, d, shown, sent)
 	if err == nil {
 		a.Signed = signed
-		death.Before("webhook")
+		failpoint.Before("webhook")
 		a.Status, a.Answer, err = send(to.client, request)
-		death.After("webhook")
+		failpoint.After("webhook")
 	}
 	a.Duration, a.Failure, a.Reached = t.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }

@@ -6,7 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/secrecy"
+	"passerelle/internal/jwe"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -78,7 +78,7 @@ func (i *Initiation) checkAnswer(ctx context.Context, t conversation, a Answer) 
 	if a.Action != payment.FillFields {
 		return a, nil
 	}
-	values, err := secrecy.Open(ctx, &i.DB.Reader, t.domain, fieldPrefix, a.Fields)
+	values, err := jwe.Open(ctx, &i.DB.Reader, t.domain, fieldPrefix, a.Fields)
 	if err != nil {
 		return a, err
 	}

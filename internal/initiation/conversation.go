@@ -12,7 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/death"
+	"passerelle/internal/failpoint"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -76,9 +76,9 @@ func (i *Initiation) ask(ctx context.Context, t conversation, put question) (pay
 	}
 	ctx, cancel := context.WithTimeout(ctx, i.answerTime())
 	defer cancel()
-	death.Before("bank")
+	failpoint.Before("bank")
 	report, err := i.listen(ctx, t, put)
-	death.After("bank")
+	failpoint.After("bank")
 	var refusal *payment.Refusal
 	if errors.As(err, &refusal) {
 		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused"}, nil

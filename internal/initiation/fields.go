@@ -13,8 +13,8 @@ import (
 	"github.com/dlclark/regexp2"
 
 	"passerelle"
+	"passerelle/internal/jwe"
 	"passerelle/internal/keys"
-	"passerelle/internal/secrecy"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -46,7 +46,7 @@ func (i *Initiation) given(ctx context.Context, d passerelle.Domain, p *payment.
 	if err := i.checkSecrecy(ctx, d, now); err != nil {
 		return nil, err
 	}
-	values, err := secrecy.Open(ctx, &i.DB.Reader, d, fieldPrefix, now)
+	values, err := jwe.Open(ctx, &i.DB.Reader, d, fieldPrefix, now)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 //
 // It owns the way to the provider and back: what the browser is sent with, what it
 // has to bring back, how the code becomes a token, and what has to be true of that
-// token. It does not own who is let in, which is package admission's, nor
+// token. It does not own who is let in, which is package operators's, nor
 // the cookie that the browser keeps meanwhile, nor which addresses may be called,
 // which the client that it is given knows.
 //

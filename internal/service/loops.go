@@ -30,7 +30,7 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 // erase does away with what users withdrew and what deleted users had. What
 // fails for one kind leaves the other alone.
 func (s *Service) erase(ctx context.Context) error {
-	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Filing.RemoveFiles(ctx))
+	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
 // synchronise reads the connections of a domain that are due.
@@ -59,7 +59,7 @@ func (s *Service) fetchFrom(connector string) func(context.Context) error {
 		for more := true; more; {
 			more = false
 			err := s.eachDomain(func(ctx context.Context, d passerelle.Domain) error {
-				n, err := s.Filing.FetchFiles(ctx, d, connector)
+				n, err := s.Documents.FetchFiles(ctx, d, connector)
 				more = more || n > 0
 				return err
 			})(ctx)

@@ -12,9 +12,9 @@ import (
 
 	"passerelle"
 	"passerelle/internal/console"
-	"passerelle/internal/desk"
+	"passerelle/internal/console/page"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/httpd"
-	"passerelle/internal/protocol"
 	"passerelle/internal/reference"
 	"passerelle/internal/web"
 	"passerelle/internal/webview"
@@ -101,8 +101,8 @@ func (s *Service) consolePlaces() []place {
 
 func (s *Service) operatorPlaces(domain func(context.Context, string) (passerelle.Domain, error)) []place {
 	return []place{
-		{desk.Root, s.console(domain)},
-		{strings.TrimSuffix(desk.Root, "/"), s.ofDomain(http.RedirectHandler(desk.Root, http.StatusSeeOther))},
+		{page.Root, s.console(domain)},
+		{strings.TrimSuffix(page.Root, "/"), s.ofDomain(http.RedirectHandler(page.Root, http.StatusSeeOther))},
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Service) ownConsole() http.Handler {
 		first.BaseURL = scheme + host + "/2.0"
 		return first.Domain, nil
 	}
-	rest := http.RedirectHandler(desk.Root, http.StatusSeeOther)
+	rest := http.RedirectHandler(page.Root, http.StatusSeeOther)
 	return s.entry().Around(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
 }
 
@@ -165,16 +165,16 @@ func peer(r *http.Request) string {
 // console is the pages of operators.
 func (s *Service) console(domain func(context.Context, string) (passerelle.Domain, error)) http.Handler {
 	address := func(r *http.Request) string {
-		from := protocol.Address(r, s.config.TrustedProxies)
+		from := httpapi.Address(r, s.config.TrustedProxies)
 		s.unknownProxy(r, from)
 		return from
 	}
 	return console.New(console.Config{
-		Config: desk.Config{
-			Domain: domain, Location: s.location, RequestID: httpd.RequestID, Admission: s.Admission, DB: s.DB,
+		Config: page.Config{
+			Domain: domain, Location: s.location, RequestID: httpd.RequestID, Operators: s.Operators, DB: s.DB,
 			MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 		},
-		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Filing.Files, Lab: s.Lab,
+		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Documents.Files, Simulation: s.Simulation,
 		Scenarios: s.scenarios, Logins: logins(), Provider: s.provider,
 	})
 }
@@ -215,7 +215,7 @@ func (s *Service) asCalled(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		called := *r
 		var scheme string
-		if scheme, called.Host = protocol.Origin(r, s.config.TrustedProxies); scheme == "https" {
+		if scheme, called.Host = httpapi.Origin(r, s.config.TrustedProxies); scheme == "https" {
 			httpd.RequireTLS(r.Context())
 		}
 		handler.ServeHTTP(w, &called)

@@ -27,20 +27,20 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
-	"passerelle/internal/admission"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/api"
 	"passerelle/internal/audit"
 	"passerelle/internal/background"
+	"passerelle/internal/blob"
 	"passerelle/internal/delivery"
-	"passerelle/internal/files"
-	"passerelle/internal/filing"
+	"passerelle/internal/documents"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
-	"passerelle/internal/lab"
 	"passerelle/internal/oidc"
-	"passerelle/internal/protocol"
+	"passerelle/internal/operators"
+	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -126,17 +126,17 @@ const maxErrands = 16
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
-	Admission   *admission.Admission
+	Operators   *operators.Operators
 	Initiation  *initiation.Initiation
 	Delivery    *delivery.Delivery
 	Aggregation *aggregation.Aggregation
-	Filing      *filing.Filing
-	Lab         *lab.Lab
+	Documents   *documents.Documents
+	Simulation  *simulation.Simulation
 	// Bank is the simulated bank behind the test connectors.
 	Bank *sandbox.Bank
 
 	config Config
-	api    *protocol.API
+	api    *httpapi.API
 	// scenarios are those of the simulated banks.
 	scenarios []wire.Scenario
 	// provider vouches for operators, nil for nobody does.
@@ -215,7 +215,7 @@ func (s *Service) assemble() error {
 		return fmt.Errorf("list the connectors: %w", err)
 	}
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
-	s.Admission = &admission.Admission{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
+	s.Operators = &operators.Operators{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
 	s.Delivery = delivery.New(delivery.Config{
 		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
 		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),
@@ -226,11 +226,11 @@ func (s *Service) assemble() error {
 		Callers: &initiation.Callers{},
 		DB:      s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
-	place, err := files.New(c.Files)
+	place, err := blob.New(c.Files)
 	if err != nil {
 		return fmt.Errorf("open the store of files: %w", err)
 	}
-	kept := files.Sealed{Store: place, Key: s.DB.FileKey}
+	kept := blob.Sealed{Store: place, Key: s.DB.FileKey}
 	if s.provider, err = identities(c); err != nil {
 		return err
 	}
@@ -247,12 +247,12 @@ func (s *Service) assemble() error {
 		},
 	}
 	s.errands = &background.Crew{Size: maxErrands, Log: c.Log}
-	s.Filing = &filing.Filing{DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
+	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
 	s.loops = background.Group{
 		send, erase, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
-		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Admission.Forget, Log: c.Log},
+		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 	}
@@ -260,7 +260,7 @@ func (s *Service) assemble() error {
 	if c.Mail != nil {
 		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
 	}
-	s.Lab = &lab.Lab{DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Bank: s.Bank, Now: c.Now}
+	s.Simulation = &simulation.Simulation{DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Bank: s.Bank, Now: c.Now}
 	s.scenarios, err = scenarios()
 	s.api = s.newAPI()
 	return err
@@ -361,12 +361,12 @@ func (s *Service) Handler() http.Handler {
 }
 
 // API is the JSON interface alone.
-func (s *Service) API() *protocol.API { return s.api }
+func (s *Service) API() *httpapi.API { return s.api }
 
-func (s *Service) newAPI() *protocol.API {
+func (s *Service) newAPI() *httpapi.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Filing: s.Filing, Lab: s.Lab, Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Now: c.Now}
-	return protocol.New(protocol.Config{
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Documents: s.Documents, Simulation: s.Simulation, Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Now: c.Now}
+	return httpapi.New(httpapi.Config{
 		Tenant: s.tenant, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"passerelle/internal/death"
+	"passerelle/internal/failpoint"
 	"passerelle/internal/keys"
 )
 
@@ -72,11 +72,11 @@ func (db *DB) execute(ctx context.Context, tx *Tx) error {
 	}
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
-	death.Before("commit")
+	failpoint.Before("commit")
 	if err := db.engine.write(ctx, tx); err != nil {
 		return classify(resume(err))
 	}
-	death.After("commit")
+	failpoint.After("commit")
 	return nil
 }
 

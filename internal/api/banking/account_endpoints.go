@@ -1,0 +1,598 @@
+package banking
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) accountRoutes() []httpapi.Route {
+	const (
+		all, of  = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
+		onlyAll  = "One that is disabled or deleted only with all."
+		shareDoc = "With disabled false this is the end user's consent: it is recorded, and the account is read soon. With disabled true the consent ends, and the transactions are gone at once. " + onlyAll + " Several ids, separated by commas, are answered with a list; those of one connection change together or not at all."
+	)
+	const everyDoc = "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict."
+	changing := []string{"conflict", "connectionLocked"}
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listAccounts),
+			Summary: "List bank accounts", Doc: "Those the end user shares; with all, also those that are disabled or deleted. The sums are of the accounts of the page that are neither.",
+		},
+		{
+			Method: http.MethodGet, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountsOf),
+			Summary: "List the bank accounts of a connection",
+		},
+		{
+			Method: http.MethodGet, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.oneAccount),
+			Summary: "Read a bank account", Doc: onlyAll,
+		},
+		{
+			Method: http.MethodGet, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.oneAccountOf),
+			Summary: "Read a bank account of a connection", Doc: onlyAll,
+		},
+		{
+			Method: httpapi.Update, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAccounts),
+			Summary: "Share a bank account, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+		},
+		{
+			Method: httpapi.Update, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAccountsOf),
+			Summary: "Share a bank account of a connection, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+		},
+		{
+			Method: httpapi.Update, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAllAccounts),
+			Summary: "Share all bank accounts, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
+		},
+		{
+			Method: httpapi.Update, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAllAccountsOf),
+			Summary: "Share all bank accounts of a connection, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
+		},
+	}
+}
+
+// accountDetailRoutes are of what belongs to accounts, their types and their currencies.
+func (s *Service) accountDetailRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listOwnerships),
+			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/account_types", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listAccountTypes), Summary: "List the types of bank accounts",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountTypesFor),
+			Summary: "List the types of bank accounts, under a user", Doc: "The same for all users.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/account_types/{typeId}", Needs: ofUser, Endpoint: httpapi.Handle(s.oneAccountTypeFor),
+			Summary: "Read a type of bank accounts, under a user", Doc: "The same for all users.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Those of its connection.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "See when an account was read", Doc: "As for its connection.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Those of its user: an account has none of its own.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/currencies", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCurrencies), Summary: "List currencies", Doc: "All that an account may be in.",
+		},
+	}
+}
+
+func (s *Service) withholdingRoutes() []httpapi.Route {
+	const (
+		all, of = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
+		onlyAll = "One that is disabled or deleted only with all."
+		goneDoc = "The consent ends and what was read is erased, as with disabled true. The account itself is there, disabled, for as long as its institution lists it, and is read again only when it is shared anew."
+	)
+	changing := []string{"conflict", "connectionLocked"}
+	return []httpapi.Route{
+		{
+			Method: http.MethodDelete, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAllAccounts),
+			Summary: "Withhold all bank accounts", Errors: changing, Doc: goneDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAllAccountsOf),
+			Summary: "Withhold all bank accounts of a connection", Errors: changing, Doc: goneDoc,
+		},
+		{
+			Method: http.MethodDelete, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAccounts),
+			Summary: "Withhold a bank account", Errors: changing, Doc: goneDoc + " " + onlyAll,
+		},
+		{
+			Method: http.MethodDelete, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAccountsOf),
+			Summary: "Withhold a bank account of a connection", Errors: changing, Doc: goneDoc + " " + onlyAll,
+		},
+	}
+}
+
+type listAccountsInput struct {
+	oneUserInput
+	httpapi.All
+	httpapi.Page
+	httpapi.Expand[wire.BankAccount]
+}
+
+type listAccountsOfInput struct {
+	oneConnectionInput
+	httpapi.All
+	httpapi.Page
+	httpapi.Expand[wire.BankAccount]
+}
+
+// summedAccounts are accounts with the sums of those that are neither disabled
+// nor deleted.
+type summedAccounts struct {
+	Accounts       []wire.BankAccount                   `json:"accounts"`
+	Balance        *json.Number                         `json:"balance" doc:"the sum, when all accounts have the same currency"`
+	Balances       map[passerelle.Currency]*json.Number `json:"balances" doc:"sums by currency"`
+	ComingBalances map[passerelle.Currency]*json.Number `json:"coming_balances" doc:"sums by currency once what is coming has come"`
+}
+
+type listAccountsOutput struct {
+	summedAccounts
+	httpapi.Listing
+}
+
+func (s *Service) listAccounts(ctx context.Context, c *httpapi.Caller, in listAccountsInput) (listAccountsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listAccountsOutput{}, err
+	}
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Page, in.Expansion())
+}
+
+func (s *Service) listAccountsOf(ctx context.Context, c *httpapi.Caller, in listAccountsOfInput) (listAccountsOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return listAccountsOutput{}, err
+	}
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Page, in.Expansion())
+}
+
+func (s *Service) accountPage(ctx context.Context, c *httpapi.Caller, f store.AccountFilter, page httpapi.Page, e httpapi.Expansion) (listAccountsOutput, error) {
+	rows, listing, err := s.accountRows(ctx, f, page)
+	if err != nil {
+		return listAccountsOutput{}, err
+	}
+	shown, err := s.showAccounts(ctx, c, rows, e)
+	return listAccountsOutput{summed(shown, rows), listing}, err
+}
+
+func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts {
+	var balances, coming sums
+	for _, a := range rows {
+		if a.Disabled == nil && a.Deleted == nil {
+			balances.add(a.Currency, a.Balance)
+			coming.add(a.Currency, wire.ComingBalance(a.BankAccount))
+		}
+	}
+	return summedAccounts{shown, balances.only(), balances.shown(), coming.shown()}
+}
+
+func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page httpapi.Page) ([]store.StoredAccount, httpapi.Listing, error) {
+	return httpapi.Turn(ctx, page,
+		func(ctx context.Context, w httpapi.Window) ([]store.StoredAccount, error) {
+			return s.DB.BankAccounts(ctx, f, w.OfRows())
+		},
+		func(a store.StoredAccount) httpapi.Position { return httpapi.Position{int64(a.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountBankAccounts(ctx, f) })
+}
+
+// showAccounts renders accounts of one user with what is to be embedded.
+func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []store.StoredAccount, e httpapi.Expansion) ([]wire.BankAccount, error) {
+	shown, err := s.embedding(c).accounts(ctx, rows, e)
+	return shown.list, err
+}
+
+// sums are amounts by currency. What has no currency or amount is in none, and a
+// sum that is too large for a decimal is nil.
+type sums struct {
+	of map[passerelle.Currency]*decimal.Decimal
+}
+
+func (s *sums) add(c passerelle.Currency, amount *decimal.Decimal) {
+	if c == "" || amount == nil {
+		return
+	}
+	if s.of == nil {
+		s.of = map[passerelle.Currency]*decimal.Decimal{}
+	}
+	if before, begun := s.of[c]; begun {
+		amount = passerelle.SumAmounts(before, amount)
+	}
+	s.of[c] = amount
+}
+
+func (s *sums) shown() map[passerelle.Currency]*json.Number {
+	shown := make(map[passerelle.Currency]*json.Number, len(s.of))
+	for c, sum := range s.of {
+		shown[c] = wire.Amount(sum)
+	}
+	return shown
+}
+
+// only is the sum of the one currency there is; nothing sums up to nothing.
+func (s *sums) only() *json.Number {
+	if len(s.of) == 0 {
+		return wire.Amount(&decimal.Zero)
+	}
+	for _, sum := range s.of {
+		if len(s.of) == 1 {
+			return wire.Amount(sum)
+		}
+	}
+	return nil
+}
+
+type accountPath struct {
+	oneUserInput
+	httpapi.All
+	ID passerelle.AccountID `path:"accountId"`
+}
+
+type oneAccountInput struct {
+	accountPath
+	httpapi.Expand[wire.BankAccount]
+}
+
+type oneAccountOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	accountPath
+	httpapi.Expand[wire.BankAccount]
+}
+
+func (s *Service) oneAccount(ctx context.Context, c *httpapi.Caller, in oneAccountInput) (wire.BankAccount, error) {
+	return s.account(ctx, c, 0, in.accountPath, in.Expansion())
+}
+
+func (s *Service) oneAccountOf(ctx context.Context, c *httpapi.Caller, in oneAccountOfInput) (wire.BankAccount, error) {
+	return s.account(ctx, c, in.Connection, in.accountPath, in.Expansion())
+}
+
+// account reads an account of a connection, or of any when it is zero.
+func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountPath, e httpapi.Expansion) (wire.BankAccount, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
+	if err != nil {
+		return wire.BankAccount{}, err
+	}
+	shown, err := s.showAccounts(ctx, c, found, e)
+	if err != nil {
+		return wire.BankAccount{}, err
+	}
+	return shown[0], nil
+}
+
+// accounts loads those of a user that the filter names, of which none may be
+// missing.
+func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f store.AccountFilter) ([]store.StoredAccount, error) {
+	user, err := u.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	f.Domain, f.User, f.IDs = c.Domain.ID, user, slices.Compact(slices.Sorted(slices.Values(f.IDs)))
+	found, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: len(f.IDs)})
+	if err != nil {
+		return nil, fmt.Errorf("load accounts: %w", err)
+	}
+	if len(found) < len(f.IDs) || len(found) == 0 {
+		return nil, passerelle.Missing()
+	}
+	return found, nil
+}
+
+// accountChange is what may be changed of accounts.
+type accountChange struct {
+	Disabled   *bool             `body:"disabled" doc:"false shares the account, true withholds it"`
+	Name       *string           `body:"name" max:"255" doc:"the end user's own name for it; empty for the institution's"`
+	Display    *bool             `body:"display"`
+	Bookmarked *httpapi.Bit      `body:"bookmarked"`
+	Usage      *passerelle.Usage `body:"usage" enum:"PRIV,ORGA,ASSO"`
+}
+
+func (in accountChange) change() aggregation.AccountChange {
+	return aggregation.AccountChange{Disabled: in.Disabled, Name: in.Name, Display: in.Display, Bookmarked: (*bool)(in.Bookmarked), Usage: in.Usage, Origin: "api"}
+}
+
+type accountsPath struct {
+	oneUserInput
+	httpapi.All
+	IDs []passerelle.AccountID `path:"accountId" doc:"id of the account; several are separated by commas"`
+}
+
+type changeAccountsInput struct {
+	accountsPath
+	accountChange
+	httpapi.Expand[wire.BankAccount]
+}
+
+type changeAccountsOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	accountsPath
+	accountChange
+	httpapi.Expand[wire.BankAccount]
+}
+
+type changeAllAccountsInput struct {
+	oneUserInput
+	httpapi.All
+	accountChange
+	httpapi.Expand[wire.BankAccount]
+}
+
+type changeAllAccountsOfInput struct {
+	oneConnectionInput
+	httpapi.All
+	accountChange
+	httpapi.Expand[wire.BankAccount]
+}
+
+// changedAccounts is the account, or the list when several were named.
+type changedAccounts struct {
+	// Balance is that of whichever is there: both have one.
+	Balance *json.Number `json:"balance"`
+	*wire.BankAccount
+	*severalAccounts
+}
+
+// severalAccounts have the members that accounts have in a list.
+type severalAccounts struct {
+	summedAccounts
+	Total int `json:"total"`
+}
+
+func (s *Service) changeAccounts(ctx context.Context, c *httpapi.Caller, in changeAccountsInput) (changedAccounts, error) {
+	return s.changedAccounts(ctx, c, 0, in.accountsPath, in.change(), in.Expansion())
+}
+
+func (s *Service) changeAccountsOf(ctx context.Context, c *httpapi.Caller, in changeAccountsOfInput) (changedAccounts, error) {
+	return s.changedAccounts(ctx, c, in.Connection, in.accountsPath, in.change(), in.Expansion())
+}
+
+// changedAccounts changes accounts and renders them.
+func (s *Service) changedAccounts(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange, e httpapi.Expansion) (changedAccounts, error) {
+	changed, err := s.turnAccounts(ctx, c, connection, in, change)
+	if err != nil {
+		return changedAccounts{}, err
+	}
+	shown, err := s.showAccounts(ctx, c, changed, e)
+	if err != nil {
+		return changedAccounts{}, err
+	}
+	if len(in.IDs) > 1 {
+		all := summed(shown, changed)
+		return changedAccounts{Balance: all.Balance, severalAccounts: &severalAccounts{all, len(changed)}}, nil
+	}
+	return changedAccounts{Balance: shown[0].Balance, BankAccount: &shown[0]}, nil
+}
+
+func (s *Service) changeAllAccounts(ctx context.Context, c *httpapi.Caller, in changeAllAccountsInput) (severalAccounts, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return severalAccounts{}, err
+	}
+	return s.changedAll(ctx, c, store.AccountFilter{User: user, All: in.WithDisabled}, in.change(), in.Expansion())
+}
+
+func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in changeAllAccountsOfInput) (severalAccounts, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return severalAccounts{}, err
+	}
+	return s.changedAll(ctx, c, store.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
+}
+
+// maxChanged is how many accounts are changed by one call.
+const maxChanged = 1000
+
+// changedAll changes all accounts that a filter selects, and renders them.
+func (s *Service) changedAll(ctx context.Context, c *httpapi.Caller, f store.AccountFilter, change aggregation.AccountChange, e httpapi.Expansion) (severalAccounts, error) {
+	f.Domain = c.Domain.ID
+	found, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxChanged + 1})
+	if err != nil {
+		return severalAccounts{}, fmt.Errorf("load accounts: %w", err)
+	}
+	if len(found) > maxChanged {
+		return severalAccounts{}, passerelle.Conflicting("there are more than %d accounts; name those to change, separated by commas", maxChanged)
+	}
+	ids := make([]passerelle.AccountID, len(found))
+	for i, a := range found {
+		ids[i] = a.ID
+	}
+	changed, err := s.Aggregation.ChangeAccounts(ctx, c.Domain, f.User, ids, change)
+	if err != nil {
+		return severalAccounts{}, err
+	}
+	shown, err := s.showAccounts(ctx, c, changed, e)
+	return severalAccounts{summed(shown, changed), len(changed)}, err
+}
+
+// turnAccounts changes those that are named, of a connection or of any when it
+// is zero.
+func (s *Service) turnAccounts(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange) ([]store.StoredAccount, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: in.IDs, All: in.WithDisabled})
+	if err != nil {
+		return nil, err
+	}
+	return s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
+}
+
+// withheld is the change that a deletion is: an account is there for as long as
+// its institution lists it.
+var withheld = aggregation.AccountChange{Disabled: new(true), Origin: "api"}
+
+type deleteAccountsInput struct{ accountsPath }
+
+type deleteAccountsOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	accountsPath
+}
+
+func (s *Service) deleteAccounts(ctx context.Context, c *httpapi.Caller, in deleteAccountsInput) (httpapi.Nothing, error) {
+	_, err := s.turnAccounts(ctx, c, 0, in.accountsPath, withheld)
+	return httpapi.Nothing{}, err
+}
+
+func (s *Service) deleteAccountsOf(ctx context.Context, c *httpapi.Caller, in deleteAccountsOfInput) (httpapi.Nothing, error) {
+	_, err := s.turnAccounts(ctx, c, in.Connection, in.accountsPath, withheld)
+	return httpapi.Nothing{}, err
+}
+
+func (s *Service) deleteAllAccounts(ctx context.Context, c *httpapi.Caller, in oneUserInput) (httpapi.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.WithholdAccounts(ctx, c.Domain, user, 0, withheld)
+}
+
+func (s *Service) deleteAllAccountsOf(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (httpapi.Nothing, error) {
+	one, err := s.connection(ctx, c, in)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.WithholdAccounts(ctx, c.Domain, one.User, one.ID, withheld)
+}
+
+type listOwnershipsInput struct {
+	oneUserInput
+	httpapi.Page
+}
+
+type listOwnershipsOutput struct {
+	Ownerships []wire.Ownership `json:"account_ownerships"`
+	httpapi.Listing
+}
+
+func (s *Service) listOwnerships(ctx context.Context, c *httpapi.Caller, in listOwnershipsInput) (listOwnershipsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listOwnershipsOutput{}, err
+	}
+	rows, listing, err := s.accountRows(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user}, in.Page)
+	if err != nil {
+		return listOwnershipsOutput{}, err
+	}
+	shown, err := s.Aggregation.Ownerships(ctx, c.Domain, user, rows)
+	return listOwnershipsOutput{Ownerships: shown, Listing: listing}, err
+}
+
+type listAccountTypesOutput struct {
+	Types []wire.AccountType `json:"accounttypes"`
+	Total int                `json:"total"`
+}
+
+func (s *Service) listAccountTypes(context.Context, *httpapi.Caller, httpapi.Nothing) (listAccountTypesOutput, error) {
+	types := wire.AccountTypes()
+	return listAccountTypesOutput{Types: types, Total: len(types)}, nil
+}
+
+func (s *Service) listAccountTypesFor(ctx context.Context, c *httpapi.Caller, in oneUserInput) (listAccountTypesOutput, error) {
+	if _, err := in.theirs(c); err != nil {
+		return listAccountTypesOutput{}, err
+	}
+	return s.listAccountTypes(ctx, c, httpapi.Nothing{})
+}
+
+type oneAccountTypeInput struct {
+	ID int64 `path:"typeId"`
+}
+
+func (s *Service) oneAccountType(_ context.Context, _ *httpapi.Caller, in oneAccountTypeInput) (wire.AccountType, error) {
+	for _, t := range wire.AccountTypes() {
+		if t.ID == in.ID {
+			return t, nil
+		}
+	}
+	return wire.AccountType{}, passerelle.Missing()
+}
+
+type oneAccountTypeForInput struct {
+	oneUserInput
+	oneAccountTypeInput
+}
+
+func (s *Service) oneAccountTypeFor(ctx context.Context, c *httpapi.Caller, in oneAccountTypeForInput) (wire.AccountType, error) {
+	if _, err := in.theirs(c); err != nil {
+		return wire.AccountType{}, err
+	}
+	return s.oneAccountType(ctx, c, in.oneAccountTypeInput)
+}
+
+// accountPlace is an account, perhaps of a connection that the path names.
+type accountPlace struct {
+	oneUserInput
+	Connection passerelle.ConnectionID `path:"connectionId,optional"`
+	Account    passerelle.AccountID    `path:"accountId"`
+}
+
+// connectionOf is the connection of the account, which must be there.
+func (s *Service) connectionOf(ctx context.Context, c *httpapi.Caller, in accountPlace) (oneConnectionInput, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
+	if err != nil {
+		return oneConnectionInput{}, err
+	}
+	return oneConnectionInput{in.oneUserInput, found[0].Connection}, nil
+}
+
+func (s *Service) accountSources(ctx context.Context, c *httpapi.Caller, in accountPlace) (connectionSourcesOutput, error) {
+	of, err := s.connectionOf(ctx, c, in)
+	if err != nil {
+		return connectionSourcesOutput{}, err
+	}
+	return s.listConnectionSources(ctx, c, of)
+}
+
+type accountLogsInput struct {
+	accountPlace
+	logsQuery
+}
+
+func (s *Service) accountLogs(ctx context.Context, c *httpapi.Caller, in accountLogsInput) (connectionLogsOutput, error) {
+	of, err := s.connectionOf(ctx, c, in.accountPlace)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	return s.connectionLogs(ctx, c, connectionLogsInput{of, in.logsQuery})
+}
+
+func (s *Service) accountCategories(ctx context.Context, c *httpapi.Caller, in accountPlace) (listCategoriesOutput, error) {
+	if _, err := s.connectionOf(ctx, c, in); err != nil {
+		return listCategoriesOutput{}, err
+	}
+	return s.listUserCategories(ctx, c, in.oneUserInput)
+}
+
+type listCurrenciesOutput struct {
+	Currencies []wire.Currency `json:"currencies"`
+	Total      int             `json:"total"`
+}
+
+func (s *Service) listCurrencies(context.Context, *httpapi.Caller, httpapi.Nothing) (listCurrenciesOutput, error) {
+	all := passerelle.Currencies()
+	out := listCurrenciesOutput{Currencies: make([]wire.Currency, len(all)), Total: len(all)}
+	for i, c := range all {
+		out.Currencies[i] = wire.NewCurrency(c)
+	}
+	return out, nil
+}

@@ -1,0 +1,193 @@
+package banking
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) balanceRoutes() []httpapi.Route {
+	pattern, aliases := everywhere("/balances")
+	const account = "/accounts/{accountId}/delta"
+	const within = "/connections/{connectionId}" + account
+	return []httpapi.Route{{
+		Method: http.MethodGet, Pattern: "/users/{userId}" + account, Aliases: []string{account, "/users/{userId}" + within, within}, Needs: ofUser, Endpoint: httpapi.Handle(s.deltas),
+		Summary: "See how the balance of an account changed",
+		Doc:     "In each period, as /balances works it out. Without dates it is the current month.",
+	}, {
+		Method: http.MethodGet, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.balances),
+		Summary: "See what accounts had, day by day",
+		Doc:     "Worked out from what the enabled accounts have now and the days their transactions were booked, without those that are coming. Without dates it is the current month. The first group begins at min_date, each is as long as period says, and all days belong to one; days to come have no daily balance.",
+	}}
+}
+
+type balancesInput struct {
+	anyPlace
+	httpapi.DateRange
+	Period string `query:"period" default:"1month" max:"50" doc:"how long a group is: numbers of days, weeks, months or years" example:"1year6months"`
+}
+
+type balancesOutput struct {
+	Balances      []wire.BalanceGroup `json:"balances"`
+	FirstDate     string              `json:"first_date" doc:"of all transactions that are there"`
+	LastDate      string              `json:"last_date" doc:"of all transactions that are there"`
+	ResultMinDate string              `json:"result_min_date"`
+	ResultMaxDate string              `json:"result_max_date"`
+	Total         int                 `json:"total" doc:"number of groups"`
+}
+
+type deltasOutput struct {
+	Deltas        []delta `json:"deltas"`
+	ResultMinDate string  `json:"result_min_date"`
+	ResultMaxDate string  `json:"result_max_date"`
+	Total         int     `json:"total"`
+}
+
+type delta struct {
+	MinDate  string       `json:"min_date"`
+	MaxDate  string       `json:"max_date"`
+	Delta    *json.Number `json:"delta" doc:"how much the balance changed"`
+	Balance  *json.Number `json:"balance" doc:"at the end"`
+	Expenses *json.Number `json:"expenses" doc:"what went out, zero or less"`
+	Incomes  *json.Number `json:"incomes"`
+}
+
+func (s *Service) deltas(ctx context.Context, c *httpapi.Caller, in balancesInput) (deltasOutput, error) {
+	found, err := s.balances(ctx, c, in)
+	out := deltasOutput{Deltas: make([]delta, len(found.Balances)), ResultMinDate: found.ResultMinDate, ResultMaxDate: found.ResultMaxDate, Total: found.Total}
+	for i, b := range found.Balances {
+		out.Deltas[i] = delta{b.MinDate, b.MaxDate, b.Remains, b.Balance, b.Expenses, b.Incomes}
+	}
+	return out, err
+}
+
+const (
+	// maxBalanceDays is how many days balances are worked out for at a time.
+	maxBalanceDays = 366
+	// maxBalanced is how many accounts are added up, and looked through for their
+	// holder.
+	maxBalanced = 1000
+)
+
+func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesInput) (balancesOutput, error) {
+	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
+	first, last, err := in.days(c, today)
+	if err != nil {
+		return balancesOutput{}, err
+	}
+	period, err := passerelle.ParseSpan("period", in.Period)
+	if err != nil {
+		return balancesOutput{}, err
+	}
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return balancesOutput{}, err
+	}
+	all, err := s.balancesOf(ctx, at.accounts(c, false), first, earlier(last, today))
+	if err != nil {
+		return balancesOutput{}, err
+	}
+	out := balancesOutput{Balances: []wire.BalanceGroup{}, ResultMinDate: first.String(), ResultMaxDate: last.String()}
+	for n := 0; period.After(first, n).Compare(last) <= 0; n++ {
+		from, until := period.After(first, n), earlier(period.After(first, n+1).AddDays(-1), last)
+		out.Balances = append(out.Balances, wire.NewBalanceGroup(from, until, within(all, from, until)))
+	}
+	out.Total = len(out.Balances)
+	filter := at.filter(c)
+	filter.ByDate = true
+	span, err := s.DB.TransactionSpan(ctx, filter)
+	out.FirstDate, out.LastDate = or(span.First, first).String(), or(span.Last, last).String()
+	return out, err
+}
+
+// days are the first and the last day asked for. A bound that is not given is
+// that of the current month, or of the month of the other bound when that lies
+// outside.
+func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (first, last passerelle.Date, err error) {
+	if !in.From().IsZero() {
+		first = passerelle.DateOf(in.From(), c.Location)
+	}
+	if !in.Until().IsZero() {
+		last = passerelle.DateOf(in.Until(), c.Location).AddDays(-1)
+	}
+	if first.IsZero() {
+		first = earlier(or(last, today), today).FirstOfMonth()
+	}
+	if last.IsZero() {
+		last = first.FirstOfMonth().AddMonths(1).AddDays(-1)
+		if month := today.FirstOfMonth().AddMonths(1).AddDays(-1); month.Compare(last) > 0 {
+			last = month
+		}
+	}
+	switch {
+	case last.Compare(first) < 0:
+		return first, last, passerelle.InvalidField("max_date", "must not be before min_date, %s", first)
+	case first.AddDays(maxBalanceDays).Compare(last) <= 0:
+		return first, last, passerelle.InvalidField("max_date", "must be less than %d days after min_date: %s to %s is longer", maxBalanceDays, first, last)
+	}
+	return first, last, nil
+}
+
+func earlier(a, b passerelle.Date) passerelle.Date {
+	if a.Compare(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// balancesOf are the balances of accounts by currency, with one query for each
+// currency. Accounts without a currency or a balance have no part in them.
+func (s *Service) balancesOf(ctx context.Context, f store.AccountFilter, first, last passerelle.Date) ([]wire.CurrencyBalances, error) {
+	accounts, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxBalanced + 1})
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts of user %d: %w", f.User, err)
+	}
+	if len(f.IDs) > 0 && len(accounts) == 0 {
+		return nil, passerelle.Missing()
+	}
+	if len(accounts) > maxBalanced {
+		return nil, &passerelle.Error{Kind: passerelle.Invalid, Code: "invalidValue", Message: fmt.Sprintf("More than %d accounts are not added up; ask for the balances of a connection or of an account.", maxBalanced)}
+	}
+	var present sums
+	of := map[passerelle.Currency][]store.StoredAccount{}
+	for _, a := range accounts {
+		if a.Currency != "" && a.Balance != nil {
+			present.add(a.Currency, a.Balance)
+			of[a.Currency] = append(of[a.Currency], a)
+		}
+	}
+	var all []wire.CurrencyBalances
+	for _, currency := range slices.Sorted(maps.Keys(of)) {
+		movements, err := s.DB.Movements(ctx, of[currency], first, last)
+		if err != nil {
+			return nil, fmt.Errorf("add up the transactions of user %d: %w", f.User, err)
+		}
+		all = append(all, currencyBalances(currency, present.of[currency], movements, first, last))
+	}
+	return all, nil
+}
+
+func currencyBalances(c passerelle.Currency, present *decimal.Decimal, movements []passerelle.Movement, first, last passerelle.Date) wire.CurrencyBalances {
+	return wire.CurrencyBalances{Currency: c, Present: present, Days: passerelle.DailyBalances(present, movements, first, last)}
+}
+
+// within are the days of balances that lie between two days.
+func within(all []wire.CurrencyBalances, from, until passerelle.Date) []wire.CurrencyBalances {
+	part := slices.Clone(all)
+	for i := range part {
+		part[i].Days = slices.DeleteFunc(slices.Clone(part[i].Days), func(b passerelle.Balance) bool {
+			return b.First.Compare(from) < 0 || b.First.Compare(until) > 0
+		})
+	}
+	return part
+}

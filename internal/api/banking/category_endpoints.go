@@ -1,0 +1,244 @@
+package banking
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) categoryRoutes() []httpapi.Route {
+	const own, one = "/users/{userId}/categories", "/users/{userId}/categories/{categoryId}"
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/categories", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCategories),
+			Summary: "List the categories of transactions", Doc: "Those of all end users. 9998 is that of transactions of which nothing better is known.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/categories/{categoryId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.commonCategory),
+			Summary: "Read a category of transactions", Doc: "One of all end users.",
+		},
+		{
+			Method: http.MethodGet, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listUserCategories),
+			Summary: "List the categories of a user", Doc: "Those of all end users, and then those the end user made.",
+		},
+		{
+			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
+			Summary: "Make a category", Doc: "At most 100 for each end user.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.oneCategory), Summary: "Read a category",
+		},
+		{
+			Method: httpapi.Update, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeCategory),
+			Summary: "Change a category that the user made", Doc: "What is left out stays as it is. Those of all end users do not change.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteCategory),
+			Summary: "Delete a category that the user made", Doc: "Transactions keep it until they are given another one.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/categorize", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(categorize),
+			Summary: "Find the categories of transactions", Doc: "Of any, which are not stored. They may also come as an array that is the whole body. What has no known type, or no label, is in failed.",
+		},
+	}
+}
+
+type listCategoriesOutput struct {
+	Categories []wire.CategoryDetails `json:"categories"`
+	Total      int                    `json:"total"`
+}
+
+func listedCategories(all []passerelle.Category) listCategoriesOutput {
+	out := listCategoriesOutput{Categories: make([]wire.CategoryDetails, len(all)), Total: len(all)}
+	for i, c := range all {
+		out.Categories[i] = wire.NewCategoryDetails(c)
+	}
+	return out
+}
+
+func (s *Service) listCategories(context.Context, *httpapi.Caller, httpapi.Nothing) (listCategoriesOutput, error) {
+	return listedCategories(passerelle.Categories()), nil
+}
+
+type commonCategoryInput struct {
+	ID passerelle.CategoryID `path:"categoryId"`
+}
+
+func (s *Service) commonCategory(_ context.Context, _ *httpapi.Caller, in commonCategoryInput) (wire.CategoryDetails, error) {
+	found, known := passerelle.CategoryByID(in.ID)
+	if !known {
+		return wire.CategoryDetails{}, passerelle.Missing()
+	}
+	return wire.NewCategoryDetails(found), nil
+}
+
+func (s *Service) listUserCategories(ctx context.Context, c *httpapi.Caller, in oneUserInput) (listCategoriesOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listCategoriesOutput{}, err
+	}
+	own, err := s.DB.OwnCategories(ctx, c.Domain.ID, user, nil)
+	if err != nil {
+		return listCategoriesOutput{}, fmt.Errorf("list the categories of user %d: %w", user, err)
+	}
+	return listedCategories(append(passerelle.Categories(), own...)), nil
+}
+
+type categoryFields struct {
+	Parent     *passerelle.CategoryID `body:"id_parent_category" doc:"a category of all end users that it is below; 0 for none"`
+	Income     *bool                  `body:"income"`
+	Refundable *bool                  `body:"refundable"`
+	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for that of the parent" example:"2E7D32"`
+}
+
+// onto changes a category by the fields that came.
+func (in categoryFields) onto(c passerelle.Category) (passerelle.Category, error) {
+	if in.Parent != nil {
+		c.Parent = *in.Parent
+	}
+	if in.Income != nil {
+		c.Income = *in.Income
+	}
+	if in.Refundable != nil {
+		c.Refundable = *in.Refundable
+	}
+	if in.Color == nil {
+		return c, nil
+	}
+	if c.Color = *in.Color; c.Color != "" && !hexadecimal(c.Color) {
+		return c, passerelle.InvalidField("color", "must be six hexadecimal digits, such as 2E7D32")
+	}
+	return c, nil
+}
+
+func hexadecimal(s string) bool {
+	for _, r := range s {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F') {
+			return false
+		}
+	}
+	return len(s) == len("2E7D32")
+}
+
+type createCategoryInput struct {
+	oneUserInput
+	Name string `body:"name,required" max:"100"`
+	categoryFields
+}
+
+func (s *Service) createCategory(ctx context.Context, c *httpapi.Caller, in createCategoryInput) (wire.CategoryDetails, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return wire.CategoryDetails{}, err
+	}
+	draft, err := in.onto(passerelle.Category{User: user, Name: in.Name})
+	if err != nil {
+		return wire.CategoryDetails{}, err
+	}
+	if in.Name == "" {
+		return wire.CategoryDetails{}, passerelle.InvalidField("name", "must not be empty")
+	}
+	made, err := s.Aggregation.SaveCategory(ctx, c.Domain, draft)
+	return wire.NewCategoryDetails(made), err
+}
+
+type whichCategory struct {
+	oneUserInput
+	Category passerelle.CategoryID `path:"categoryId"`
+}
+
+func (s *Service) category(ctx context.Context, c *httpapi.Caller, in whichCategory) (passerelle.Category, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return passerelle.Category{}, err
+	}
+	return s.Aggregation.Category(ctx, c.Domain, user, in.Category)
+}
+
+func (s *Service) oneCategory(ctx context.Context, c *httpapi.Caller, in whichCategory) (wire.CategoryDetails, error) {
+	found, err := s.category(ctx, c, in)
+	if err != nil {
+		return wire.CategoryDetails{}, err
+	}
+	return wire.NewCategoryDetails(found), nil
+}
+
+type changeCategoryInput struct {
+	whichCategory
+	Name *string `body:"name" max:"100"`
+	categoryFields
+}
+
+func (s *Service) changeCategory(ctx context.Context, c *httpapi.Caller, in changeCategoryInput) (wire.CategoryDetails, error) {
+	found, err := s.category(ctx, c, in.whichCategory)
+	if err == nil && found.User == 0 {
+		err = passerelle.Missing()
+	}
+	if err != nil {
+		return wire.CategoryDetails{}, err
+	}
+	if in.Name != nil {
+		found.Name = *in.Name
+	}
+	if found.Name == "" {
+		return wire.CategoryDetails{}, passerelle.InvalidField("name", "must not be empty")
+	}
+	if found, err = in.onto(found); err != nil {
+		return wire.CategoryDetails{}, err
+	}
+	saved, err := s.Aggregation.SaveCategory(ctx, c.Domain, found)
+	return wire.NewCategoryDetails(saved), err
+}
+
+func (s *Service) deleteCategory(ctx context.Context, c *httpapi.Caller, in whichCategory) (httpapi.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.DeleteCategory(ctx, c.Domain, user, in.Category)
+}
+
+// maxCategorized is how many transactions are categorized at once.
+const maxCategorized = 1000
+
+type categorizeInput struct {
+	Transactions []uncategorized `body:"transactions,whole"`
+}
+
+type uncategorized struct {
+	Wording string         `body:"wording" max:"2048"`
+	Value   httpapi.Number `body:"value"`
+	Type    string         `body:"type" max:"50" example:"card"`
+}
+
+type categorizeOutput struct {
+	Transactions []wire.Categorized `json:"transactions"`
+	Failed       []wire.Categorized `json:"failed"`
+	Total        int                `json:"total"`
+}
+
+func categorize(_ context.Context, _ *httpapi.Caller, in categorizeInput) (categorizeOutput, error) {
+	out := categorizeOutput{Transactions: []wire.Categorized{}, Failed: []wire.Categorized{}, Total: len(in.Transactions)}
+	if out.Total < 1 || out.Total > maxCategorized {
+		return out, passerelle.InvalidField("transactions", "must have from 1 to %d items", maxCategorized)
+	}
+	for _, t := range in.Transactions {
+		kind := passerelle.TransactionType(t.Type)
+		one := wire.NewCategorized(t.Wording, kind)
+		if t.Value != "" {
+			value := json.Number(t.Value)
+			one.Value = &value
+		}
+		if t.Wording == "" || !kind.Known() {
+			out.Failed = append(out.Failed, one)
+			continue
+		}
+		out.Transactions = append(out.Transactions, one)
+	}
+	return out, nil
+}

@@ -1,0 +1,205 @@
+package banking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) clusterRoutes() []httpapi.Route {
+	route := func(method, rest, summary, doc string, e httpapi.Endpoint, codes ...string) httpapi.Route {
+		pattern, aliases := everywhere("/transactionsclusters" + rest)
+		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
+	}
+	return []httpapi.Route{
+		route(http.MethodGet, "", "List series of transactions", "Transactions of an account that come back, as they were found after its last synchronisation, and those that clients made.", httpapi.Handle(s.listClusters)),
+		route(http.MethodPost, "", "Make a series", "Of an account that the path or id_account names. No transaction is put into it.", httpapi.Handle(s.createCluster), "conflict"),
+		route(http.MethodGet, "/{clusterId}", "Read a series", "", httpapi.Handle(s.oneCluster)),
+		route(httpapi.Update, "/{clusterId}", "Change a series", "What is left out stays as it is. A synchronisation overwrites amount, increment and date of one that was found.", httpapi.Handle(s.changeCluster)),
+		route(http.MethodDelete, "/{clusterId}", "Delete a series", "Its transactions stay, and it is not found again.", httpapi.Handle(s.deleteCluster)),
+	}
+}
+
+type listClustersInput struct {
+	anyPlace
+	httpapi.Page
+}
+
+type listClustersOutput struct {
+	Clusters []wire.TransactionsCluster `json:"transactionsclusters"`
+	httpapi.Listing
+}
+
+// clusters selects those of the place.
+func (at settled) clusters(c *httpapi.Caller) store.ClusterFilter {
+	return store.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
+}
+
+func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listClustersInput) (listClustersOutput, error) {
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return listClustersOutput{}, err
+	}
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.StoredCluster, error) {
+			return s.DB.Clusters(ctx, at.clusters(c), w.OfRows())
+		},
+		func(one store.StoredCluster) httpapi.Position { return httpapi.Position{int64(one.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountClusters(ctx, at.clusters(c)) })
+	out := listClustersOutput{Clusters: make([]wire.TransactionsCluster, len(rows)), Listing: listing}
+	for i, one := range rows {
+		out.Clusters[i] = wire.NewTransactionsCluster(one.Cluster)
+	}
+	return out, err
+}
+
+type clusterFields struct {
+	MeanAmount httpapi.Number `body:"mean_amount"`
+	Increment  *int64         `body:"median_increment" min:"0" max:"3660" doc:"days from one to the next"`
+	Enabled    *bool          `body:"enabled"`
+	NextDate   *string        `body:"next_date" doc:"YYYY-MM-DD; empty for none"`
+	Wording    *string        `body:"wording" max:"2048"`
+	IDCategory *int64         `body:"id_category" min:"1"`
+}
+
+// onto changes a cluster by the fields that came.
+func (in clusterFields) onto(c passerelle.Cluster) (passerelle.Cluster, error) {
+	mean, err := bound("mean_amount", string(in.MeanAmount))
+	if err != nil {
+		return c, err
+	}
+	if mean != nil {
+		c.Mean = *mean
+	}
+	if in.Increment != nil {
+		c.Increment = int(*in.Increment)
+	}
+	if in.Enabled != nil {
+		c.Enabled = *in.Enabled
+	}
+	if in.Wording != nil {
+		c.Wording = *in.Wording
+	}
+	if c.Wording == "" {
+		return c, passerelle.InvalidField("wording", "must not be empty")
+	}
+	if in.NextDate == nil {
+		return c, nil
+	}
+	if c.Next = (passerelle.Date{}); *in.NextDate != "" {
+		c.Next, err = passerelle.ParseDate("next_date", *in.NextDate)
+	}
+	return c, err
+}
+
+// inCategory gives a cluster the category that came, which has to be there for
+// the user.
+func (s *Service) inCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64, cluster *passerelle.Cluster) error {
+	if id == nil {
+		return nil
+	}
+	cluster.Category = passerelle.CategoryID(*id)
+	_, err := s.Aggregation.Category(ctx, c.Domain, user, cluster.Category)
+	if errors.Is(err, passerelle.NotFound) {
+		return passerelle.InvalidField("id_category", "must be the id of a category of GET /users/me/categories")
+	}
+	return err
+}
+
+type createClusterInput struct {
+	anyPlace
+	IDAccount int64 `body:"id_account" min:"1" doc:"required, unless the path names an account"`
+	clusterFields
+}
+
+func (s *Service) createCluster(ctx context.Context, c *httpapi.Caller, in createClusterInput) (wire.TransactionsCluster, error) {
+	draft, err := in.onto(passerelle.Cluster{Enabled: true, Category: passerelle.Uncategorized})
+	if err == nil && in.MeanAmount == "" {
+		err = passerelle.MissingField("mean_amount", "is required")
+	}
+	at := in.place()
+	if at.account == 0 {
+		at.account = passerelle.AccountID(in.IDAccount)
+	}
+	if err == nil && at.account == 0 {
+		err = passerelle.MissingField("id_account", "is required")
+	}
+	if err != nil {
+		return wire.TransactionsCluster{}, err
+	}
+	place, err := s.settle(ctx, c, at)
+	if err == nil && (place.named.Disabled != nil || place.named.Deleted != nil) {
+		err = passerelle.Missing()
+	}
+	if err == nil {
+		err = s.inCategory(ctx, c, at.user, in.IDCategory, &draft)
+	}
+	if err != nil {
+		return wire.TransactionsCluster{}, err
+	}
+	made, err := s.Aggregation.SaveCluster(ctx, c.Domain, *place.named, draft)
+	return wire.NewTransactionsCluster(made), err
+}
+
+type whichCluster struct {
+	anyPlace
+	Cluster passerelle.ClusterID `path:"clusterId"`
+}
+
+func (s *Service) cluster(ctx context.Context, c *httpapi.Caller, in whichCluster) (passerelle.Cluster, error) {
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return passerelle.Cluster{}, err
+	}
+	f := at.clusters(c)
+	f.ID = in.Cluster
+	found, err := s.DB.Clusters(ctx, f, store.Window{Limit: 1})
+	if err != nil {
+		return passerelle.Cluster{}, fmt.Errorf("read cluster %d: %w", in.Cluster, err)
+	}
+	if len(found) == 0 {
+		return passerelle.Cluster{}, passerelle.Missing()
+	}
+	return found[0].Cluster, nil
+}
+
+func (s *Service) oneCluster(ctx context.Context, c *httpapi.Caller, in whichCluster) (wire.TransactionsCluster, error) {
+	found, err := s.cluster(ctx, c, in)
+	if err != nil {
+		return wire.TransactionsCluster{}, err
+	}
+	return wire.NewTransactionsCluster(found), nil
+}
+
+type changeClusterInput struct {
+	whichCluster
+	clusterFields
+}
+
+func (s *Service) changeCluster(ctx context.Context, c *httpapi.Caller, in changeClusterInput) (wire.TransactionsCluster, error) {
+	found, err := s.cluster(ctx, c, in.whichCluster)
+	if err != nil {
+		return wire.TransactionsCluster{}, err
+	}
+	if found, err = in.onto(found); err != nil {
+		return wire.TransactionsCluster{}, err
+	}
+	if err := s.inCategory(ctx, c, in.ID, in.IDCategory, &found); err != nil {
+		return wire.TransactionsCluster{}, err
+	}
+	saved, err := s.Aggregation.SaveCluster(ctx, c.Domain, store.StoredAccount{BankAccount: passerelle.BankAccount{User: in.ID}}, found)
+	return wire.NewTransactionsCluster(saved), err
+}
+
+func (s *Service) deleteCluster(ctx context.Context, c *httpapi.Caller, in whichCluster) (httpapi.Nothing, error) {
+	if _, err := s.cluster(ctx, c, in); err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.DeleteCluster(ctx, c.Domain, in.ID, in.Cluster)
+}

@@ -1,0 +1,394 @@
+package banking
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) connectionRoutes() []httpapi.Route {
+	const (
+		all, one = "/users/{userId}/connections", "/users/{userId}/connections/{connectionId}"
+		waitsDoc = "The answer has the status of the configuration key connection.questions_code, 202 by default, when the connection waits for the end user: its state says for what, and fields which values to give."
+	)
+	shortAll, shortOne := []string{"/connections"}, []string{"/connections/{connectionId}"}
+	waits := []int{http.StatusAccepted}
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.listConnections),
+			Summary: "List connections", Doc: "Oldest first.",
+		},
+		{
+			Method: http.MethodPost, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.connect), Statuses: waits, Errors: []string{"wrongpass"},
+			Summary: "Connect to an institution", Doc: "The values of the connector's fields are keys of the body, in plain text or encrypted with the key of /publickey. The call waits until what there is has been read. Credentials that the institution refuses leave nothing behind. " + waitsDoc,
+		},
+		{
+			Method: http.MethodPut, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnections),
+			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Reads now, several at the same time, and answers when that has ended, with all of them. Those that are being read, and without the end user those whose institution does not allow it, are left as they are. Of two or more, USER_SYNCED tells. More than 100 connections are a conflict: they are synchronised one by one.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnections),
+			Summary: "Delete all connections", Doc: "With everything that was read through them.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.oneConnection), Summary: "Read a connection",
+		},
+		{
+			Method: http.MethodPost, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.resumeConnection), Statuses: waits,
+			Errors: []string{"wrongpass", "connectionLocked", "conflict"}, Summary: "Go on with a connection",
+			Doc: "Gives what the institution asks for, or new values of the connector's fields, as keys of the body; with resume, says that the end user has done what they were asked to do elsewhere; without any of it, reads with the end user present. With background the answer does not wait, and the connection is validating until the read has ended. " + waitsDoc,
+		},
+		{
+			Method: http.MethodPut, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnection),
+			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Reads now, and answers when that has ended. Without the end user an institution is not read more often than it allows; the connection is then left as it is.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnection),
+			Summary: "Delete a connection", Doc: "With everything that was read through it: unreachable at once, erased soon after.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/connections/{connectionId}/sources"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listConnectionSources),
+			Summary: "List the sources of a connection", Doc: "The channels of the connector by which it reads.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one + "/logs", Aliases: []string{"/connections/{connectionId}/logs"}, Needs: ofUser, Endpoint: httpapi.Handle(s.connectionLogs),
+			Summary: "See when a connection was read", Doc: "One item for each visit to the institution, newest first. Both dates belong to the range.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/logs", Needs: ofUser, Endpoint: httpapi.Handle(s.userLogs),
+			Summary: "See when the connections of a user were read", Doc: "One item for each visit to an institution, newest first. Both dates belong to the range.",
+		},
+	}
+}
+
+type listConnectionsInput struct {
+	oneUserInput
+	httpapi.Page
+	httpapi.Expand[wire.Connection]
+}
+
+type listConnectionsOutput struct {
+	Connections []wire.Connection `json:"connections"`
+	httpapi.Listing
+}
+
+func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in listConnectionsInput) (listConnectionsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listConnectionsOutput{}, err
+	}
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.Connection, error) {
+			return s.DB.Connections(ctx, c.Domain.ID, user, w.OfRows())
+		},
+		func(one store.Connection) httpapi.Position { return httpapi.Position{int64(one.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountConnections(ctx, c.Domain.ID, user) })
+	if err != nil {
+		return listConnectionsOutput{}, err
+	}
+	shown, err := s.connections(ctx, c, rows, in.Expansion())
+	return listConnectionsOutput{Connections: shown, Listing: listing}, err
+}
+
+// connections renders connections of one user with what is to be embedded.
+func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []store.Connection, e httpapi.Expansion) ([]wire.Connection, error) {
+	shown, err := s.embedding(c).connections(ctx, rows, e)
+	return shown.list, err
+}
+
+// connectionOutput is a connection, with a status of its own when it waits for
+// the end user.
+type connectionOutput struct {
+	wire.Connection
+	status int
+}
+
+// HTTPStatus is 200 unless the connection waits.
+func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
+
+func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one store.Connection, asked httpapi.Expansion) (connectionOutput, error) {
+	shown, err := s.connections(ctx, c, []store.Connection{one}, asked)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return connectionOutput{Connection: shown[0]}, nil
+}
+
+// waiting is a connection after something was done for the end user.
+func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one store.Connection, asked httpapi.Expansion) (connectionOutput, error) {
+	out, err := s.shownConnection(ctx, c, one, asked)
+	if err != nil || one.State.Resolution() != passerelle.ByPerson {
+		return out, err
+	}
+	out.status = int(c.Settings.Int(settings.QuestionsCode))
+	return out, nil
+}
+
+type connectInput struct {
+	oneUserInput
+	httpapi.Expand[wire.Connection]
+	ConnectorUUID string            `body:"connector_uuid" doc:"required, unless id_connector is given"`
+	IDConnector   *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
+	IDBank        *int64            `body:"id_bank" min:"1" doc:"deprecated, see connector_uuid"`
+	IDProvider    *int64            `body:"id_provider" min:"1" doc:"deprecated, see connector_uuid"`
+	Source        string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
+	Values        map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
+}
+
+func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInput) (connectionOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	if c.Made != 0 {
+		return s.standing(ctx, c, user, passerelle.ConnectionID(c.Made), in.Expansion())
+	}
+	name := in.ConnectorUUID
+	if number := cmp.Or(in.IDConnector, in.IDBank, in.IDProvider); number != nil && name == "" {
+		name = strconv.FormatInt(*number, 10)
+	}
+	if name == "" {
+		return connectionOutput{}, passerelle.MissingField("connector_uuid", "is required")
+	}
+	if err := c.Known(in.Values, s.Aggregation.FieldNames(name)); err != nil {
+		return connectionOutput{}, err
+	}
+	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: name, Source: in.Source, Values: in.Values, Execution: c.Execution})
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.waiting(ctx, c, made, in.Expansion())
+}
+
+// standing is a connection as it stands, after something was done earlier.
+func (s *Service) standing(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.ConnectionID, asked httpapi.Expansion) (connectionOutput, error) {
+	one, err := s.Aggregation.Connection(ctx, c.Domain, user, id)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.waiting(ctx, c, one, asked)
+}
+
+type oneConnectionInput struct {
+	oneUserInput
+	Connection passerelle.ConnectionID `path:"connectionId"`
+}
+
+// connection loads the connection, if the caller reaches it.
+func (s *Service) connection(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (store.Connection, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return store.Connection{}, err
+	}
+	return s.Aggregation.Connection(ctx, c.Domain, user, in.Connection)
+}
+
+type readConnectionInput struct {
+	oneConnectionInput
+	httpapi.Expand[wire.Connection]
+}
+
+func (s *Service) oneConnection(ctx context.Context, c *httpapi.Caller, in readConnectionInput) (connectionOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.shownConnection(ctx, c, one, in.Expansion())
+}
+
+type resumeConnectionInput struct {
+	oneConnectionInput
+	httpapi.Expand[wire.Connection]
+	Background bool              `query:"background" doc:"answer at once"`
+	Source     string            `body:"source" doc:"name of the source the connection goes through"`
+	Active     *bool             `body:"active" doc:"whether it is synchronised in the background"`
+	Resume     bool              `body:"resume" doc:"the end user has done what they were asked to do elsewhere"`
+	Values     map[string]string `body:"*,query" max:"8192" doc:"what the institution asks for, or new values of the connector's fields"`
+}
+
+func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in resumeConnectionInput) (connectionOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	names, err := s.Aggregation.FieldNamesOf(one)
+	if err == nil {
+		err = c.Known(in.Values, names)
+	}
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	one, err = s.Aggregation.Resume(ctx, c.Domain, one.User, in.Connection, aggregation.Request{
+		Source: in.Source, Values: in.Values, Resume: in.Resume, Active: in.Active, Background: in.Background,
+	})
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.waiting(ctx, c, one, in.Expansion())
+}
+
+type synchroniseConnectionInput struct {
+	oneConnectionInput
+	httpapi.Expand[wire.Connection]
+	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+}
+
+func (s *Service) synchroniseConnection(ctx context.Context, c *httpapi.Caller, in synchroniseConnectionInput) (connectionOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	one, err := s.Aggregation.Resume(ctx, c.Domain, user, in.Connection, aggregation.Request{Absent: !in.PSURequested})
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return s.shownConnection(ctx, c, one, in.Expansion())
+}
+
+type synchroniseConnectionsInput struct {
+	oneUserInput
+	httpapi.Expand[wire.Connection]
+	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+}
+
+type allConnectionsOutput struct {
+	Connections []wire.Connection `json:"connections"`
+	Total       int               `json:"total"`
+}
+
+func (s *Service) synchroniseConnections(ctx context.Context, c *httpapi.Caller, in synchroniseConnectionsInput) (allConnectionsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return allConnectionsOutput{}, err
+	}
+	all, err := s.Aggregation.SyncAll(ctx, c.Domain, user, in.PSURequested)
+	if err != nil {
+		return allConnectionsOutput{}, err
+	}
+	shown, err := s.connections(ctx, c, all, in.Expansion())
+	return allConnectionsOutput{Connections: shown, Total: len(shown)}, err
+}
+
+func (s *Service) deleteConnection(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (httpapi.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.Disconnect(ctx, c.Domain, user, in.Connection)
+}
+
+func (s *Service) deleteConnections(ctx context.Context, c *httpapi.Caller, in oneUserInput) (httpapi.Nothing, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.DisconnectAll(ctx, c.Domain, user)
+}
+
+type connectionSourcesOutput struct {
+	Sources []wire.ConnectionSource `json:"sources"`
+	Total   int                     `json:"total"`
+}
+
+func (s *Service) listConnectionSources(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (connectionSourcesOutput, error) {
+	one, err := s.connection(ctx, c, in)
+	if err != nil {
+		return connectionSourcesOutput{}, err
+	}
+	sources, err := s.DB.SourcesOf(ctx, c.Domain.ID, one.ID)
+	if err != nil {
+		return connectionSourcesOutput{}, fmt.Errorf("list the sources of connection %d: %w", one.ID, err)
+	}
+	return connectionSourcesOutput{Sources: *aggregation.ShowSources(sources, c.Location), Total: len(sources)}, nil
+}
+
+type connectionLogsInput struct {
+	oneConnectionInput
+	logsQuery
+}
+
+type userLogsInput struct {
+	oneUserInput
+	logsQuery
+}
+
+type logsQuery struct {
+	httpapi.Page
+	httpapi.DateRange
+	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only visits through this source of the connection"`
+}
+
+type connectionLogsOutput struct {
+	Logs      []wire.ConnectionLog `json:"connectionlogs"`
+	FirstDate *string              `json:"first_date" doc:"day of the oldest visit of the page"`
+	LastDate  *string              `json:"last_date" doc:"day of the newest visit of the page"`
+	httpapi.Listing
+}
+
+func (s *Service) connectionLogs(ctx context.Context, c *httpapi.Caller, in connectionLogsInput) (connectionLogsOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	out, rows, err := s.logs(ctx, c, store.ConnectionLogFilter{User: one.User, Connection: one.ID}, in.logsQuery)
+	for i, l := range rows {
+		out.Logs[i] = s.Aggregation.ShowLog(one, l, c.Location)
+	}
+	return out, err
+}
+
+// userLogs lists the visits of all connections of a user. Deleted ones have none.
+func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsInput) (connectionLogsOutput, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	out, rows, err := s.logs(ctx, c, store.ConnectionLogFilter{User: id}, in.logsQuery)
+	if err != nil {
+		return connectionLogsOutput{}, err
+	}
+	ids := make([]passerelle.ConnectionID, len(rows))
+	for i, l := range rows {
+		ids[i] = l.Connection
+	}
+	of, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, id, ids)
+	if err != nil {
+		return connectionLogsOutput{}, fmt.Errorf("load the connections of %d visits: %w", len(rows), err)
+	}
+	for i, l := range rows {
+		out.Logs[i] = s.Aggregation.ShowLog(of[l.Connection], l, c.Location)
+	}
+	return out, nil
+}
+
+// logs is a page of visits that a filter selects, and their rows, which are yet to be
+// shown.
+func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
+	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.ConnectionLog, error) {
+			return s.DB.ConnectionLogs(ctx, filter, w.OfRows())
+		},
+		func(l store.ConnectionLog) httpapi.Position { return l.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountConnectionLogs(ctx, filter) })
+	out := connectionLogsOutput{Logs: make([]wire.ConnectionLog, len(rows)), Listing: listing}
+	if len(rows) > 0 {
+		out.FirstDate, out.LastDate = dayOf(rows[len(rows)-1].At, c.Location), dayOf(rows[0].At, c.Location)
+	}
+	return out, rows, err
+}
+
+func dayOf(at time.Time, zone *time.Location) *string {
+	day := passerelle.DateOf(at, zone).String()
+	return &day
+}

@@ -1,0 +1,171 @@
+package banking
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// maxDocument is how large the body of a change is at most, with its file.
+const maxDocument = 10 << 20
+
+type editDocumentInput struct {
+	whichDocument
+	documentFields
+}
+
+// documentFields are what a person says of a document.
+type documentFields struct {
+	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
+	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`
+	Name     httpapi.Nullable[string]         `body:"name" doc:"at most 255 characters; null returns to the name the provider gave"`
+	Date     httpapi.Nullable[string]         `body:"date" doc:"YYYY-MM-DD; null for none"`
+	Due      httpapi.Nullable[string]         `body:"duedate" doc:"YYYY-MM-DD; null for none"`
+	Total    httpapi.Nullable[httpapi.Number] `body:"total_amount" doc:"null for none"`
+	Untaxed  httpapi.Nullable[httpapi.Number] `body:"untaxed_amount" doc:"null for none"`
+	VAT      httpapi.Nullable[httpapi.Number] `body:"vat" doc:"null for none"`
+	Income   *bool                            `body:"income" doc:"whether the total is money that came in"`
+	ReadOnly *bool                            `body:"readonly" doc:"true keeps the document as it is until it is set to false"`
+	File     httpapi.File                     `body:"file" doc:"the file, in place of the one that the document has"`
+}
+
+func (s *Service) editDocument(ctx context.Context, c *httpapi.Caller, in editDocumentInput) (wire.Document, error) {
+	edit, err := in.edit()
+	if err != nil {
+		return wire.Document{}, err
+	}
+	before, err := s.document(ctx, c, in.whichDocument)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	if err := s.Documents.EditDocument(ctx, c.Domain, before.Document, edit, in.File); err != nil {
+		return wire.Document{}, err
+	}
+	after, err := s.document(ctx, c, in.whichDocument)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	return s.showDocument(ctx, c, after, nil)
+}
+
+type createDocumentInput struct {
+	documentPlace
+	IDSubscription passerelle.SubscriptionID `body:"id_subscription" min:"1" doc:"the subscription it is filed under; required unless the path names it"`
+	documentFields
+}
+
+// createDocument files a document of which the provider knows nothing.
+func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in createDocumentInput) (wire.Document, error) {
+	if _, err := s.documentsAt(ctx, c, in.documentPlace, false); err != nil {
+		return wire.Document{}, err
+	}
+	into, err := in.subscription()
+	if err != nil {
+		return wire.Document{}, err
+	}
+	edit, err := in.edit()
+	if err == nil && edit.Name.Value == nil {
+		err = passerelle.MissingField("name", "is required")
+	}
+	if err != nil {
+		return wire.Document{}, err
+	}
+	found, err := s.subscriptions(ctx, c, in.oneUserInput, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{into}, Connection: in.Connection})
+	if errors.Is(err, passerelle.NotFound) && in.Subscription == 0 {
+		err = passerelle.InvalidField("id_subscription", "must be the id of an enabled subscription of the user, see GET /users/me/subscriptions")
+	}
+	if err != nil {
+		return wire.Document{}, err
+	}
+	id, err := s.Documents.CreateDocument(ctx, c.Domain, found[0], edit, in.File)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	return s.shownDocument(ctx, c, store.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
+}
+
+// subscription is the one under which the document is to be filed.
+func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
+	switch named := in.IDSubscription; {
+	case in.Subscription == 0 && named == 0:
+		return 0, passerelle.MissingField("id_subscription", "is required: a document is filed under a subscription")
+	case in.Subscription != 0 && named != 0 && named != in.Subscription:
+		return 0, passerelle.InvalidField("id_subscription", "must be the subscription that the path names, %d, or absent", in.Subscription)
+	}
+	return cmp.Or(in.Subscription, in.IDSubscription), nil
+}
+
+func (in documentFields) edit() (store.DocumentEdit, error) {
+	e := store.DocumentEdit{Income: in.Income, ReadOnly: in.ReadOnly}
+	if in.Type != nil {
+		names := passerelle.DocumentTypes()
+		if *in.Type > int64(len(names)) {
+			return e, passerelle.InvalidField("id_type", "must be the id of a document type, from 1 to %d", len(names))
+		}
+		e.Type = &names[*in.Type-1]
+	}
+	if in.File != nil && len(in.File) == 0 {
+		return e, passerelle.InvalidField("file", "must not be empty")
+	}
+	day := func(field string) func(string) (passerelle.Date, error) {
+		return func(text string) (passerelle.Date, error) { return passerelle.ParseDate(field, text) }
+	}
+	amount := func(field string) func(httpapi.Number) (decimal.Decimal, error) {
+		return func(n httpapi.Number) (decimal.Decimal, error) { return amountOf(field, n) }
+	}
+	return e, cmp.Or(
+		own(&e.Name, in.Name, documentName),
+		own(&e.Category, in.Category, documentCategory),
+		own(&e.Date, in.Date, day("date")),
+		own(&e.Due, in.Due, day("duedate")),
+		own(&e.Total, in.Total, amount("total_amount")),
+		own(&e.Untaxed, in.Untaxed, amount("untaxed_amount")),
+		own(&e.VAT, in.VAT, amount("vat")),
+	)
+}
+
+// own reads what is set of one thing; null is none.
+func own[T ~string | ~int64 | ~bool, U any](into *store.Own[U], given httpapi.Nullable[T], read func(T) (U, error)) error {
+	if into.Set = given.Given; !given.Given || given.Null {
+		return nil
+	}
+	value, err := read(given.Value)
+	into.Value = &value
+	return err
+}
+
+// maxDocumentName is how many characters the name of a document may have.
+const maxDocumentName = 255
+
+func documentName(name string) (string, error) {
+	if name == "" {
+		return "", passerelle.InvalidField("name", "must not be empty; null returns to the name the provider gave")
+	}
+	return name, passerelle.CheckText("name", name, maxDocumentName)
+}
+
+func documentCategory(id int64) (int64, error) {
+	if id < 1 {
+		return 0, passerelle.InvalidField("id_category", "must be at least 1")
+	}
+	return id, nil
+}
+
+// amountOf reads an amount that was given.
+func amountOf(field string, given httpapi.Number) (decimal.Decimal, error) {
+	d, err := bound(field, string(given))
+	if err != nil {
+		return decimal.Decimal{}, err
+	}
+	if d == nil {
+		return decimal.Decimal{}, passerelle.InvalidField(field, "must be a number, or null for none")
+	}
+	return *d, nil
+}

@@ -1,0 +1,276 @@
+package banking
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) documentRoutes() []httpapi.Route {
+	list, lists := documentsAnywhere("")
+	one, ones := documentsAnywhere("/{documentId}")
+	file, files := documentsAnywhere("/{documentId}/file")
+	_, named := documentsAnywhere("/{documentId}/file/{name}")
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: list, Aliases: lists, Needs: ofUser, Endpoint: httpapi.Handle(s.listDocuments),
+			Summary: "List documents", Doc: "The newest first. All bounds belong to the range; a document without a total is outside of any bound of it.",
+		},
+		{
+			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
+			Summary: "Create a document", Doc: "Of which the provider knows nothing, filed under one of the user's subscriptions. No synchronisation changes it or takes it away. It needs a name; its type is other unless id_type says so. A file comes as a part of a multipart form, or in base64.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: ofUser, Endpoint: httpapi.Handle(s.oneDocument),
+			Summary: "Read a document",
+		},
+		{
+			Method: httpapi.Update, Pattern: one, Aliases: ones, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.editDocument), Errors: []string{"conflict"},
+			Summary: "Change a document", Doc: "What is left out stays as it is, and a synchronisation overwrites none of what was set. A file comes as a part of a multipart form, or in base64; what it is its bytes say. A read-only document is a conflict.",
+		},
+		{
+			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: httpapi.Handle(s.documentFile),
+			Errors:  []string{"rangeNotSatisfiable"},
+			Summary: "Download the file of a document", Doc: "As a whole or in ranges. A name may follow, for programs that go by it. A file that has not come from the provider yet is fetched now, which takes a while; when the provider does not give it the answer is 503, and says when to ask again.",
+		},
+	}
+}
+
+// documentsAnywhere are the patterns of documents of a user, and of one of their
+// subscriptions and connections, written at length and in short.
+func documentsAnywhere(rest string) (pattern string, aliases []string) {
+	rest = "/documents" + rest
+	for _, place := range []string{"/subscriptions/{subscriptionId}", "/connections/{connectionId}", "/connections/{connectionId}/subscriptions/{subscriptionId}"} {
+		aliases = append(aliases, "/users/{userId}"+place+rest, place+rest)
+	}
+	return "/users/{userId}" + rest, append(aliases, rest)
+}
+
+// documentPlace is where documents are looked for: in all that a user has, in a
+// connection or in a subscription.
+type documentPlace struct {
+	oneUserInput
+	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`
+	Subscription passerelle.SubscriptionID `path:"subscriptionId,optional"`
+}
+
+type whichDocument struct {
+	documentPlace
+	httpapi.All
+	Document passerelle.DocumentID `path:"documentId"`
+}
+
+type listDocumentsInput struct {
+	documentPlace
+	documentQuery
+}
+
+type documentQuery struct {
+	httpapi.Page
+	httpapi.DateRange
+	httpapi.All
+	httpapi.Expand[wire.Document]
+	Type         *int64         `query:"id_type" min:"1" doc:"only documents of this type, see /documenttypes"`
+	MinAmount    httpapi.Number `query:"min_amount" doc:"least total"`
+	MaxAmount    httpapi.Number `query:"max_amount" doc:"greatest total"`
+	MinTimestamp string         `query:"min_timestamp" doc:"earliest timestamp, a DateTime or a date"`
+	MaxTimestamp string         `query:"max_timestamp" doc:"latest timestamp, a DateTime or a date"`
+}
+
+type listDocumentsOutput struct {
+	Documents []wire.Document `json:"documents"`
+	FirstDate *string         `json:"first_date" doc:"of all documents that are there"`
+	LastDate  *string         `json:"last_date" doc:"of all documents that are there"`
+	httpapi.Listing
+}
+
+func (s *Service) listDocuments(ctx context.Context, c *httpapi.Caller, in listDocumentsInput) (listDocumentsOutput, error) {
+	there, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
+	if err != nil {
+		return listDocumentsOutput{}, err
+	}
+	return s.documentPage(ctx, c, in.documentQuery, there)
+}
+
+// documentsAt selects all documents of a place, which must be there.
+func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documentPlace, all bool) (store.DocumentFilter, error) {
+	f := store.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
+	if _, err := at.theirs(c); err != nil {
+		return f, err
+	}
+	if at.Connection != 0 {
+		if _, err := s.Aggregation.Connection(ctx, c.Domain, at.ID, at.Connection); err != nil {
+			return f, err
+		}
+	}
+	if at.Subscription != 0 {
+		which := store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.Subscription}, Connection: at.Connection, All: all}
+		found, err := s.subscriptions(ctx, c, at.oneUserInput, which)
+		if err != nil {
+			return f, err
+		}
+		f.Epoch = found[0].Epoch
+	}
+	return f, nil
+}
+
+func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documentQuery, there store.DocumentFilter) (listDocumentsOutput, error) {
+	if c.Strict && !q.LimitGiven() {
+		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
+	}
+	f, err := q.filter(c, there)
+	if err != nil {
+		return listDocumentsOutput{}, err
+	}
+	rows, listing, err := httpapi.Turn(ctx, q.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.StoredDocument, error) {
+			return s.DB.Documents(ctx, f, w.OfRows())
+		},
+		func(d store.StoredDocument) httpapi.Position { return d.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountDocuments(ctx, f) })
+	if err != nil {
+		return listDocumentsOutput{}, fmt.Errorf("list documents of user %d: %w", f.User, err)
+	}
+	shown, err := s.embedding(c).documents(ctx, rows, q.Expansion())
+	if err != nil {
+		return listDocumentsOutput{}, err
+	}
+	out := listDocumentsOutput{Documents: shown.list, Listing: listing}
+	out.FirstDate, out.LastDate, err = s.documentDays(ctx, there)
+	return out, err
+}
+
+// filter narrows to what all parameters select.
+func (q documentQuery) filter(c *httpapi.Caller, f store.DocumentFilter) (store.DocumentFilter, error) {
+	if !q.From().IsZero() {
+		f.From = passerelle.DateOf(q.From(), c.Location)
+	}
+	if !q.Until().IsZero() {
+		f.Until = passerelle.DateOf(q.Until(), c.Location).AddDays(-1)
+	}
+	if q.Type != nil {
+		f.Types = []string{}
+		if names := passerelle.DocumentTypes(); *q.Type <= int64(len(names)) {
+			f.Types = append(f.Types, names[*q.Type-1])
+		}
+	}
+	var err error
+	if f, err = q.stamps(c, f); err != nil {
+		return f, err
+	}
+	if f.Least, err = bound("min_amount", string(q.MinAmount)); err != nil {
+		return f, err
+	}
+	f.Most, err = bound("max_amount", string(q.MaxAmount))
+	return f, err
+}
+
+// stamps narrows to the timestamps that are asked for, which are written in whole
+// seconds.
+func (q documentQuery) stamps(c *httpapi.Caller, f store.DocumentFilter) (_ store.DocumentFilter, err error) {
+	f.Zone = c.Location
+	if q.MinTimestamp != "" {
+		if f.Since, err = passerelle.ParseInstant("min_timestamp", q.MinTimestamp, c.Location); err != nil {
+			return f, err
+		}
+	}
+	if q.MaxTimestamp == "" {
+		return f, nil
+	}
+	if days, err := passerelle.ParsePeriod("max_timestamp", q.MaxTimestamp); err == nil {
+		f.Before = days.End(c.Location)
+		return f, nil
+	}
+	last, err := passerelle.ParseInstant("max_timestamp", q.MaxTimestamp, c.Location)
+	f.Before = last.Add(time.Second)
+	return f, err
+}
+
+// documentDays are the days of the oldest and the newest document, or nil where
+// there is none.
+func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (first, last *string, err error) {
+	for _, end := range []struct {
+		day      **string
+		backward bool
+	}{{&first, true}, {&last, false}} {
+		found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1, Backward: end.backward})
+		if err != nil {
+			return nil, nil, fmt.Errorf("find the first and the last document of user %d: %w", f.User, err)
+		}
+		for _, d := range found {
+			*end.day = &d.Day
+		}
+	}
+	return first, last, nil
+}
+
+type oneDocumentInput struct {
+	whichDocument
+	httpapi.Expand[wire.Document]
+}
+
+func (s *Service) oneDocument(ctx context.Context, c *httpapi.Caller, in oneDocumentInput) (wire.Document, error) {
+	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	f.ID = in.Document
+	return s.shownDocument(ctx, c, f, in.Expansion())
+}
+
+// shownDocument renders the document that a filter selects.
+func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f store.DocumentFilter, e httpapi.Expansion) (wire.Document, error) {
+	d, err := s.selected(ctx, f)
+	if err != nil {
+		return wire.Document{}, err
+	}
+	return s.showDocument(ctx, c, d, e)
+}
+
+// showDocument renders a document with what is to be embedded.
+func (s *Service) showDocument(ctx context.Context, c *httpapi.Caller, d store.StoredDocument, e httpapi.Expansion) (wire.Document, error) {
+	shown, err := s.embedding(c).documents(ctx, []store.StoredDocument{d}, e)
+	return shown.list[0], err
+}
+
+// document loads the one that a path names.
+func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocument) (store.StoredDocument, error) {
+	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
+	if err != nil {
+		return store.StoredDocument{}, err
+	}
+	f.ID = in.Document
+	return s.selected(ctx, f)
+}
+
+// selected is the document that a filter selects.
+func (s *Service) selected(ctx context.Context, f store.DocumentFilter) (store.StoredDocument, error) {
+	found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1})
+	if err != nil {
+		return store.StoredDocument{}, fmt.Errorf("load document %d: %w", f.ID, err)
+	}
+	if len(found) == 0 {
+		return store.StoredDocument{}, passerelle.Missing()
+	}
+	return found[0], nil
+}
+
+type documentFileInput struct {
+	whichDocument
+	Name string `path:"name,optional" doc:"anything"`
+}
+
+func (s *Service) documentFile(ctx context.Context, c *httpapi.Caller, in documentFileInput) (httpapi.Content, error) {
+	d, err := s.document(ctx, c, in.whichDocument)
+	if err != nil {
+		return httpapi.Content{}, err
+	}
+	return s.download(ctx, c, d.User, d.File, d.Name)
+}

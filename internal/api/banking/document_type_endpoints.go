@@ -1,0 +1,101 @@
+package banking
+
+import (
+	"context"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) documentTypeRoutes() []httpapi.Route {
+	const one = "/documenttypes/{typeId}"
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/documenttypes", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listDocumentTypes),
+			Summary: "List the types of documents",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneDocumentType),
+			Summary: "Read a type of documents",
+		},
+		{
+			Method: httpapi.Update, Pattern: one, Needs: httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}}, Endpoint: httpapi.Handle(s.changeDocumentType),
+			Summary: "Change a type of documents", Doc: "For the caller's domain. What is left out stays as it is, and null returns to what it was at first. What is attached stays so.",
+		},
+	}
+}
+
+// documentTypes are the types as the caller's domain has them.
+func (s *Service) documentTypes(ctx context.Context, c *httpapi.Caller) ([]wire.DocumentType, error) {
+	all, err := settings.DocumentTypes(ctx, &s.DB.Reader, c.Domain.ID)
+	types := make([]wire.DocumentType, len(all))
+	for i, t := range all {
+		types[i] = wire.DocumentType(t)
+	}
+	return types, err
+}
+
+type listDocumentTypesOutput struct {
+	Types []wire.DocumentType `json:"documenttypes"`
+	Total int                 `json:"total"`
+}
+
+func (s *Service) listDocumentTypes(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (listDocumentTypesOutput, error) {
+	types, err := s.documentTypes(ctx, c)
+	return listDocumentTypesOutput{Types: types, Total: len(types)}, err
+}
+
+type whichDocumentType struct {
+	ID int64 `path:"typeId"`
+}
+
+func (s *Service) oneDocumentType(ctx context.Context, c *httpapi.Caller, in whichDocumentType) (wire.DocumentType, error) {
+	types, err := s.documentTypes(ctx, c)
+	if err != nil {
+		return wire.DocumentType{}, err
+	}
+	if in.ID > int64(len(types)) {
+		return wire.DocumentType{}, passerelle.Missing()
+	}
+	return types[in.ID-1], nil
+}
+
+type changeDocumentTypeInput struct {
+	whichDocumentType
+	Name       httpapi.Nullable[string] `body:"name" doc:"what it is called, in at most 100 characters"`
+	Attachable httpapi.Nullable[bool]   `body:"attacheable" doc:"whether such a document can be attached to a transaction"`
+}
+
+func (s *Service) changeDocumentType(ctx context.Context, c *httpapi.Caller, in changeDocumentTypeInput) (wire.DocumentType, error) {
+	change := store.DocumentTypeChange{DocumentType: store.DocumentType{Number: in.ID}, SetName: in.Name.Given, SetAttachable: in.Attachable.Given}
+	if in.Name.Given && !in.Name.Null {
+		if err := checkTypeName(in.Name.Value); err != nil {
+			return wire.DocumentType{}, err
+		}
+		change.Name = &in.Name.Value
+	}
+	if in.Attachable.Given && !in.Attachable.Null {
+		change.Attachable = &in.Attachable.Value
+	}
+	if change.SetName || change.SetAttachable {
+		if err := settings.ChangeDocumentType(ctx, s.DB, c.Domain.ID, change, c.By(), c.Now); err != nil {
+			return wire.DocumentType{}, err
+		}
+	}
+	return s.oneDocumentType(ctx, c, in.whichDocumentType)
+}
+
+// maxTypeName is how many characters the name of a type may have.
+const maxTypeName = 100
+
+func checkTypeName(name string) error {
+	if name == "" {
+		return passerelle.InvalidField("name", "must not be empty; null returns to the first name")
+	}
+	return passerelle.CheckLine("name", name, maxTypeName)
+}

@@ -1,0 +1,359 @@
+package banking
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// The bounds of what is embedded. maxBelow is how many accounts or subscriptions a
+// connection can have, maxNews how many transactions are embedded in accounts, and
+// maxEmbedded how many objects an answer has, each counted as often as it is written:
+// accounts in connections in accounts multiply.
+const (
+	maxBelow    = 1000
+	maxNews     = 1000
+	maxEmbedded = 50_000
+)
+
+// rendered are objects on their way into an answer. The weight of each is how many
+// objects it is written as: itself, and all that are embedded in it.
+type rendered[W any] struct {
+	list   []W
+	weight []int
+}
+
+func show[R, W any](rows []R, render func(R) W) rendered[W] {
+	out := rendered[W]{make([]W, len(rows)), make([]int, len(rows))}
+	for i, row := range rows {
+		out.list[i], out.weight[i] = render(row), 1
+	}
+	return out
+}
+
+// bounded refuses what would be written as too many objects.
+func (s rendered[W]) bounded() (rendered[W], error) {
+	total := 0
+	for _, weight := range s.weight {
+		total += weight
+	}
+	if total > maxEmbedded {
+		return s, passerelle.InvalidField("expand", "would embed more than %d objects; ask for fewer at once with limit, or nest less", maxEmbedded)
+	}
+	return s, nil
+}
+
+// embedBelow gives each object its own of what belongs to several; one without any
+// has an empty list.
+func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B], of func(*B) int64, into func(*A) **[]B) {
+	place := make(map[int64]int, len(above.list))
+	for i := range above.list {
+		*into(&above.list[i]) = &[]B{}
+		place[id(&above.list[i])] = i
+	}
+	for i := range below.list {
+		at, there := place[of(&below.list[i])]
+		if !there {
+			continue
+		}
+		own := *into(&above.list[at])
+		*own = append(*own, below.list[i])
+		above.weight[at] += below.weight[i]
+	}
+}
+
+// embedAbove gives each object the one that it belongs to.
+func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A], id func(*A) int64, into func(*B) **A) {
+	place := make(map[int64]int, len(above.list))
+	for i := range above.list {
+		place[id(&above.list[i])] = i
+	}
+	for i := range below.list {
+		at, there := place[of(&below.list[i])]
+		if !there {
+			continue
+		}
+		*into(&below.list[i]) = &above.list[at]
+		below.weight[i] += above.weight[at]
+	}
+}
+
+// embedding renders what the calling user has, with what is to be embedded in it. Each
+// name of an expansion costs one query for all objects at its place.
+type embedding struct {
+	*Service
+	c *httpapi.Caller
+}
+
+func (s *Service) embedding(c *httpapi.Caller) embedding { return embedding{s, c} }
+
+// embeds renders a name of an expansion where it was asked for.
+type embeds struct {
+	name string
+	with func(asked httpapi.Expansion) error
+}
+
+// embed does what was asked for, in the order of the table.
+func embed[W any](out rendered[W], asked httpapi.Expansion, table ...embeds) (rendered[W], error) {
+	for _, e := range table {
+		if len(out.list) == 0 || !asked.Has(e.name) {
+			continue
+		}
+		if err := e.with(asked.In(e.name)); err != nil {
+			return out, err
+		}
+	}
+	return out.bounded()
+}
+
+func (e embedding) connections(ctx context.Context, rows []store.Connection, asked httpapi.Expansion) (rendered[wire.Connection], error) {
+	ids := make([]passerelle.ConnectionID, len(rows))
+	for i, one := range rows {
+		ids[i] = one.ID
+	}
+	out := show(rows, func(one store.Connection) wire.Connection { return e.Aggregation.Show(one, e.c.Location) })
+	accounts := func(all bool, into func(*wire.Connection) **[]wire.BankAccount) func(httpapi.Expansion) error {
+		return func(asked httpapi.Expansion) error { return e.accountsBelow(ctx, out, ids, all, asked, into) }
+	}
+	subscriptions := func(all bool, into func(*wire.Connection) **[]wire.Subscription) func(httpapi.Expansion) error {
+		return func(asked httpapi.Expansion) error {
+			return e.subscriptionsBelow(ctx, out, ids, all, asked, into)
+		}
+	}
+	return embed(out, asked,
+		embeds{"connector", func(asked httpapi.Expansion) error { return e.connectors(out, asked) }},
+		embeds{"sources", func(httpapi.Expansion) error { return e.sources(ctx, out, ids) }},
+		embeds{"accounts", accounts(false, func(one *wire.Connection) **[]wire.BankAccount { return &one.Accounts })},
+		embeds{"all_accounts", accounts(true, func(one *wire.Connection) **[]wire.BankAccount { return &one.AllAccounts })},
+		embeds{"subscriptions", subscriptions(false, func(one *wire.Connection) **[]wire.Subscription { return &one.Subscriptions })},
+		embeds{"all_subscriptions", subscriptions(true, func(one *wire.Connection) **[]wire.Subscription { return &one.AllSubscriptions })})
+}
+
+func (e embedding) connectors(of rendered[wire.Connection], asked httpapi.Expansion) error {
+	for i := range of.list {
+		of.list[i].Connector = e.Aggregation.Connector(of.list[i].ConnectorUUID, e.c.Settings, ConnectorView(asked))
+		of.weight[i]++
+	}
+	return nil
+}
+
+func (e embedding) sources(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID) error {
+	sources, err := e.DB.SourcesOf(ctx, e.c.Domain.ID, ids...)
+	if err != nil {
+		return fmt.Errorf("list the sources of connections: %w", err)
+	}
+	by := map[int64][]store.ConnectionSource{}
+	for _, source := range sources {
+		by[int64(source.Connection)] = append(by[int64(source.Connection)], source)
+	}
+	for i := range of.list {
+		own := by[of.list[i].ID]
+		of.list[i].Sources = aggregation.ShowSources(own, e.c.Location)
+		of.weight[i] += len(own)
+	}
+	return nil
+}
+
+func connectionID(one *wire.Connection) int64 { return one.ID }
+
+func (e embedding) accountsBelow(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID, all bool, asked httpapi.Expansion, into func(*wire.Connection) **[]wire.BankAccount) error {
+	filter := store.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
+	rows, err := e.DB.BankAccounts(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
+	if err != nil {
+		return fmt.Errorf("list the accounts of connections: %w", err)
+	}
+	below, err := e.accounts(ctx, rows, asked)
+	if err == nil {
+		embedBelow(of, connectionID, below, func(a *wire.BankAccount) int64 { return a.IDConnection }, into)
+	}
+	return err
+}
+
+func (e embedding) subscriptionsBelow(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID, all bool, asked httpapi.Expansion, into func(*wire.Connection) **[]wire.Subscription) error {
+	filter := store.SubscriptionFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
+	rows, err := e.DB.Subscriptions(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
+	if err != nil {
+		return fmt.Errorf("list the subscriptions of connections: %w", err)
+	}
+	below, err := e.subscriptions(ctx, rows, asked)
+	if err == nil {
+		embedBelow(of, connectionID, below, func(one *wire.Subscription) int64 { return one.IDConnection }, into)
+	}
+	return err
+}
+
+func (e embedding) accounts(ctx context.Context, rows []store.StoredAccount, asked httpapi.Expansion) (rendered[wire.BankAccount], error) {
+	ids := make([]passerelle.ConnectionID, len(rows))
+	for i, a := range rows {
+		ids[i] = a.Connection
+	}
+	out := show(rows, func(a store.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, e.c.Location) })
+	return embed(out, asked,
+		embeds{"connection", func(asked httpapi.Expansion) error {
+			above, err := e.connectionsAbove(ctx, ids, asked)
+			embedAbove(out, func(a *wire.BankAccount) int64 { return a.IDConnection }, above, connectionID, func(a *wire.BankAccount) **wire.Connection { return &a.Connection })
+			return err
+		}},
+		embeds{"transactions", func(asked httpapi.Expansion) error { return e.news(ctx, out, ids, asked) }})
+}
+
+// connectionsAbove are the connections of accounts or subscriptions.
+func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
+	found, err := e.DB.ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
+	if err != nil {
+		return rendered[wire.Connection]{}, fmt.Errorf("load the connections of what is below them: %w", err)
+	}
+	return e.connections(ctx, slices.Collect(maps.Values(found)), asked)
+}
+
+// news puts into accounts what the last synchronisation of their connections
+// brought or changed.
+func (e embedding) news(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
+	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
+	rows, err := e.DB.NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxNews)
+	if err != nil {
+		return fmt.Errorf("list what is new in connections: %w", err)
+	}
+	wanted := make(map[int64]bool, len(of.list))
+	for i := range of.list {
+		wanted[of.list[i].ID] = true
+	}
+	rows = slices.DeleteFunc(rows, func(t passerelle.Transaction) bool { return !wanted[int64(t.Account)] })
+	below, err := e.transactions(ctx, rows, store.TransactionSpan{}, asked)
+	if err == nil {
+		embedBelow(of, func(a *wire.BankAccount) int64 { return a.ID }, below, func(t *wire.Transaction) int64 { return t.IDAccount },
+			func(a *wire.BankAccount) **[]wire.Transaction { return &a.Transactions })
+	}
+	return err
+}
+
+func (e embedding) subscriptions(ctx context.Context, rows []store.StoredSubscription, asked httpapi.Expansion) (rendered[wire.Subscription], error) {
+	ids := make([]passerelle.ConnectionID, len(rows))
+	for i, one := range rows {
+		ids[i] = one.Connection
+	}
+	out := show(rows, func(one store.StoredSubscription) wire.Subscription {
+		return wire.NewSubscription(one.Subscription, e.c.Location)
+	})
+	return embed(out, asked, embeds{"connection", func(asked httpapi.Expansion) error {
+		above, err := e.connectionsAbove(ctx, ids, asked)
+		embedAbove(out, func(one *wire.Subscription) int64 { return one.IDConnection }, above, connectionID, func(one *wire.Subscription) **wire.Connection { return &one.Connection })
+		return err
+	}})
+}
+
+// transactions renders transactions with the currencies of their accounts, which the
+// span may know already; categories and their deprecated number are always there.
+func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span store.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
+	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
+	if err != nil {
+		return rendered[wire.Transaction]{}, fmt.Errorf("load the accounts of %d transactions: %w", len(rows), err)
+	}
+	out := show(rows, func(t passerelle.Transaction) wire.Transaction {
+		return wire.NewTransaction(t, accounts[t.Account].Currency, e.c.Location)
+	})
+	return embed(out, asked,
+		embeds{"account", func(asked httpapi.Expansion) error {
+			above, err := e.accounts(ctx, slices.Collect(maps.Values(accounts)), asked)
+			embedAbove(out, func(t *wire.Transaction) int64 { return t.IDAccount }, above, func(a *wire.BankAccount) int64 { return a.ID },
+				func(t *wire.Transaction) **wire.BankAccount { return &t.Account })
+			return err
+		}},
+		embeds{"documents", func(asked httpapi.Expansion) error { return e.documentsBelow(ctx, out, asked) }},
+		embeds{"informations", func(httpapi.Expansion) error { return e.withInformations(ctx, e.c, rows, out.list) }},
+		embeds{"attachments", func(httpapi.Expansion) error { return e.attachmentsBelow(ctx, out) }},
+		embeds{"category", func(httpapi.Expansion) error { return e.withCategory(ctx, e.c, e.c.User, out.list) }})
+}
+
+// accountsAbove are the accounts of transactions, which one query reads unless only
+// their currencies are needed and known.
+func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transaction, span store.TransactionSpan, whole bool) (map[passerelle.AccountID]store.StoredAccount, error) {
+	accounts := map[passerelle.AccountID]store.StoredAccount{}
+	ids, known := []passerelle.AccountID{}, !whole
+	for _, t := range rows {
+		if _, seen := accounts[t.Account]; seen {
+			continue
+		}
+		currency, noted := span.Currency(t.Account)
+		accounts[t.Account] = store.StoredAccount{BankAccount: passerelle.BankAccount{AccountDetails: passerelle.AccountDetails{Currency: currency}}}
+		ids, known = append(ids, t.Account), known && noted
+	}
+	if known || len(ids) == 0 {
+		return accounts, nil
+	}
+	found, err := e.DB.BankAccounts(ctx, store.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	for _, a := range found {
+		accounts[a.ID] = a
+	}
+	return accounts, err
+}
+
+// documentsBelow puts into transactions the documents that were attached to them.
+func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transaction], asked httpapi.Expansion) error {
+	ids := make([]passerelle.TransactionID, len(of.list))
+	for i := range of.list {
+		ids[i], of.list[i].Documents = passerelle.TransactionID(of.list[i].ID), &[]wire.Document{}
+	}
+	found, err := e.DB.DocumentsOf(ctx, store.DocumentFilter{Domain: e.c.Domain.ID, User: e.c.User}, ids)
+	if err != nil {
+		return fmt.Errorf("list the documents of %d transactions: %w", len(ids), err)
+	}
+	rows, place := make([]store.StoredDocument, len(found)), make(map[passerelle.TransactionID]int, len(ids))
+	for i, id := range ids {
+		place[id] = i
+	}
+	for i, d := range found {
+		rows[i] = d.StoredDocument
+	}
+	below, err := e.documents(ctx, rows, asked)
+	if err != nil {
+		return err
+	}
+	// One document can be attached to several transactions.
+	for i, d := range found {
+		at := place[d.Transaction]
+		*of.list[at].Documents = append(*of.list[at].Documents, below.list[i])
+		of.weight[at] += below.weight[i]
+	}
+	return nil
+}
+
+func (e embedding) attachmentsBelow(ctx context.Context, of rendered[wire.Transaction]) error {
+	if err := e.withAttachments(ctx, e.c, e.c.User, of.list); err != nil {
+		return err
+	}
+	for i := range of.list {
+		of.weight[i] += len(*of.list[i].Attachments)
+	}
+	return nil
+}
+
+func (e embedding) documents(ctx context.Context, rows []store.StoredDocument, asked httpapi.Expansion) (rendered[wire.Document], error) {
+	out := show(rows, func(d store.StoredDocument) wire.Document {
+		return e.Aggregation.ShowDocument(e.c.Domain, d.Document, e.c.Location)
+	})
+	return embed(out, asked, embeds{"type", func(httpapi.Expansion) error {
+		types, err := e.documentTypes(ctx, e.c)
+		if err != nil {
+			return err
+		}
+		for i, d := range rows {
+			out.list[i].Type = &types[passerelle.DocumentTypeNumber(d.Type)-1]
+		}
+		return nil
+	}})
+}
+
+// ConnectorView shows in a connector what was asked for.
+func ConnectorView(asked httpapi.Expansion) wire.ConnectorView {
+	return wire.ConnectorView{
+		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),
+	}
+}

@@ -1,0 +1,124 @@
+package banking
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"unicode/utf8"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) informationRoutes() []httpapi.Route {
+	route := func(method, rest, summary, doc string, e httpapi.Endpoint) httpapi.Route {
+		pattern, aliases := everywhere("/transactions/{transactionId}/informations" + rest)
+		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
+	}
+	note := route(httpapi.Update, "", "Note something about a transaction", "Any keys with texts as values, or one as key and value; up to 100 for a transaction. Keys that do not come stay as they are.", httpapi.Handle(s.noteInformations))
+	note.Errors = []string{"conflict"}
+	return []httpapi.Route{
+		route(http.MethodGet, "", "List what is noted about a transaction", "", httpapi.Handle(s.listInformations)),
+		note,
+		route(http.MethodDelete, "", "Forget what is noted about a transaction", "All of it.", httpapi.Handle(s.forgetInformations)),
+		route(http.MethodGet, "/{informationId}", "Read something that is noted about a transaction", "", httpapi.Handle(s.oneInformation)),
+		route(http.MethodDelete, "/{informationId}", "Forget something that is noted about a transaction", "", httpapi.Handle(s.forgetInformation)),
+	}
+}
+
+type ofTransaction struct {
+	anyPlace
+	whichTransaction
+}
+
+type listInformationsOutput struct {
+	Informations []wire.TransactionInformation `json:"transactioninformations"`
+	Total        int                           `json:"total"`
+}
+
+// informations is what is noted about a transaction that is there for the
+// caller.
+func (s *Service) informations(ctx context.Context, c *httpapi.Caller, in ofTransaction) (listInformationsOutput, error) {
+	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
+		return listInformationsOutput{}, err
+	}
+	noted, err := s.DB.Informations(ctx, c.Domain.ID, []passerelle.TransactionID{in.Transaction})
+	if err != nil {
+		return listInformationsOutput{}, fmt.Errorf("list what is noted about transaction %d: %w", in.Transaction, err)
+	}
+	out := listInformationsOutput{Informations: make([]wire.TransactionInformation, len(noted)), Total: len(noted)}
+	for i, n := range noted {
+		out.Informations[i] = wire.TransactionInformation{ID: n.ID, IDTransaction: int64(n.Transaction), Key: n.Key, Value: n.Value}
+	}
+	return out, nil
+}
+
+func (s *Service) listInformations(ctx context.Context, c *httpapi.Caller, in ofTransaction) (listInformationsOutput, error) {
+	return s.informations(ctx, c, in)
+}
+
+type noteInformationsInput struct {
+	ofTransaction
+	Key    string            `body:"key" max:"100" doc:"with value: the only one that is noted"`
+	Value  string            `body:"value" max:"1000"`
+	Values map[string]string `body:"*" doc:"what is noted, by keys of at most 100 characters"`
+}
+
+func (s *Service) noteInformations(ctx context.Context, c *httpapi.Caller, in noteInformationsInput) (listInformationsOutput, error) {
+	values := map[string]string{}
+	for key, value := range in.Values {
+		if key == "" || utf8.RuneCountInString(key) > aggregation.MaxInformationKey {
+			return listInformationsOutput{}, passerelle.InvalidField("body", "keys have from 1 to %d characters", aggregation.MaxInformationKey)
+		}
+		if utf8.RuneCountInString(value) > aggregation.MaxInformationLength {
+			return listInformationsOutput{}, passerelle.InvalidField(key, "longer than %d characters", aggregation.MaxInformationLength)
+		}
+		values[key] = value
+	}
+	if in.Key != "" {
+		values[in.Key] = in.Value
+	}
+	if len(values) > aggregation.MaxInformations {
+		return listInformationsOutput{}, passerelle.InvalidField("body", "must have at most %d keys", aggregation.MaxInformations)
+	}
+	before, err := s.informations(ctx, c, in.ofTransaction)
+	if err != nil || len(values) == 0 {
+		return before, err
+	}
+	if err := s.Aggregation.NoteInformations(ctx, c.Domain, in.ID, in.Transaction, values); err != nil {
+		return listInformationsOutput{}, err
+	}
+	return s.informations(ctx, c, in.ofTransaction)
+}
+
+func (s *Service) forgetInformations(ctx context.Context, c *httpapi.Caller, in ofTransaction) (httpapi.Nothing, error) {
+	return s.forgetInformation(ctx, c, oneInformationInput{ofTransaction: in})
+}
+
+type oneInformationInput struct {
+	ofTransaction
+	Information int64 `path:"informationId"`
+}
+
+func (s *Service) oneInformation(ctx context.Context, c *httpapi.Caller, in oneInformationInput) (wire.TransactionInformation, error) {
+	all, err := s.informations(ctx, c, in.ofTransaction)
+	if err != nil {
+		return wire.TransactionInformation{}, err
+	}
+	for _, one := range all.Informations {
+		if one.ID == in.Information {
+			return one, nil
+		}
+	}
+	return wire.TransactionInformation{}, passerelle.Missing()
+}
+
+// forgetInformation forgets one thing, or all when it is zero.
+func (s *Service) forgetInformation(ctx context.Context, c *httpapi.Caller, in oneInformationInput) (httpapi.Nothing, error) {
+	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.ForgetInformations(ctx, c.Domain, in.ID, in.Transaction, in.Information)
+}

@@ -1,0 +1,298 @@
+package banking
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) investmentRoutes() []httpapi.Route {
+	const shown = "Of the accounts the end user shares, as the last synchronisation found it; with all, also of those that are disabled or deleted, and what is gone at the institution."
+	list := func(rest, summary, doc string, aliases []string, e httpapi.Endpoint) httpapi.Route {
+		pattern, everywhere := everywhere(rest)
+		return httpapi.Route{Method: http.MethodGet, Pattern: pattern, Aliases: append(aliases, everywhere...), Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
+	}
+	const investment = "/users/{userId}/investments/{investmentId}"
+	ofInvestment := []string{investment + "/pockets", "/investments/{investmentId}/pockets"}
+	return []httpapi.Route{
+		list("/investments", "List investments", shown+" The sums are of the investments of the page, when they are in one currency; what is gone has no part in them.", nil, httpapi.Handle(s.listInvestments)),
+		list("/investments/{assetId}", "Read an investment", "", nil, httpapi.Handle(s.oneInvestment)),
+		list("/investments/{assetId}/history", "See what an investment was worth", "The value of a unit on each day that the institution gave one, the newest first.", nil, httpapi.Handle(s.investmentHistory)),
+		list("/marketorders", "List market orders", shown, []string{"/users/{userId}/market_orders", "/market_orders"}, httpapi.Handle(listAssets(s, store.MarketOrders, wire.NewMarketOrder, marketOrders))),
+		list("/marketorders/{assetId}", "Read a market order", "", nil, httpapi.Handle(oneAsset(s, store.MarketOrders, wire.NewMarketOrder))),
+		list("/pockets", "List pockets", shown, ofInvestment, httpapi.Handle(listAssets(s, store.Pockets, wire.NewPocket, pockets))),
+		list("/pockets/{assetId}", "Read a pocket", "", nil, httpapi.Handle(oneAsset(s, store.Pockets, wire.NewPocket))),
+		list("/amortizations", "List how loans are paid back", shown, nil, httpapi.Handle(listAssets(s, store.Amortizations, wire.NewAmortization, amortizations))),
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/indicators", Aliases: []string{"/indicators"}, Needs: ofUser, Endpoint: httpapi.Handle(s.indicators),
+			Summary: "See figures about a user's finances", Doc: "None are worked out: indicators is null.",
+		},
+	}
+}
+
+type listAssetsInput struct {
+	anyPlace
+	Investment passerelle.AssetID `path:"investmentId,optional"`
+	httpapi.All
+	httpapi.Page
+	httpapi.Expand[wire.Investment]
+}
+
+// assetRows reads a page of assets of a kind at a place, with the accounts there.
+func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind store.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return at, nil, httpapi.Listing{}, err
+	}
+	f := at.assets(c, kind, in.WithDisabled)
+	if f.Investment = in.Investment; f.Investment != 0 {
+		above := at.assets(c, store.Investments, in.WithDisabled)
+		if _, err := readAsset[passerelle.InvestmentDetails](ctx, s, above, f.Investment); err != nil {
+			return at, nil, httpapi.Listing{}, err
+		}
+	}
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]passerelle.Asset[D], error) {
+			return store.ReadAssets[D](ctx, &s.DB.Reader, f, w.OfRows())
+		},
+		func(a passerelle.Asset[D]) httpapi.Position { return httpapi.Position{int64(a.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountAssets(ctx, f) })
+	if err != nil {
+		return at, nil, listing, fmt.Errorf("list what user %d holds: %w", f.User, err)
+	}
+	return at, rows, listing, nil
+}
+
+// assets selects those of a kind at the place.
+func (at settled) assets(c *httpapi.Caller, kind store.AssetKind, all bool) store.AssetFilter {
+	return store.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
+}
+
+func readAsset[D any](ctx context.Context, s *Service, f store.AssetFilter, id passerelle.AssetID) (passerelle.Asset[D], error) {
+	f.IDs = []passerelle.AssetID{id}
+	found, err := store.ReadAssets[D](ctx, &s.DB.Reader, f, store.Window{Limit: 1})
+	if err != nil {
+		return passerelle.Asset[D]{}, fmt.Errorf("read what user %d holds: %w", f.User, err)
+	}
+	if len(found) == 0 {
+		return passerelle.Asset[D]{}, passerelle.Missing()
+	}
+	return found[0], nil
+}
+
+type whichAsset struct {
+	anyPlace
+	ID passerelle.AssetID `path:"assetId"`
+	httpapi.All
+}
+
+type oneAssetInput struct {
+	whichAsset
+	httpapi.Expand[wire.Investment]
+}
+
+// oneAsset reads an asset of a kind.
+func oneAsset[D, W any](s *Service, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W) func(context.Context, *httpapi.Caller, whichAsset) (W, error) {
+	return func(ctx context.Context, c *httpapi.Caller, in whichAsset) (shown W, err error) {
+		at, err := s.settle(ctx, c, in.place())
+		if err != nil {
+			return shown, err
+		}
+		found, err := readAsset[D](ctx, s, at.assets(c, kind, in.WithDisabled), in.ID)
+		if err != nil {
+			return shown, err
+		}
+		return show(found, c.Location), nil
+	}
+}
+
+// listAssets lists assets of a kind, under the key that the wrapper has.
+func listAssets[D, W, Out any](s *Service, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
+	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (out Out, err error) {
+		_, rows, listing, err := assetRows[D](ctx, s, c, in, kind)
+		if err != nil {
+			return out, err
+		}
+		shown := make([]W, len(rows))
+		for i, a := range rows {
+			shown[i] = show(a, c.Location)
+		}
+		return wrap(shown, listing), nil
+	}
+}
+
+type listMarketOrdersOutput struct {
+	Orders []wire.MarketOrder `json:"marketorders"`
+	httpapi.Listing
+}
+
+func marketOrders(shown []wire.MarketOrder, l httpapi.Listing) listMarketOrdersOutput {
+	return listMarketOrdersOutput{shown, l}
+}
+
+type listPocketsOutput struct {
+	Pockets []wire.Pocket `json:"pockets"`
+	httpapi.Listing
+}
+
+func pockets(shown []wire.Pocket, l httpapi.Listing) listPocketsOutput {
+	return listPocketsOutput{shown, l}
+}
+
+type listAmortizationsOutput struct {
+	Amortizations []wire.Amortization `json:"loanamortizations"`
+	httpapi.Listing
+}
+
+func amortizations(shown []wire.Amortization, l httpapi.Listing) listAmortizationsOutput {
+	return listAmortizationsOutput{shown, l}
+}
+
+type listInvestmentsOutput struct {
+	Investments []wire.Investment `json:"investments"`
+	wire.Worth
+	httpapi.Listing
+}
+
+func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (listInvestmentsOutput, error) {
+	at, rows, listing, err := assetRows[passerelle.InvestmentDetails](ctx, s, c, in, store.Investments)
+	if err != nil {
+		return listInvestmentsOutput{}, err
+	}
+	accounts, err := s.accountsOf(ctx, c, at, rows)
+	if err != nil {
+		return listInvestmentsOutput{}, err
+	}
+	shown, err := s.showInvestments(ctx, c, at, rows, accounts, in.Expansion())
+	return listInvestmentsOutput{Investments: shown, Worth: wire.NewWorth(together(rows, accounts)), Listing: listing}, err
+}
+
+// together is what positions are worth, unless they are in several currencies.
+func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount) passerelle.Worth {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(a passerelle.Asset[passerelle.InvestmentDetails]) bool { return a.Deleted != nil })
+	for _, a := range rows {
+		if accounts[a.Account].Currency != accounts[rows[0].Account].Currency {
+			return passerelle.Worth{}
+		}
+	}
+	return passerelle.TotalWorth(rows)
+}
+
+// accountsOf are the accounts of positions.
+func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails]) (map[passerelle.AccountID]passerelle.BankAccount, error) {
+	ids := []passerelle.AccountID{}
+	for _, a := range rows {
+		ids = append(ids, a.Account)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	found, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: at.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	if err != nil {
+		return nil, fmt.Errorf("load the accounts of %d investments: %w", len(rows), err)
+	}
+	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
+	for _, a := range found {
+		accounts[a.ID] = a.BankAccount
+	}
+	return accounts, nil
+}
+
+// maxPockets is how many pockets are embedded in the investments of a page.
+const maxPockets = 10_000
+
+// showInvestments renders positions with what is to be embedded, which costs one
+// query.
+func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
+	shown := make([]wire.Investment, len(rows))
+	place := map[passerelle.AssetID]*[]wire.Pocket{}
+	for i, a := range rows {
+		shown[i] = wire.NewInvestment(a, accounts[a.Account], c.Location)
+		if asked.Has("details") {
+			shown[i].Details = wire.NewInvestmentDetails(a.Details)
+		}
+		if asked.Has("pockets") {
+			place[a.ID] = &[]wire.Pocket{}
+			shown[i].Pockets = place[a.ID]
+		}
+	}
+	if len(place) == 0 {
+		return shown, nil
+	}
+	parts, err := store.ReadAssets[passerelle.PocketDetails](ctx, &s.DB.Reader, at.assets(c, store.Pockets, false), store.Window{Limit: maxPockets})
+	if err != nil {
+		return nil, fmt.Errorf("list the pockets of %d investments: %w", len(rows), err)
+	}
+	for _, p := range parts {
+		if of := place[p.Investment]; of != nil {
+			*of = append(*of, wire.NewPocket(p, c.Location))
+		}
+	}
+	return shown, nil
+}
+
+func (s *Service) oneInvestment(ctx context.Context, c *httpapi.Caller, in oneAssetInput) (wire.Investment, error) {
+	at, found, err := s.investment(ctx, c, in.whichAsset)
+	if err != nil {
+		return wire.Investment{}, err
+	}
+	rows := []passerelle.Asset[passerelle.InvestmentDetails]{found}
+	accounts, err := s.accountsOf(ctx, c, at, rows)
+	if err != nil {
+		return wire.Investment{}, err
+	}
+	shown, err := s.showInvestments(ctx, c, at, rows, accounts, in.Expansion())
+	if err != nil {
+		return wire.Investment{}, err
+	}
+	return shown[0], nil
+}
+
+func (s *Service) investment(ctx context.Context, c *httpapi.Caller, in whichAsset) (at settled, found passerelle.Asset[passerelle.InvestmentDetails], err error) {
+	if at, err = s.settle(ctx, c, in.place()); err != nil {
+		return at, found, err
+	}
+	found, err = readAsset[passerelle.InvestmentDetails](ctx, s, at.assets(c, store.Investments, in.WithDisabled), in.ID)
+	return at, found, err
+}
+
+type investmentHistoryInput struct {
+	whichAsset
+	httpapi.Page
+}
+
+type investmentHistoryOutput struct {
+	Values []wire.InvestmentValue `json:"investmentvalues"`
+	httpapi.Listing
+}
+
+func (s *Service) investmentHistory(ctx context.Context, c *httpapi.Caller, in investmentHistoryInput) (investmentHistoryOutput, error) {
+	_, found, err := s.investment(ctx, c, in.whichAsset)
+	if err != nil {
+		return investmentHistoryOutput{}, err
+	}
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]passerelle.InvestmentValue, error) {
+			return s.DB.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
+		},
+		func(v passerelle.InvestmentValue) httpapi.Position { return httpapi.Position{v.Date.String(), v.ID} },
+		func(ctx context.Context) (int64, error) {
+			return s.DB.CountInvestmentValues(ctx, c.Domain.ID, found.ID)
+		})
+	out := investmentHistoryOutput{Values: make([]wire.InvestmentValue, len(rows)), Listing: listing}
+	for i, v := range rows {
+		out.Values[i] = wire.NewInvestmentValue(v)
+	}
+	return out, err
+}
+
+func (s *Service) indicators(_ context.Context, c *httpapi.Caller, in oneUserInput) (wire.Indicators, error) {
+	user, err := in.theirs(c)
+	return wire.Indicators{IDUser: int64(user)}, err
+}

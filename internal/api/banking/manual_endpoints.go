@@ -1,0 +1,160 @@
+package banking
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// What programs create beside what institutions have: no synchronisation changes it or
+// takes it away.
+
+func (s *Service) manualRoutes() []httpapi.Route {
+	const place = "/accounts/{accountId}/transactions"
+	const within = "/connections/{connectionId}" + place
+	pattern, aliases := "/users/{userId}"+place, []string{place, "/users/{userId}" + within, within}
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.createTransactions), Errors: []string{"conflict"},
+			Summary: "Create transactions", Doc: "Up to 100, which the institution knows nothing of: all are created, or none. No synchronisation changes them or takes them away; the next ACCOUNT_SYNCED tells of them. They belong to what the account adds up, and its balance stays what the institution says.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteTransactions), Errors: []string{"conflict"},
+			Summary: "Delete the transactions that were created", Doc: "They are marked as deleted. Those of the institution stay.",
+		},
+	}
+}
+
+type createTransactionsInput struct {
+	anyPlace
+	Transactions []newTransaction `body:"transactions,whole"`
+}
+
+// newTransaction is what the institution would say, and what the person does.
+type newTransaction struct {
+	Original   string         `body:"original_wording" max:"2048" doc:"the label; that of the person when absent"`
+	Simplified string         `body:"simplified_wording" max:"2048"`
+	Date       string         `body:"date,required" doc:"the booking day, YYYY-MM-DD"`
+	RDate      string         `body:"rdate" doc:"the day it was made, YYYY-MM-DD; date when absent"`
+	VDate      string         `body:"vdate" doc:"the value day, YYYY-MM-DD"`
+	Value      httpapi.Number `body:"value,required" doc:"signed: negative is money that leaves" example:"-12.50"`
+	Type       string         `body:"type" max:"50" doc:"unknown when absent" example:"card"`
+	Coming     bool           `body:"coming" doc:"whether it is yet to be booked"`
+	Country    string         `body:"country" max:"100"`
+	Card       string         `body:"card" max:"100" doc:"number of the card"`
+	transactionEdit
+}
+
+// maxCreated is how many transactions are created at once.
+const maxCreated = 100
+
+type createTransactionsOutput struct {
+	Transactions []wire.Transaction `json:"transactions" doc:"in the order of the call"`
+	Total        int                `json:"total"`
+}
+
+func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in createTransactionsInput) (createTransactionsOutput, error) {
+	if n := len(in.Transactions); n < 1 || n > maxCreated {
+		return createTransactionsOutput{}, passerelle.InvalidField("transactions", "must have from 1 to %d items", maxCreated)
+	}
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return createTransactionsOutput{}, err
+	}
+	all := make([]aggregation.ManualTransaction, len(in.Transactions))
+	for i, given := range in.Transactions {
+		if all[i], err = s.manualTransaction(ctx, c, at.user, given); err != nil {
+			return createTransactionsOutput{}, below(fmt.Sprintf("transactions[%d].", i), err)
+		}
+	}
+	ids, err := s.Aggregation.CreateTransactions(ctx, c.Domain, *at.named, all)
+	if err != nil {
+		return createTransactionsOutput{}, err
+	}
+	return s.createdTransactions(ctx, c, at, ids)
+}
+
+// below puts where a field is before its name, with which the message begins.
+func below(place string, err error) error {
+	var about *passerelle.Error
+	if !errors.As(err, &about) || about.Field == "" {
+		return err
+	}
+	there := *about
+	there.Field, there.Message = place+there.Field, place+there.Message
+	return &there
+}
+
+func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, given newTransaction) (out aggregation.ManualTransaction, err error) {
+	if out.TransactionDetails, err = given.details(); err != nil {
+		return out, err
+	}
+	if out.Edit, err = given.edit(); err == nil && out.Edit.Categories == nil {
+		out.Edit.Categories, err = s.numberedCategory(ctx, c, user, given.category())
+	}
+	return out, err
+}
+
+// details are what the institution would say.
+func (in newTransaction) details() (d passerelle.TransactionDetails, err error) {
+	wording := in.Original
+	if wording == "" && in.Wording != nil {
+		wording = *in.Wording
+	}
+	d = passerelle.TransactionDetails{
+		Wording: wording, SimplifiedWording: in.Simplified, Coming: in.Coming,
+		Type: cmp.Or(passerelle.TransactionType(in.Type), passerelle.UnknownTransaction), Country: in.Country, Card: in.Card,
+	}
+	switch {
+	case d.Wording == "":
+		return d, passerelle.MissingField("original_wording", "is required, unless wording says what the transaction is")
+	case !d.Type.Known():
+		return d, passerelle.InvalidField("type", "must be a type of transaction, such as card or transfer")
+	}
+	for _, day := range []struct {
+		field, text string
+		into        *passerelle.Date
+	}{{"date", in.Date, &d.Date}, {"rdate", in.RDate, &d.RDate}, {"vdate", in.VDate, &d.VDate}} {
+		if day.text == "" {
+			continue
+		}
+		if *day.into, err = passerelle.ParseDate(day.field, day.text); err != nil {
+			return d, err
+		}
+	}
+	if d.RDate.IsZero() {
+		d.RDate = d.Date
+	}
+	d.Value, err = amountOf("value", in.Value)
+	return d, err
+}
+
+// createdTransactions shows transactions in the order of their ids.
+func (s *Service) createdTransactions(ctx context.Context, c *httpapi.Caller, at settled, ids []passerelle.TransactionID) (createTransactionsOutput, error) {
+	f := at.filter(c)
+	f.IDs = ids
+	rows, err := s.DB.Transactions(ctx, f, store.Window{Limit: len(ids)})
+	if err != nil {
+		return createTransactionsOutput{}, fmt.Errorf("load %d transactions: %w", len(ids), err)
+	}
+	slices.SortFunc(rows, func(a, b passerelle.Transaction) int { return cmp.Compare(a.ID, b.ID) })
+	shown, err := s.embedding(c).transactions(ctx, rows, store.TransactionSpan{}, nil)
+	return createTransactionsOutput{Transactions: shown.list, Total: len(shown.list)}, err
+}
+
+func (s *Service) deleteTransactions(ctx context.Context, c *httpapi.Caller, in anyPlace) (httpapi.Nothing, error) {
+	at, err := s.settle(ctx, c, in.place())
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.DeleteTransactions(ctx, c.Domain, *at.named)
+}

@@ -1,0 +1,25 @@
+package banking
+
+import "passerelle"
+
+// everywhere are the patterns of a resource that a user has, and each of their
+// connections and accounts, written at length and in short.
+func everywhere(rest string) (pattern string, aliases []string) {
+	places := []string{"", "/accounts/{accountId}", "/connections/{connectionId}", "/connections/{connectionId}/accounts/{accountId}"}
+	for _, place := range places[1:] {
+		aliases = append(aliases, "/users/{userId}"+place+rest, place+rest)
+	}
+	return "/users/{userId}" + rest, append(aliases, rest)
+}
+
+// anyPlace is where something of a user is looked for: in all they have, in a
+// connection or in an account.
+type anyPlace struct {
+	oneUserInput
+	Connection passerelle.ConnectionID `path:"connectionId,optional"`
+	Account    passerelle.AccountID    `path:"accountId,optional"`
+}
+
+func (in anyPlace) place() transactionPlace {
+	return transactionPlace{user: in.ID, connection: in.Connection, account: in.Account}
+}

@@ -1,0 +1,241 @@
+package banking
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) subscriptionRoutes() []httpapi.Route {
+	const consentDoc = `With disabled false this is the end user's consent: it is recorded, and the subscription is read soon. With disabled true the consent ends and the documents are deleted. One that is disabled is reached with all. Several ids, separated by commas, are answered with a list; those of one connection change together or not at all.`
+	changing := []string{"conflict", "connectionLocked"}
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listSubscriptions),
+			Summary: "List subscriptions", Doc: "Those the user shares; with all, also those that are disabled or deleted.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/connections/{connectionId}/subscriptions", Aliases: []string{"/connections/{connectionId}/subscriptions"},
+			Needs: ofUser, Endpoint: httpapi.Handle(s.listSubscriptionsOf), Summary: "List the subscriptions of a connection",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"},
+			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscription), Summary: "Read a subscription", Doc: "One that is disabled or deleted only with all.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId}", Aliases: []string{"/connections/{connectionId}/subscriptions/{subscriptionId}"},
+			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscriptionOf), Summary: "Read a subscription of a connection", Doc: "One that is disabled or deleted only with all.",
+		},
+		{
+			Method: httpapi.Update, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"}, Needs: ofUser, Errors: changing,
+			Endpoint: httpapi.Handle(s.changeSubscriptions), Summary: "Share a subscription, or withhold it", Doc: consentDoc,
+		},
+		{
+			Method: httpapi.Update, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Errors: changing, Endpoint: httpapi.Handle(s.changeAllSubscriptions),
+			Summary: "Share all subscriptions, or withhold them", Doc: "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict.",
+		},
+	}
+}
+
+type subscriptionsOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	listSubscriptionsInput
+}
+
+type listSubscriptionsInput struct {
+	oneUserInput
+	httpapi.All
+	httpapi.Page
+	httpapi.Expand[wire.Subscription]
+}
+
+type listSubscriptionsOutput struct {
+	Subscriptions []wire.Subscription `json:"subscriptions"`
+	httpapi.Listing
+}
+
+func (s *Service) listSubscriptionsOf(ctx context.Context, c *httpapi.Caller, in subscriptionsOfInput) (listSubscriptionsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listSubscriptionsOutput{}, err
+	}
+	if _, err := s.Aggregation.Connection(ctx, c.Domain, user, in.Connection); err != nil {
+		return listSubscriptionsOutput{}, err
+	}
+	return s.subscriptionsOf(ctx, c, in.Connection, in.listSubscriptionsInput)
+}
+
+func (s *Service) listSubscriptions(ctx context.Context, c *httpapi.Caller, in listSubscriptionsInput) (listSubscriptionsOutput, error) {
+	return s.subscriptionsOf(ctx, c, 0, in)
+}
+
+// subscriptionsOf lists those of a connection, or of all when it is zero.
+func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in listSubscriptionsInput) (listSubscriptionsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listSubscriptionsOutput{}, err
+	}
+	filter := store.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.StoredSubscription, error) {
+			return s.DB.Subscriptions(ctx, filter, w.OfRows())
+		},
+		func(one store.StoredSubscription) httpapi.Position { return httpapi.Position{int64(one.ID)} },
+		func(ctx context.Context) (int64, error) { return s.DB.CountSubscriptions(ctx, filter) })
+	if err != nil {
+		return listSubscriptionsOutput{}, err
+	}
+	shown, err := s.showSubscriptions(ctx, c, rows, in.Expansion())
+	return listSubscriptionsOutput{Subscriptions: shown, Listing: listing}, err
+}
+
+// showSubscriptions renders subscriptions of one user with what is to be embedded.
+func (s *Service) showSubscriptions(ctx context.Context, c *httpapi.Caller, rows []store.StoredSubscription, e httpapi.Expansion) ([]wire.Subscription, error) {
+	shown, err := s.embedding(c).subscriptions(ctx, rows, e)
+	return shown.list, err
+}
+
+type subscriptionPath struct {
+	oneUserInput
+	ID passerelle.SubscriptionID `path:"subscriptionId"`
+	httpapi.All
+}
+
+type oneSubscriptionInput struct {
+	subscriptionPath
+	httpapi.Expand[wire.Subscription]
+}
+
+type oneSubscriptionOfInput struct {
+	Connection passerelle.ConnectionID `path:"connectionId"`
+	subscriptionPath
+	httpapi.Expand[wire.Subscription]
+}
+
+func (s *Service) oneSubscription(ctx context.Context, c *httpapi.Caller, in oneSubscriptionInput) (wire.Subscription, error) {
+	return s.subscription(ctx, c, 0, in.subscriptionPath, in.Expansion())
+}
+
+func (s *Service) oneSubscriptionOf(ctx context.Context, c *httpapi.Caller, in oneSubscriptionOfInput) (wire.Subscription, error) {
+	return s.subscription(ctx, c, in.Connection, in.subscriptionPath, in.Expansion())
+}
+
+// subscription reads one of a connection, or of any when it is zero.
+func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in subscriptionPath, e httpapi.Expansion) (wire.Subscription, error) {
+	found, err := s.subscriptions(ctx, c, in.oneUserInput, store.SubscriptionFilter{Connection: connection, IDs: []passerelle.SubscriptionID{in.ID}, All: in.WithDisabled})
+	if err != nil {
+		return wire.Subscription{}, err
+	}
+	shown, err := s.showSubscriptions(ctx, c, found, e)
+	if err != nil {
+		return wire.Subscription{}, err
+	}
+	return shown[0], nil
+}
+
+// subscriptions loads those of a user that the filter names, of which none may
+// be missing.
+func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f store.SubscriptionFilter) ([]store.StoredSubscription, error) {
+	user, err := u.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	f.Domain, f.User = c.Domain.ID, user
+	found, err := s.DB.Subscriptions(ctx, f, store.Window{Limit: len(f.IDs)})
+	if err != nil {
+		return nil, fmt.Errorf("load subscriptions: %w", err)
+	}
+	named := map[passerelle.SubscriptionID]bool{}
+	for _, id := range f.IDs {
+		named[id] = true
+	}
+	if len(found) < len(named) {
+		return nil, passerelle.Missing()
+	}
+	return found, nil
+}
+
+type changeSubscriptionsInput struct {
+	oneUserInput
+	IDs []passerelle.SubscriptionID `path:"subscriptionId" doc:"id of the subscription; several are separated by commas"`
+	httpapi.All
+	httpapi.Expand[wire.Subscription]
+	Disabled *bool `body:"disabled" doc:"false shares the subscription, true withholds it"`
+}
+
+type changeAllSubscriptionsInput struct {
+	oneUserInput
+	httpapi.All
+	httpapi.Expand[wire.Subscription]
+	Disabled *bool `body:"disabled" doc:"false shares the subscriptions, true withholds them"`
+}
+
+func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller, in changeAllSubscriptionsInput) (severalSubscriptions, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return severalSubscriptions{}, err
+	}
+	rows, err := s.DB.Subscriptions(ctx, store.SubscriptionFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, store.Window{Limit: maxChanged + 1})
+	if err != nil {
+		return severalSubscriptions{}, fmt.Errorf("load subscriptions: %w", err)
+	}
+	if len(rows) > maxChanged {
+		return severalSubscriptions{}, passerelle.Conflicting("there are more than %d subscriptions; name those to change, separated by commas", maxChanged)
+	}
+	filter := store.SubscriptionFilter{All: true}
+	for _, one := range rows {
+		filter.IDs = append(filter.IDs, one.ID)
+	}
+	if len(rows) == 0 {
+		return severalSubscriptions{Subscriptions: []wire.Subscription{}}, nil
+	}
+	err = s.Aggregation.ChangeSubscriptions(ctx, c.Domain, user, filter.IDs, aggregation.SubscriptionChange{Disabled: in.Disabled, Origin: "api"})
+	if err != nil {
+		return severalSubscriptions{}, err
+	}
+	changed, err := s.subscriptions(ctx, c, in.oneUserInput, filter)
+	if err != nil {
+		return severalSubscriptions{}, err
+	}
+	shown, err := s.showSubscriptions(ctx, c, changed, in.Expansion())
+	return severalSubscriptions{Subscriptions: shown, Total: len(shown)}, err
+}
+
+// changedSubscriptions is the subscription, or the list when several were
+// named.
+type changedSubscriptions struct {
+	*wire.Subscription
+	*severalSubscriptions
+}
+
+type severalSubscriptions struct {
+	Subscriptions []wire.Subscription `json:"subscriptions" doc:"when several were named"`
+	Total         int                 `json:"total"`
+}
+
+func (s *Service) changeSubscriptions(ctx context.Context, c *httpapi.Caller, in changeSubscriptionsInput) (changedSubscriptions, error) {
+	filter := store.SubscriptionFilter{IDs: in.IDs, All: in.WithDisabled}
+	if _, err := s.subscriptions(ctx, c, in.oneUserInput, filter); err != nil {
+		return changedSubscriptions{}, err
+	}
+	err := s.Aggregation.ChangeSubscriptions(ctx, c.Domain, c.User, in.IDs, aggregation.SubscriptionChange{Disabled: in.Disabled, Origin: "api"})
+	if err != nil {
+		return changedSubscriptions{}, err
+	}
+	filter.All = true
+	found, err := s.subscriptions(ctx, c, in.oneUserInput, filter)
+	if err != nil {
+		return changedSubscriptions{}, err
+	}
+	shown, err := s.showSubscriptions(ctx, c, found, in.Expansion())
+	if err != nil || len(in.IDs) > 1 {
+		return changedSubscriptions{severalSubscriptions: &severalSubscriptions{Subscriptions: shown, Total: len(shown)}}, err
+	}
+	return changedSubscriptions{Subscription: &shown[0]}, nil
+}

@@ -1,0 +1,199 @@
+package banking
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/archive"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+func (s *Service) userRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/users", Needs: allUsers, Endpoint: httpapi.Handle(s.listUsers),
+			Summary: "List users", Doc: "All users of the domain, temporary ones included.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: httpapi.Handle(s.oneUser),
+			Summary: "Read a user", Doc: "A user's token reads that user, by id or as me; a users token reads all.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: httpapi.Handle(s.deleteUser),
+			Summary: "Delete a user", Doc: "With everything the user has. The user's tokens are refused from then on; USER_DELETED is sent with the last of them, unless the user was temporary.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.userConfig),
+			Summary: "Read what is noted about a user",
+		},
+		{
+			Method: httpapi.Update, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.setUserConfig),
+			Summary: "Note something about a user", Doc: "Any keys, up to 100, with texts as values. Keys that do not come stay as they are.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.deleteUserConfig),
+			Summary: "Forget what is noted about a user",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/export", Needs: oneUser, Endpoint: httpapi.Handle(s.exportUser),
+			Summary: "Export all that is kept of a user", Doc: "A zip archive, made while it is sent: JSON in the form of the lists of this interface, disabled and deleted items included, transactions with what is noted about them and their attachments, and files/ by their ids. An answer that ends before its end means that the user was deleted meanwhile, or a fault. What the user gave to sign in at institutions is not in it, nor are payments, which belong to the domain.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/consents", Needs: oneUser, Endpoint: httpapi.Handle(s.listConsents),
+			Summary: "See what a user agreed to", Doc: "One item for each time an account or a subscription was shared, newest first: which words were agreed to, where and when, and when it ended. The record stays when the connection is deleted, and goes with the user.",
+		},
+	}
+}
+
+type oneUserInput struct {
+	ID passerelle.UserID `path:"userId" doc:"id of the user, or me"`
+}
+
+// theirs refuses a user's token the users of others, in the words for one that
+// does not exist.
+func (in oneUserInput) theirs(c *httpapi.Caller) (passerelle.UserID, error) {
+	if c.Kind == access.UserToken && in.ID != c.User {
+		return 0, passerelle.Missing()
+	}
+	return in.ID, nil
+}
+
+func (s *Service) oneUser(ctx context.Context, c *httpapi.Caller, in oneUserInput) (wire.User, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return wire.User{}, err
+	}
+	u, err := s.Aggregation.User(ctx, c.Domain, id)
+	return wire.NewUser(u, c.Location), err
+}
+
+func (s *Service) deleteUser(ctx context.Context, c *httpapi.Caller, in oneUserInput) (httpapi.Nothing, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.DeleteUser(ctx, c.Domain, id)
+}
+
+type listUsersInput struct{ httpapi.Page }
+
+type listUsersOutput struct {
+	Users []wire.User `json:"users"`
+	httpapi.Listing
+}
+
+func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsersInput) (listUsersOutput, error) {
+	fetch := func(ctx context.Context, w httpapi.Window) ([]passerelle.User, error) {
+		return s.DB.Users(ctx, c.Domain.ID, userWindow(w))
+	}
+	count := func(ctx context.Context) (int64, error) { return s.DB.CountUsers(ctx, c.Domain.ID) }
+	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, func(u passerelle.User) httpapi.Position { return httpapi.Position{int64(u.ID)} }, count)
+	out := listUsersOutput{Users: make([]wire.User, len(rows)), Listing: listing}
+	for i, u := range rows {
+		out.Users[i] = wire.NewUser(u, c.Location)
+	}
+	return out, err
+}
+
+func userWindow(w httpapi.Window) store.UserWindow {
+	window := store.UserWindow{Limit: w.Limit, Offset: w.Offset, Backward: w.Backward}
+	if len(w.From) > 0 {
+		from, _ := w.From[0].(int64) // what Turn was given
+		window.From = passerelle.UserID(from)
+	}
+	return window
+}
+
+func (s *Service) userConfig(ctx context.Context, c *httpapi.Caller, in oneUserInput) (map[string]string, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Aggregation.User(ctx, c.Domain, id); err != nil {
+		return nil, err
+	}
+	return s.DB.UserSettings(ctx, c.Domain.ID, id)
+}
+
+type setUserConfigInput struct {
+	oneUserInput
+	Values map[string]string `body:"*" doc:"texts by key"`
+}
+
+func (s *Service) setUserConfig(ctx context.Context, c *httpapi.Caller, in setUserConfigInput) (map[string]string, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Aggregation.SetConfig(ctx, c.Domain, id, in.Values); err != nil {
+		return nil, err
+	}
+	return s.DB.UserSettings(ctx, c.Domain.ID, id)
+}
+
+type deleteUserConfigInput struct {
+	oneUserInput
+	Keys []string `query:"keys,required" doc:"separated by commas"`
+}
+
+func (s *Service) deleteUserConfig(ctx context.Context, c *httpapi.Caller, in deleteUserConfigInput) (httpapi.Nothing, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Aggregation.DeleteConfig(ctx, c.Domain, id, in.Keys)
+}
+
+type listConsentsInput struct {
+	oneUserInput
+	httpapi.Page
+}
+
+type listConsentsOutput struct {
+	Consents []wire.Consent `json:"consents"`
+	httpapi.Listing
+}
+
+func (s *Service) listConsents(ctx context.Context, c *httpapi.Caller, in listConsentsInput) (listConsentsOutput, error) {
+	user, err := in.theirs(c)
+	if err != nil {
+		return listConsentsOutput{}, err
+	}
+	if _, err := s.Aggregation.User(ctx, c.Domain, user); err != nil {
+		return listConsentsOutput{}, err
+	}
+	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
+	rows, listing, err := httpapi.Turn(ctx, in.Page,
+		func(ctx context.Context, w httpapi.Window) ([]store.Consent, error) {
+			return s.DB.Consents(ctx, filter, w.OfRows())
+		},
+		func(one store.Consent) httpapi.Position { return one.Place() },
+		func(ctx context.Context) (int64, error) { return s.DB.CountConsents(ctx, filter) })
+	out := listConsentsOutput{Consents: make([]wire.Consent, len(rows)), Listing: listing}
+	for i, one := range rows {
+		out.Consents[i] = aggregation.ShowConsent(one, c.Location)
+	}
+	return out, err
+}
+
+func (s *Service) exportUser(ctx context.Context, c *httpapi.Caller, in oneUserInput) (httpapi.Stream, error) {
+	id, err := in.theirs(c)
+	if err != nil {
+		return httpapi.Stream{}, err
+	}
+	u, err := s.Aggregation.User(ctx, c.Domain, id)
+	if err != nil {
+		return httpapi.Stream{}, err
+	}
+	write := func(w io.Writer) error {
+		return archive.Write(ctx, s.Aggregation, s.Documents.Files, c.Domain, u, c.Location, w)
+	}
+	return httpapi.Stream{MediaType: "application/zip", Name: fmt.Sprintf("user-%d.zip", u.ID), Write: write}, nil
+}

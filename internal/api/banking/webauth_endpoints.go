@@ -1,0 +1,114 @@
+package banking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
+)
+
+func (s *Service) webauthRoutes() []httpapi.Route {
+	return []httpapi.Route{{
+		Method: http.MethodGet, Pattern: "/webauth-url", Needs: ofUser, Endpoint: httpapi.Handle(s.webauthURL), Errors: []string{"missingParameter", "conflict", "connectionLocked", "notFound"},
+		Summary: "Get the address of an institution's own page",
+		Doc:     "For a new connection, or for one whose state is webauthRequired, the address to open in the browser of the end user, within 30 minutes and once. The browser comes back to redirect_uri with id_connection and state, and with error and error_description when the institution could not be read. A connection that is up to date is a conflict with the code invalidValue.",
+	}, {
+		Method: http.MethodGet, Pattern: "/webauth", Needs: httpapi.Public, Endpoint: httpapi.Handle(webauthPage), Redirects: true,
+		Summary: "Send an end user to the page of their institution",
+		Doc:     "For the browser of the end user: the same as /webauth-url with the code of the user. They come back to redirect_uri with id_connection and state, or with error and error_description; a call that no application is known of is answered with a page.",
+	}}
+}
+
+// webauthPageInput is what the browser of an end user sets out with.
+type webauthPageInput struct {
+	webauthURLInput
+	Token string `query:"token,required" doc:"a temporary code of the user, see /auth/token/code"`
+}
+
+// webauthPage stands for the page that package webview serves.
+func webauthPage(context.Context, *httpapi.Caller, webauthPageInput) (httpapi.Nothing, error) {
+	return httpapi.Nothing{}, nil
+}
+
+type webauthURLInput struct {
+	ClientID      httpapi.Number           `query:"client_id,required" doc:"the application that receives the end user"`
+	RedirectURI   string                   `query:"redirect_uri,required" doc:"where it receives them; must be registered with the application, and have no query"`
+	ConnectorUUID string                   `query:"connector_uuid" doc:"for a new connection"`
+	IDConnector   *int64                   `query:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
+	IDConnection  *passerelle.ConnectionID `query:"id_connection" min:"1" doc:"for a connection that waits for the end user"`
+	Source        string                   `query:"source" doc:"name of the connector's source to go through; the first by priority with the mechanism webauth when it is left out"`
+	State         string                   `query:"state" max:"2000" doc:"comes back with the end user"`
+	Values        map[string]string        `query:"*" max:"8192" doc:"values of the connector's fields, each as a parameter of its own"`
+}
+
+type webauthURLOutput struct {
+	URL string `json:"url"`
+}
+
+func (in webauthURLInput) wish() aggregation.Webauth {
+	wish := aggregation.Webauth{Connector: in.ConnectorUUID, Source: in.Source, Values: in.Values, Landing: aggregation.Landing{RedirectURI: in.RedirectURI, State: in.State}}
+	if wish.Connector == "" && in.IDConnector != nil {
+		wish.Connector = strconv.FormatInt(*in.IDConnector, 10)
+	}
+	if in.IDConnection != nil {
+		wish.Connection = *in.IDConnection
+	}
+	return wish
+}
+
+func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthURLInput) (webauthURLOutput, error) {
+	if err := s.receives(ctx, c, in); err != nil {
+		return webauthURLOutput{}, err
+	}
+	wish := in.wish()
+	if err := wish.Check(); err != nil {
+		return webauthURLOutput{}, err
+	}
+	if err := s.Aggregation.CheckWebauth(ctx, c.Domain, c.User, wish); err != nil {
+		return webauthURLOutput{}, err
+	}
+	code, err := s.Access.IssueCode(ctx, c.Principal, true)
+	if err != nil {
+		return webauthURLOutput{}, err
+	}
+	query := url.Values{"token": {code.Text}, "client_id": {string(in.ClientID)}, "redirect_uri": {in.RedirectURI}}
+	for name, value := range s.Aggregation.Asked(wish) {
+		query.Set(name, value)
+	}
+	for name, value := range map[string]string{"connector_uuid": wish.Connector, "source": in.Source, "state": in.State} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if in.IDConnection != nil {
+		query.Set("id_connection", strconv.FormatInt(int64(*in.IDConnection), 10))
+	}
+	return webauthURLOutput{URL: c.Domain.BaseURL + "/webauth?" + query.Encode()}, nil
+}
+
+// receives refuses an application that is not the caller's, and an address at
+// which it receives nobody.
+func (s *Service) receives(ctx context.Context, c *httpapi.Caller, in webauthURLInput) error {
+	id, err := strconv.ParseInt(string(in.ClientID), 10, 64)
+	if err != nil || c.Client != 0 && int64(c.Client) != id {
+		return passerelle.InvalidField("client_id", "is not the application that the token was issued to")
+	}
+	if _, err := passerelle.ParseRedirectURI("redirect_uri", in.RedirectURI); err != nil {
+		return err
+	}
+	_, err = s.DB.Client(ctx, c.Domain.ID, passerelle.ClientID(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return passerelle.InvalidField("client_id", "there is no such application")
+	}
+	if err != nil {
+		return fmt.Errorf("load client %d: %w", id, err)
+	}
+	return s.Initiation.CheckRedirect(ctx, c.Domain, passerelle.ClientID(id), "redirect_uri", in.RedirectURI)
+}

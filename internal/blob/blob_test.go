@@ -1,0 +1,395 @@
+package blob_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
+
+	"passerelle"
+	"passerelle/internal/blob"
+)
+
+// place is a store and the names of all it keeps, complete or not.
+type place struct {
+	blob.Store
+	names func() []string
+}
+
+// each runs a test on each kind of store; a bucket's server is a real one, in
+// this process.
+func each(t *testing.T, run func(t *testing.T, p place)) {
+	t.Run("folder", func(t *testing.T) {
+		folder := filepath.Join(t.TempDir(), "files")
+		run(t, place{Store: open(t, folder), names: func() []string { return namesIn(t, folder) }})
+	})
+	t.Run("bucket", func(t *testing.T) { run(t, bucket(t)) })
+	t.Run("sealed folder", func(t *testing.T) {
+		folder := filepath.Join(t.TempDir(), "files")
+		run(t, place{Store: sealed(open(t, folder)), names: func() []string { return namesIn(t, folder) }})
+	})
+	t.Run("sealed bucket", func(t *testing.T) {
+		p := bucket(t)
+		p.Store = sealed(p.Store)
+		run(t, p)
+	})
+}
+
+// sealed keeps files under keys by their numbers; number 13 has none.
+func sealed(in blob.Store) blob.Sealed {
+	return blob.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
+		if id == 13 {
+			return nil, nil
+		}
+		return bytes.Repeat([]byte{byte(id)}, 32), nil
+	}}
+}
+
+func open(t *testing.T, place string) blob.Store {
+	t.Helper()
+	s, err := blob.New(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func namesIn(t *testing.T, folder string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, strings.TrimPrefix(path, folder+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+const accessKey, secretKey = "passerelle", "of the tests"
+
+func bucket(t *testing.T) place {
+	t.Helper()
+	memory := s3mem.New()
+	if err := memory.CreateBucket(t.Context(), "files"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(memory, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey})).Server())
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	store := open(t, "s3://"+accessKey+":of%20the%20tests@"+host+"/files/below/here?tls=none&region=eu-west-3")
+	return place{Store: store, names: func() []string {
+		all, err := memory.ListBucket(t.Context(), "files", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, object := range all.Contents {
+			names = append(names, strings.TrimPrefix(object.Key, "below/here/"))
+		}
+		return names
+	}}
+}
+
+// content is of a length that takes more than one part, and says where it is.
+func content(n int) []byte {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = byte(i * 7 / 3)
+	}
+	return text
+}
+
+func put(t *testing.T, s blob.Store, id passerelle.FileID, text []byte) {
+	t.Helper()
+	// A reader of which nobody can tell the length, and that gives little at once.
+	size, err := s.Put(t.Context(), id, iotest.HalfReader(bytes.NewReader(text)))
+	if err != nil || size != int64(len(text)) {
+		t.Fatalf("put %d: size %d, error %v", len(text), size, err)
+	}
+}
+
+func get(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
+	t.Helper()
+	r, err := s.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestAFileComesBack(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		for id, n := range map[passerelle.FileID]int{1: 0, 2: 1, 258: 4096, 9_007_199_254_740_991: 9<<20 + 17} {
+			put(t, p, id, content(n))
+			if !bytes.Equal(get(t, p, id), content(n)) {
+				t.Errorf("file %d of %d bytes came back differently", id, n)
+			}
+		}
+		put(t, p, 2, []byte("another"))
+		if got := get(t, p, 2); string(got) != "another" {
+			t.Errorf("replaced, it is %q", got)
+		}
+		want := []string{"01/0000000000000001", "02/0000000000000002", "02/0000000000000102", "ff/001fffffffffffff"}
+		names := p.names()
+		slices.Sort(names)
+		if !slices.Equal(names, want) {
+			t.Errorf("it keeps %q, want %q", names, want)
+		}
+	})
+}
+
+func TestAFileIsReadFromAnyPlace(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		text := content(9<<20 + 5)
+		put(t, p, 7, text)
+		r, err := p.Open(t.Context(), 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if end, err := r.Seek(0, io.SeekEnd); err != nil || end != int64(len(text)) {
+			t.Fatalf("the end is at %d, error %v", end, err)
+		}
+		for _, from := range []int64{8 << 20, 3, int64(len(text)) - 10} {
+			if _, err := r.Seek(from, io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			piece := make([]byte, 10)
+			if _, err := io.ReadFull(r, piece); err != nil || !bytes.Equal(piece, text[from:from+10]) {
+				t.Errorf("from %d: %x, error %v", from, piece, err)
+			}
+		}
+	})
+}
+
+// Whatever breaks an upload off, nothing of it is there, and what was there
+// before still is.
+func TestWhatBrokeOffIsNotThere(t *testing.T) {
+	failure := errors.New("the provider went away")
+	each(t, func(t *testing.T, p place) {
+		put(t, p, 3, []byte("before"))
+		for _, n := range []int{10, 9 << 20} {
+			for _, id := range []passerelle.FileID{3, 4} {
+				broken := io.MultiReader(bytes.NewReader(content(n)), iotest.ErrReader(failure))
+				if _, err := p.Put(t.Context(), id, broken); !errors.Is(err, failure) {
+					t.Errorf("after %d bytes: %v, want %v", n, err, failure)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancelling := iotest.DataErrReader(io.MultiReader(bytes.NewReader(content(n)), canceller{cancel}, bytes.NewReader(content(n))))
+				if _, err := p.Put(ctx, id, cancelling); !errors.Is(err, context.Canceled) {
+					t.Errorf("cancelled after %d bytes: %v", n, err)
+				}
+			}
+		}
+		if got := get(t, p, 3); string(got) != "before" {
+			t.Errorf("what was there before is %q", got)
+		}
+		if names := p.names(); !slices.Equal(names, []string{"03/0000000000000003"}) {
+			t.Errorf("it keeps %q", names)
+		}
+	})
+}
+
+type canceller struct{ cancel func() }
+
+func (c canceller) Read([]byte) (int, error) {
+	c.cancel()
+	return 0, io.EOF
+}
+
+func TestRemoving(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		put(t, p, 5, []byte("text"))
+		for range 2 { // none is no error
+			if err := p.Remove(t.Context(), 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := p.Open(t.Context(), 5); !errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("opening what was removed: %v", err)
+		}
+		if names := p.names(); len(names) > 0 {
+			t.Errorf("it keeps %q", names)
+		}
+	})
+}
+
+// A process that died left something incomplete; that of another that is at work
+// is left alone.
+func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
+	folder := t.TempDir()
+	open(t, folder)
+	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": 0} {
+		path := filepath.Join(folder, "incoming", name)
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, folder)
+	if names := namesIn(t, folder); !slices.Equal(names, []string{"incoming/new"}) {
+		t.Errorf("it keeps %q", names)
+	}
+}
+
+// A link in the folder leads nowhere outside of it.
+func TestAFolderIsNotLeft(t *testing.T) {
+	outside, folder := t.TempDir(), t.TempDir()
+	s := open(t, folder)
+	if err := os.Symlink(outside, filepath.Join(folder, "06")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), 6, strings.NewReader("text")); err == nil {
+		t.Error("a file was stored through a link")
+	}
+	if err := os.WriteFile(filepath.Join(outside, "0000000000000006"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), 6); err == nil {
+		t.Error("a file was read through a link")
+	}
+	if names := namesIn(t, outside); len(names) != 1 {
+		t.Errorf("outside there is %q", names)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for place, ok := range map[string]bool{
+		"s3://k:s@127.0.0.1:9000/bucket":          true,
+		"s3://k:s@s3.example/bucket?region=x":     true,
+		"s3://k:s@s3.example/bucket/a/b":          true,
+		"s3://k:s@s3.example/bucket?tls=none":     false,
+		"s3://k:s@10.0.0.7/bucket?tls=none":       false,
+		"s3://k:s@localhost/bucket?tls=none":      true,
+		"s3://s3.example/bucket":                  false,
+		"s3://k@s3.example/bucket":                false,
+		"s3://k:s@s3.example":                     false,
+		"s3://k:s@s3.example/":                    false,
+		"s3://k:s@/bucket":                        false,
+		"s3://k:s@s3.example/bucket?tls=maybe":    false,
+		"s3://k:s@s3.example/bucket?regoin=x":     false,
+		"s3://k:se%zzcret@s3.example/bucket":      false,
+		"s3://k:s@s3.example:port/bucket":         false,
+		filepath.Join(t.TempDir(), "a", "folder"): true,
+	} {
+		_, err := blob.New(place)
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", place, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "cret") {
+			t.Errorf("%s: the error tells the secret: %v", place, err)
+		}
+	}
+}
+
+// A server that does not know the key refuses it, and the error is not that
+// there is no file.
+func TestABucketThatRefuses(t *testing.T) {
+	p := bucket(t)
+	put(t, p, 1, []byte("text"))
+	server := httptest.NewServer(gofakes3.New(s3mem.New(), gofakes3.WithV4Auth(map[string]string{accessKey: "another"})).Server())
+	defer server.Close()
+	s := open(t, "s3://"+accessKey+":wrong@"+strings.TrimPrefix(server.URL, "http://")+"/files?tls=none")
+	if _, err := s.Open(t.Context(), 1); err == nil || errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := s.Put(t.Context(), 1, strings.NewReader("text")); err == nil {
+		t.Error("it stored a file with a wrong secret")
+	}
+}
+
+// What is kept under a key says nothing of the file, is read in any part, and is not
+// read where it was altered, cut off or put in another file's place. A file without a
+// key is as it is.
+func TestSealedFiles(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "files")
+	clear := open(t, folder)
+	s := sealed(clear)
+	text := bytes.Repeat([]byte("an invoice of Erika Mustermann; "), 10_000)
+	for _, length := range []int{1, 65_535, 65_536, 65_537, len(text)} {
+		size, err := s.Put(t.Context(), 7, bytes.NewReader(text[:length]))
+		if err != nil || size != int64(length) {
+			t.Fatalf("%d bytes stored as %d, %v", length, size, err)
+		}
+		f, err := s.Open(t.Context(), 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, err := f.Seek(0, io.SeekEnd)
+		if err != nil || end != int64(length) {
+			t.Errorf("%d bytes end at %d, %v", length, end, err)
+		}
+		for _, from := range []int64{0, int64(length) / 2, int64(length) - 1} {
+			_, err := f.Seek(from, io.SeekStart)
+			got, failure := io.ReadAll(f)
+			if err != nil || failure != nil || !bytes.Equal(got, text[from:length]) {
+				t.Errorf("%d bytes from %d: %d read, %v, %v", length, from, len(got), err, failure)
+			}
+		}
+		f.Close()
+	}
+	raw := readAll(t, clear, 7)
+	if bytes.Contains(raw, []byte("Erika")) {
+		t.Error("the folder has the file in the clear")
+	}
+	for name, spoiled := range map[string][]byte{
+		"altered": append(append([]byte{}, raw[:1000]...), append([]byte{raw[1000] ^ 1}, raw[1001:]...)...), "cut off": raw[:len(raw)-70_000], "another's": raw,
+	} {
+		id := passerelle.FileID(7)
+		if name == "another's" {
+			id = 8
+		}
+		if _, err := clear.Put(t.Context(), id, bytes.NewReader(spoiled)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.Open(t.Context(), id)
+		if err == nil {
+			_, err = io.ReadAll(f)
+			f.Close()
+		}
+		if err == nil {
+			t.Errorf("what was %s is read", name)
+		}
+	}
+	if _, err := s.Put(t.Context(), 13, bytes.NewReader(text)); err != nil || !bytes.Equal(readAll(t, clear, 13), text) {
+		t.Errorf("a file without a key: %v", err)
+	}
+}
+
+func readAll(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
+	t.Helper()
+	f, err := s.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,144 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"passerelle"
+)
+
+const bucketScheme = "s3://"
+
+const (
+	// partSize is how much of an upload is in memory: what a server cannot be
+	// told the length of goes there in parts.
+	partSize = 8 << 20
+	// tries is how often a request is made before a failure is one.
+	tries = 3
+	// defaultRegion is what servers that have no regions call theirs.
+	defaultRegion = "us-east-1"
+)
+
+// Bucket keeps files in a bucket of an S3 server, which exists.
+type Bucket struct {
+	client       *minio.Client
+	name, prefix string
+}
+
+// NewBucket makes the store of s3://KEY:SECRET@HOST/BUCKET, which may go on with
+// a prefix of all keys and with the parameters region (us-east-1) and tls; none
+// there speaks plain HTTP to a server on this machine. It does not speak to the
+// server yet.
+func NewBucket(place string) (*Bucket, error) {
+	u, err := url.Parse(place)
+	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
+		return nil, errPlace // the error of the parser would repeat the secret
+	}
+	secret, _ := u.User.Password()
+	name, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
+	if name == "" || u.User.Username() == "" || secret == "" {
+		return nil, errPlace
+	}
+	region, encrypted, err := manner(u)
+	if err != nil {
+		return nil, err
+	}
+	client, err := minio.New(u.Host, &minio.Options{
+		Creds: credentials.NewStaticV4(u.User.Username(), secret, ""), Secure: encrypted, Region: region, BucketLookup: minio.BucketLookupPath, MaxRetries: tries,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the S3 server %s: %w", u.Host, err)
+	}
+	return &Bucket{client: client, name: name, prefix: prefix}, nil
+}
+
+// manner is how a server is spoken to.
+func manner(u *url.URL) (region string, encrypted bool, err error) {
+	region, encrypted = defaultRegion, true
+	for key, values := range u.Query() {
+		switch {
+		case key == "region" && values[0] != "":
+			region = values[0]
+		case key == "tls" && values[0] == "none":
+			if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && !ip.IsLoopback() {
+				return "", false, errOpen
+			}
+			encrypted = false
+		default:
+			return "", false, errPlace
+		}
+	}
+	return region, encrypted, nil
+}
+
+var (
+	errPlace = errors.New("a bucket is named s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION&tls=none]")
+	errOpen  = errors.New("a bucket on another machine is spoken to with TLS: leave tls=none out")
+)
+
+func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.prefix, name(id)) }
+
+// Put uploads; the server shows the object once it is complete. What fits into
+// one part is sent as a whole, since servers differ about uploads in parts that
+// have none.
+func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
+	content = reading{ctx, content}
+	head, err := io.ReadAll(io.LimitReader(content, partSize))
+	if err != nil {
+		return 0, fmt.Errorf("store file %d: %w", id, err)
+	}
+	size := int64(len(head))
+	if size == partSize {
+		size = -1 // and more, perhaps
+	}
+	content = io.MultiReader(bytes.NewReader(head), content)
+	stored, err := b.client.PutObject(ctx, b.name, b.key(id), content, size,
+		minio.PutObjectOptions{PartSize: partSize, ContentType: "application/octet-stream"})
+	if err != nil {
+		return 0, fmt.Errorf("store file %d: %w", id, err)
+	}
+	return stored.Size, nil
+}
+
+// Open asks whether the object is there, and reads it in the ranges that are
+// asked for.
+func (b *Bucket) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
+	object, err := b.client.GetObject(ctx, b.name, b.key(id), minio.GetObjectOptions{})
+	if err == nil {
+		if _, err = object.Stat(); err == nil {
+			return object, nil
+		}
+		err = errors.Join(err, object.Close())
+	}
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
+		err = ErrNotFound
+	}
+	return nil, fmt.Errorf("open file %d: %w", id, err)
+}
+
+// Remove removes the object and the parts of an upload that broke off.
+func (b *Bucket) Remove(ctx context.Context, id passerelle.FileID) error {
+	err := b.client.RemoveObject(ctx, b.name, b.key(id), minio.RemoveObjectOptions{})
+	if err == nil {
+		err = b.client.RemoveIncompleteUpload(ctx, b.name, b.key(id))
+	}
+	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove file %d: %w", id, err)
+	}
+	return nil
+}

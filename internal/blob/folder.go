@@ -1,0 +1,157 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"passerelle"
+)
+
+// incoming is where a file is until it is complete.
+const incoming = "incoming"
+
+// abandoned is after how long what is incomplete is nobody's any more.
+const abandoned = 24 * time.Hour
+
+// Folder keeps files in a folder that is its own. Several processes may share
+// it, as long as it is on a disk that renames atomically.
+type Folder struct{ root *os.Root }
+
+// NewFolder opens a folder, makes it if it is not there, and removes what
+// former processes left incomplete a day ago or longer.
+func NewFolder(folder string) (*Folder, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of files: %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of files: %w", err)
+	}
+	f := &Folder{root: root}
+	if err := root.MkdirAll(incoming, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of incoming files: %w", err)
+	}
+	if err := f.clear(time.Now().Add(-abandoned)); err != nil {
+		return nil, fmt.Errorf("clear the folder of incoming files: %w", err)
+	}
+	return f, nil
+}
+
+// clear removes incomplete files that were last written before an instant.
+func (f *Folder) clear(before time.Time) error {
+	entries, err := fs.ReadDir(f.root.FS(), incoming)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.ModTime().Before(before) {
+			continue // gone meanwhile, or somebody's
+		}
+		if err := f.root.Remove(path.Join(incoming, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Put writes beside and renames once everything is on the disk.
+func (f *Folder) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
+	beside := path.Join(incoming, rand.Text())
+	size, err := f.write(ctx, beside, content)
+	if err == nil {
+		err = f.publish(beside, name(id))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("store file %d: %w", id, errors.Join(err, f.drop(beside)))
+	}
+	return size, nil
+}
+
+func (f *Folder) write(ctx context.Context, beside string, content io.Reader) (int64, error) {
+	file, err := f.root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	size, err := io.Copy(file, reading{ctx, content})
+	if err == nil {
+		err = file.Sync()
+	}
+	return size, errors.Join(err, file.Close())
+}
+
+// reading ends a read when its context does.
+type reading struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reading) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// publish gives a complete file its name. The rename is durable once the folder
+// is on the disk, too.
+func (f *Folder) publish(beside, name string) error {
+	folder := path.Dir(name)
+	if err := f.root.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	if err := f.root.Rename(beside, name); err != nil {
+		return err
+	}
+	return errors.Join(f.sync(folder), f.sync("."))
+}
+
+func (f *Folder) sync(folder string) error {
+	opened, err := f.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(opened.Sync(), opened.Close())
+}
+
+func (f *Folder) drop(name string) error {
+	err := f.root.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Open opens a file. One that is removed meanwhile can be read to its end.
+func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
+	file, err := f.root.Open(name(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open file %d: %w", id, err)
+	}
+	return file, nil
+}
+
+// Remove removes a file, and lets the disk know before it returns.
+func (f *Folder) Remove(_ context.Context, id passerelle.FileID) error {
+	err := f.root.Remove(name(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = f.sync(path.Dir(name(id)))
+	}
+	if err != nil {
+		return fmt.Errorf("remove file %d: %w", id, err)
+	}
+	return nil
+}

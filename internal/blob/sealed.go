@@ -1,0 +1,107 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/minio/sio"
+
+	"passerelle"
+)
+
+// Sealed keeps files in another store under keys of their own, so that whoever reads
+// the folder or the bucket reads nothing of them. A file without a key is kept as it is.
+//
+// The form is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated with its
+// place, so that any part is read by itself, and a file that was altered, cut off or put
+// in another's place fails to be read.
+type Sealed struct {
+	Store
+	// Key is the key of a file, 32 bytes, or nil.
+	Key func(ctx context.Context, id passerelle.FileID) ([]byte, error)
+}
+
+func (s Sealed) config(ctx context.Context, id passerelle.FileID) (config sio.Config, sealed bool, err error) {
+	key, err := s.Key(ctx, id)
+	if err != nil {
+		return config, false, fmt.Errorf("find the key of file %d: %w", id, err)
+	}
+	return sio.Config{Key: key, MinVersion: sio.Version20, CipherSuites: []byte{sio.AES_256_GCM}}, key != nil, nil
+}
+
+// Put seals what it reads. The size is that of what was read.
+func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
+	config, sealed, err := s.config(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if !sealed {
+		return s.Store.Put(ctx, id, content)
+	}
+	counted := &counting{r: reading{ctx, content}}
+	secret, err := sio.EncryptReader(counted, config)
+	if err != nil {
+		return 0, fmt.Errorf("seal file %d: %w", id, err)
+	}
+	if _, err = s.Store.Put(ctx, id, secret); err != nil {
+		return 0, err
+	}
+	return counted.n, nil
+}
+
+// counting counts what is read.
+type counting struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Open reads any part of a file. Reading fails where it was altered.
+func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
+	config, sealed, err := s.config(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.Store.Open(ctx, id)
+	if err != nil || !sealed {
+		return stored, err
+	}
+	opened, err := open(stored, config)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open file %d: %w", id, err), stored.Close())
+	}
+	return opened, nil
+}
+
+// opened is a sealed file that is being read.
+type opened struct {
+	*io.SectionReader
+	io.Closer
+}
+
+func open(stored io.ReadSeekCloser, config sio.Config) (io.ReadSeekCloser, error) {
+	at, able := stored.(io.ReaderAt)
+	if !able {
+		return nil, errors.New("the store reads no parts")
+	}
+	total, err := stored.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	size, err := sio.DecryptedSize(uint64(total))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := sio.DecryptReaderAt(at, config)
+	if err != nil {
+		return nil, err
+	}
+	return opened{io.NewSectionReader(plain, 0, int64(size)), stored}, nil
+}

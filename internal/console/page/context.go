@@ -1,0 +1,170 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/httpd"
+	"passerelle/internal/operators"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// Context is one request on its way to a page.
+type Context struct {
+	context.Context
+	Writer  http.ResponseWriter
+	Request *http.Request
+	// Who is signed in.
+	Who operators.Session
+	// Domain is the tenant that the address names, Zone that of its times.
+	Domain passerelle.Domain
+	Zone   *time.Location
+	// Numbers are those of the address, in its order.
+	Numbers []int64
+	// Problem is what is wrong with the form that was sent.
+	Problem string
+	// Tabs are the pages beside this one; none for most.
+	Tabs []Tab
+	// Reload is after how long the page is to be shown anew, zero for never.
+	Reload time.Duration
+	// LeadTo is where the page leads by itself, empty for nowhere.
+	LeadTo string
+
+	handler *Handler
+	// secure is set where people come over https.
+	secure bool
+}
+
+func (pc *Context) takeForm(room int64) error {
+	if web.Forged(pc.Request) {
+		return ErrForeign
+	}
+	pc.Request.Body = httpd.Bounded(pc.Writer, pc.Request.Body, room)
+	err := pc.Request.ParseForm()
+	if err == nil {
+		err = pc.Request.ParseMultipartForm(room) // all of it in memory
+	}
+	if err == nil || errors.Is(err, http.ErrNotMultipart) {
+		_, err = io.Copy(io.Discard, pc.Request.Body) // who sends on is not let in yet
+	}
+	var over *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, passerelle.Unavailable):
+		return err // there is no room for it
+	case errors.As(err, &over):
+		return errTooLarge
+	}
+	return ErrForm
+}
+
+// Field is a value of the form.
+func (pc *Context) Field(name string) string { return pc.Request.PostFormValue(name) }
+
+// Lines is a value of the form that may have several lines. Browsers end each of
+// them with two characters, whatever was typed or pasted.
+func (pc *Context) Lines(name string) string { return strings.ReplaceAll(pc.Field(name), "\r\n", "\n") }
+
+// File is what a form carries in a field for a file, nothing when it carries none.
+func (pc *Context) File(name string) ([]byte, error) {
+	file, _, err := pc.Request.FormFile(name)
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, ErrForm
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the file of field %s: %w", name, err)
+	}
+	return content, nil
+}
+
+// Confirmed wants the number of what is to be deleted, typed by hand.
+func (pc *Context) Confirmed(id int64) error {
+	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
+		return passerelle.InvalidField("number", "must be %d, the number of what is to be deleted; nothing was", id)
+	}
+	return nil
+}
+
+// Now is the present instant of the domain.
+func (pc *Context) Now() time.Time { return pc.Domain.Clock.Now(pc.handler.Now()) }
+
+// Time writes an instant of the domain.
+func (pc *Context) Time(at time.Time) string { return passerelle.FormatDateTime(at, pc.Zone) }
+
+// Moment writes an instant of the domain, empty for none.
+func (pc *Context) Moment(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return pc.Time(*at)
+}
+
+// Path is an address in the domain.
+func (pc *Context) Path(format string, args ...any) string {
+	return fmt.Sprintf("%sdomains/%d", Root, pc.Domain.ID) + fmt.Sprintf(format, args...)
+}
+
+// By names the operator in records of changes.
+func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
+
+// Record is an act of the operator on something in the domain, to be put on record
+// where it becomes true.
+func (pc *Context) Record(act, subject string, id int64) store.Audit {
+	entry := pc.handler.Operators.Entry(pc.Who, pc.handler.RequestID(pc), act)
+	entry.Domain, entry.Subject, entry.SubjectID = pc.Domain.ID, subject, id
+	return entry
+}
+
+// ActReveal is to look at personal data, as the audit log names it.
+const ActReveal = "look at personal data"
+
+// RecordNow puts an act on record that changes nothing, before it is done.
+func (pc *Context) RecordNow(act, subject string, id int64) error {
+	entry := pc.Record(act, subject, id)
+	if err := pc.handler.DB.Write(pc, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
+		return fmt.Errorf("record the act %q on %s %d: %w", act, subject, id, err)
+	}
+	return nil
+}
+
+// After leads on to an address when an act is done, and shows a page again, with
+// what is wrong with the form, when it is refused.
+func (pc *Context) After(err error, address string, again func(*Context) error) error {
+	if known, is := UserMessage(err); is {
+		pc.Problem = known
+		return again(pc)
+	}
+	if err != nil {
+		return err
+	}
+	web.Redirect(pc.Writer, address)
+	return nil
+}
+
+// Certain reports whether a second factor says who the operator is, where money
+// and data are those of real people.
+func (pc *Context) Certain() bool {
+	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
+}
+
+// MaySetUp reports whether the operator may change how the domain is set up.
+func (pc *Context) MaySetUp() bool {
+	return (pc.Who.May(operators.SetUp) || pc.Domain.Kind == passerelle.Sandbox && pc.Who.May(operators.SetUpSandbox)) && pc.Certain()
+}
+
+// MayReveal asks for a second factor where the data is that of real people.
+func (pc *Context) MayReveal() bool { return pc.Who.May(operators.Reveal) && pc.Certain() }

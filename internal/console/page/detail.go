@@ -1,0 +1,48 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"passerelle"
+)
+
+// Detail is a line about something: a name and a value.
+type Detail struct {
+	Name, Value string
+}
+
+// Details are pairs of a name and a value, those without a value left out.
+func Details(pairs ...string) []Detail {
+	var facts []Detail
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			facts = append(facts, Detail{pairs[i], pairs[i+1]})
+		}
+	}
+	return facts
+}
+
+// Percent writes a part of a whole, rounded down: 100 means all.
+func Percent(part, whole int64) string {
+	tenths := 1000 * part / whole
+	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}
+
+// UpTo writes a number that was counted up to a bound.
+func UpTo(n, bound int64) string {
+	if n >= bound {
+		return strconv.FormatInt(bound, 10) + " or more"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// DayStart is the first instant of the day so many days after the one given.
+func DayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
+	day, err := time.ParseInLocation(time.DateOnly, text, zone)
+	if err != nil || day.Year() < 1 {
+		return time.Time{}, passerelle.InvalidField(field, "must be a day in the form YYYY-MM-DD")
+	}
+	return day.AddDate(0, 0, after), nil
+}

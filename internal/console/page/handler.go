@@ -1,0 +1,94 @@
+// Package page holds what the pages of the operators' console have in common. It
+// finds the page of a request, checks who may see it, takes forms, puts the frame
+// around a page, leads through lists and tells failures.
+//
+// It owns the addresses below Root, the cookies of operators and the frame of
+// their pages. It has one page of its own, that of a fault. The packages console
+// and console/webhooks have the others and decide what they show and do. Package
+// operators decides who may come in. Package web says how pages look and are sent.
+//
+// It fails with a page for people, in plain words, with the id of the request.
+// Without a session a request is redirected to the sign-in page. A form that was not
+// made for the session changes nothing.
+package page
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/operators"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// Root is where the console is.
+const Root = "/console/"
+
+// Config wires the package to the rest of the service. Every field is required.
+type Config struct {
+	// Domain finds the tenant a host names; an unknown host is a NotFound
+	// error. The console is the same on all of them.
+	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
+	// Location is the zone in which the times of a domain are shown.
+	Location func(context.Context, passerelle.Domain) (*time.Location, error)
+	// RequestID gives the identifier of a request.
+	RequestID func(ctx context.Context) string
+	Operators *operators.Operators
+	DB        *store.DB
+	// MAC derives the key of the cookies from a secret of the deployment: at
+	// least 32 bytes, or New panics.
+	MAC func(purpose string, data []byte) []byte
+	// Now is the real clock.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Handler answers the requests below Root. Make it with New.
+type Handler struct {
+	Config
+	sealer *web.Sealer
+	routes []Route
+}
+
+// New makes the handler of everything below Root.
+func New(config Config, routes []Route) *Handler {
+	return &Handler{Config: config, sealer: web.NewSealer([32]byte(config.MAC("cookies of the console", nil))), routes: routes}
+}
+
+// ServeHTTP answers one request, whatever happens, and turns every error into a
+// page.
+func (h *Handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	pc := &Context{Context: request.Context(), Writer: writer, Request: request, handler: h}
+	if err := h.serve(pc); err != nil { //nolint:contextcheck // it carries the context of its request
+		h.fail(pc, err) //nolint:contextcheck // as above
+	}
+}
+
+func (h *Handler) serve(pc *Context) error {
+	here, err := h.Domain(pc, pc.Request.Host)
+	if err != nil {
+		return fmt.Errorf("find the domain of a page: %w", err)
+	}
+	pc.secure = strings.HasPrefix(here.BaseURL, "https:")
+	route, numbers, err := find(h.routes, pc.Request)
+	if err != nil {
+		return err
+	}
+	pc.Numbers = numbers
+	if route.Method == http.MethodPost {
+		if err := pc.takeForm(maxForm + route.Room); err != nil {
+			return err
+		}
+	}
+	if !route.Open {
+		if err := h.admit(pc); err != nil {
+			return err
+		}
+	}
+	return route.Serve(pc)
+}

@@ -1,0 +1,87 @@
+package page
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/web"
+)
+
+//go:embed all:pages
+var embedded embed.FS
+
+var own = web.MustPages(folder(embedded))
+
+func folder(files fs.FS) fs.FS {
+	pages, err := fs.Sub(files, "pages")
+	if err != nil {
+		panic(fmt.Sprintf("console page: %v", err)) // only for a malformed name
+	}
+	return pages
+}
+
+// Pages are the templates of a package, with what surrounds them.
+type Pages struct{ pages *web.Pages }
+
+// MustPages parses the templates in the folder pages, as web.MustPages does. The
+// blocks of the frame are at their hand.
+func MustPages(files fs.FS) *Pages {
+	return &Pages{web.MustPages(folder(embedded), folder(files))}
+}
+
+// frame is what surrounds every page, and Data what is on it.
+type frame struct {
+	Operator, Role, Form string
+	Domain               *passerelle.Domain
+	Problem              string
+	Tabs                 []Tab
+	Data                 any
+}
+
+// Tab leads to a page beside the one that is shown, or is that one.
+type Tab struct {
+	Name, Address string
+	Here          bool
+}
+
+// newFrame is the frame of a page about data.
+func newFrame(pc *Context, data any) frame {
+	f := frame{Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
+	if pc.Who.ID != 0 {
+		f.Form = pc.Who.FormToken()
+	}
+	if pc.Domain.ID != 0 {
+		f.Domain = &pc.Domain
+	}
+	return f
+}
+
+// Send answers with a page, or with the part of it that the asker wants.
+func (p *Pages) Send(pc *Context, name, title string, data any) error {
+	page := web.Page{
+		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheet: "console.css",
+		Simulated: pc.Domain.Kind == passerelle.Sandbox, Refresh: pc.Reload, RefreshTo: pc.LeadTo,
+	}
+	if pc.Problem != "" {
+		page.Status = http.StatusUnprocessableEntity
+	}
+	if pc.Who.ID != 0 {
+		page.Module, page.Asks = "console.mjs", true
+	}
+	if pc.part() && pc.Problem == "" && p.pages.Has(name, liveBlock) {
+		return p.pages.SendPart(pc.Writer, pc.Request, page, liveBlock)
+	}
+	return p.pages.Send(pc.Writer, page)
+}
+
+// liveBlock is the part of a page that changes while somebody looks at it. It has
+// nothing in it to be filled in or opened.
+const liveBlock = "live"
+
+// part reports whether the script of a page asks for what may have changed.
+func (pc *Context) part() bool {
+	return pc.Request.Method == http.MethodGet && pc.Request.Header.Get(web.PartHeader) == liveBlock
+}

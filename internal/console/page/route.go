@@ -1,0 +1,76 @@
+package page
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Route is an address below Root and who answers there.
+type Route struct {
+	Method string
+	// Pattern has # for a number. Below domains/# the number is that of a domain,
+	// which requests enter.
+	Pattern string
+	Serve   func(*Context) error
+	// Open pages are for those who are not signed in.
+	Open bool
+	// Room is how many bytes forms may have there above what all may have.
+	Room int64
+}
+
+// Get is a page for those who are signed in.
+func Get(pattern string, serve func(*Context) error) Route {
+	return Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
+}
+
+// Post takes a form from those who are signed in.
+func Post(pattern string, serve func(*Context) error) Route {
+	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
+}
+
+// maxForm is the size in bytes of most forms.
+const maxForm = 64 << 10
+
+// numbersOf compares an address with a pattern and takes its numbers.
+func numbersOf(pattern, address string) ([]int64, bool) {
+	want, got := strings.Split(pattern, "/"), strings.Split(address, "/")
+	if len(want) != len(got) {
+		return nil, false
+	}
+	var numbers []int64
+	for i := range want {
+		if want[i] != "#" && want[i] != got[i] {
+			return nil, false
+		}
+		if want[i] != "#" {
+			continue
+		}
+		n, err := strconv.ParseInt(got[i], 10, 64)
+		if err != nil || n <= 0 || strconv.FormatInt(n, 10) != got[i] {
+			return nil, false
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, true
+}
+
+// find is the route of a request, with the numbers of its address.
+func find(routes []Route, r *http.Request) (Route, []int64, error) {
+	address := strings.TrimPrefix(r.URL.EscapedPath(), Root)
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	err := error(ErrNoPage)
+	for _, one := range routes {
+		numbers, matches := numbersOf(one.Pattern, address)
+		switch {
+		case matches && one.Method == method:
+			return one, numbers, nil
+		case matches:
+			err = errMethod
+		}
+	}
+	return Route{}, nil, err
+}

@@ -1,0 +1,85 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/operators"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// sessionCookie says who is signed in.
+const sessionCookie = "console"
+
+// cookieLife is how long browsers keep a cookie at most; sessions end earlier.
+const cookieLife = 24 * time.Hour
+
+// SetCookie seals a value into a cookie of the console.
+func (pc *Context) SetCookie(name, value string) error {
+	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Strict: true, Secure: pc.secure, Life: cookieLife}, value)
+}
+
+// SetCrossing is SetCookie for a value that has to come back when another site leads
+// here.
+func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
+	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Secure: pc.secure, Life: life}, value)
+}
+
+// Cookie is the value that SetCookie or SetCrossing sealed, and whether there is one.
+func (pc *Context) Cookie(name string) (value string, is bool) {
+	is = pc.handler.sealer.Read(pc.Request, name, &value) == nil
+	return value, is
+}
+
+// SetSession gives the browser a session by its token.
+func (pc *Context) SetSession(token string) error { return pc.SetCookie(sessionCookie, token) }
+
+// Session is the token of the session that the browser has, or ErrNoSession.
+func (pc *Context) Session() (string, error) {
+	token, is := pc.Cookie(sessionCookie)
+	if !is {
+		return "", operators.ErrNoSession
+	}
+	return token, nil
+}
+
+// admit finds who is signed in, and the domain of the address. Forms must have
+// been made for the session.
+func (h *Handler) admit(pc *Context) error {
+	token, err := pc.Session()
+	if err != nil {
+		return err
+	}
+	resume := h.Operators.ResumeSession
+	if pc.part() {
+		resume = h.Operators.SessionOf
+	}
+	if pc.Who, err = resume(pc, token); err != nil {
+		return err
+	}
+	if pc.Request.Method == http.MethodPost && !pc.Who.Owns(pc.Field("csrf")) {
+		return ErrForeign
+	}
+	if !strings.HasPrefix(pc.Request.URL.Path, Root+"domains/") {
+		return nil
+	}
+	return h.enter(pc, passerelle.DomainID(pc.Numbers[0]))
+}
+
+func (h *Handler) enter(pc *Context, id passerelle.DomainID) error {
+	domain, err := h.DB.Domain(pc, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return ErrNoPage
+	}
+	if err != nil {
+		return fmt.Errorf("load domain %d: %w", id, err)
+	}
+	pc.Domain = domain
+	pc.Zone, err = h.Location(pc, domain)
+	return err
+}

@@ -1,0 +1,306 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/operators"
+	"passerelle/internal/simulation"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/internal/wire"
+	"passerelle/payment"
+)
+
+func (c *Console) labRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/lab", c.lab),
+		page.Post("domains/#/lab/clock", c.moveClock),
+		page.Post("domains/#/lab/run", c.runSandbox),
+		page.Get("domains/#/lab/scenarios", c.scenarios),
+		page.Post("domains/#/lab/scenarios", c.playScenario),
+		page.Post("domains/#/lab/logins", c.playLogin),
+		page.Get("domains/#/lab/receiver", c.receiver),
+		page.Post("domains/#/lab/receiver/empty", c.emptyReceiver),
+	}
+}
+
+// The acts in the lab, as the audit log names them.
+const (
+	actClock = "move clock"
+	actRun   = "run sandbox"
+	actPlay  = "play scenario"
+	actEmpty = "empty receiver"
+)
+
+// labData is the lab's first page.
+type labData struct {
+	Now    string
+	Frozen bool
+	// May is set when the operator may do more than look.
+	May bool
+	// Fired is what was done by the last act, empty when there was none.
+	Fired []page.Detail
+	// Truncated is set when some of it was left.
+	Truncated bool
+	Steps     []string
+}
+
+// steps are what the clock is often moved by.
+var steps = []string{"15m", "1h", "1d", "7d", "31d"}
+
+// fired are what an act in the lab did, as addresses carry it.
+var fired = []struct{ name, label string }{
+	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
+}
+
+func (c *Console) lab(pc *page.Context) error {
+	if err := simulation.Open(pc.Domain); err != nil {
+		return err
+	}
+	data := labData{Now: pc.Time(pc.Now()), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
+	query := pc.Request.URL.Query()
+	for _, one := range fired {
+		if n, err := strconv.Atoi(query.Get(one.name)); err == nil {
+			data.Fired = append(data.Fired, page.Detail{Name: one.label, Value: strconv.Itoa(n)})
+		}
+	}
+	data.Truncated = query.Has("truncated")
+	return pages.Send(pc, "lab", "Lab", data)
+}
+
+// audited is the lab, for an act that the operator may do there.
+func (c *Console) audited(pc *page.Context, act string) (*simulation.Simulation, error) {
+	if err := simulation.Open(pc.Domain); err != nil {
+		return nil, err
+	}
+	if !pc.Who.May(operators.Simulate) {
+		return nil, page.ErrForbidden
+	}
+	return c.Simulation.Audited(pc.Record(act, "", 0)), nil
+}
+
+func (c *Console) moveClock(pc *page.Context) error {
+	do, err := c.audited(pc, actClock)
+	if err != nil {
+		return err
+	}
+	change := simulation.ClockChange{Advance: strings.TrimSpace(pc.Field("advance")), Set: strings.TrimSpace(pc.Field("set")), Zone: pc.Zone}
+	if freeze := pc.Field("freeze"); freeze != "" {
+		still := freeze == "yes"
+		change.Freeze = &still
+	}
+	_, ran, err := do.Move(pc, pc.Domain, change)
+	return c.backToLab(pc, ran, err)
+}
+
+func (c *Console) runSandbox(pc *page.Context) error {
+	do, err := c.audited(pc, actRun)
+	if err != nil {
+		return err
+	}
+	ran, err := do.Run(pc, pc.Domain)
+	return c.backToLab(pc, ran, err)
+}
+
+// backToLab tells what an act did, or what was wrong with it.
+func (c *Console) backToLab(pc *page.Context, ran simulation.Result, err error) error {
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return c.lab(pc)
+	}
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	for i, n := range []int{ran.Payments, ran.Syncs, ran.Deliveries} {
+		query.Set(fired[i].name, strconv.Itoa(n))
+	}
+	if ran.Truncated {
+		query.Set("truncated", "1")
+	}
+	web.Redirect(pc.Writer, pc.Path("/lab?%s", query.Encode()))
+	return nil
+}
+
+// scenariosData is the catalogue, with what became of the scenario last played.
+type scenariosData struct {
+	Scenarios []scenarioRow
+	Logins    []wire.Login
+	May       bool
+	Played    *played
+	Connected *connected
+}
+
+type scenarioRow struct {
+	Name, Shows, Does, Ends string
+	// Needs are configuration keys with the values they have to have.
+	Needs []page.Detail
+}
+
+// played is a payment that a scenario made, beside what the scenario promised.
+type played struct {
+	Payment            passerelle.PaymentID
+	Name, Ended, Wants string
+	// Kept is set when the promise was.
+	Kept bool
+}
+
+// connected is a connection that a login made.
+type connected struct {
+	Connection passerelle.ConnectionID
+	User       passerelle.UserID
+	State      string
+}
+
+func (c *Console) scenarios(pc *page.Context) error {
+	if err := simulation.Open(pc.Domain); err != nil {
+		return err
+	}
+	data := scenariosData{Logins: c.Logins, May: pc.Who.May(operators.Simulate)}
+	for i := range c.Scenarios {
+		data.Scenarios = append(data.Scenarios, newScenarioRow(&c.Scenarios[i]))
+	}
+	var err error
+	if data.Played, err = c.played(pc); err != nil {
+		return err
+	}
+	if data.Connected, err = c.connected(pc); err != nil {
+		return err
+	}
+	return pages.Send(pc, "scenarios", "Scenarios", data)
+}
+
+func newScenarioRow(s *wire.Scenario) scenarioRow {
+	row := scenarioRow{Name: s.Name, Shows: s.Shows, Ends: endText(s.Ends)}
+	var moves []string
+	for _, move := range s.Moves {
+		text := move.Do
+		switch {
+		case move.Decision != "":
+			text = move.Decision
+		case move.Seconds > 0:
+			text = "clock +" + ageText(time.Duration(move.Seconds)*time.Second)
+		}
+		moves = append(moves, text)
+	}
+	row.Does = strings.Join(moves, ", ")
+	for key, value := range s.Settings {
+		row.Needs = append(row.Needs, page.Detail{Name: key, Value: value})
+	}
+	slices.SortFunc(row.Needs, func(a, b page.Detail) int { return strings.Compare(a.Name, b.Name) })
+	return row
+}
+
+// endText is the end of a payment with its code.
+func endText(ends wire.Outcome) string {
+	text := string(ends.States[len(ends.States)-1])
+	if ends.Code != nil {
+		text += " (" + string(*ends.Code) + ")"
+	}
+	return text
+}
+
+// asked is a number that the address gives, zero for none.
+func asked(pc *page.Context, name string) int64 {
+	n, _ := strconv.ParseInt(pc.Request.URL.Query().Get(name), 10, 64)
+	return n
+}
+
+// played looks up the payment that the address says was just made. Which scenario
+// it is of, its own state says.
+func (c *Console) played(pc *page.Context) (*played, error) {
+	id := asked(pc, "payment")
+	if id == 0 {
+		return nil, nil
+	}
+	p, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load payment %d: %w", id, err)
+	}
+	of := func(s wire.Scenario) bool { return s.Name == p.ClientState }
+	i := slices.IndexFunc(c.Scenarios, of)
+	if i < 0 {
+		return nil, nil
+	}
+	ended := wire.Outcome{States: []payment.State{p.State}}
+	if p.ErrorCode != "" {
+		ended.Code = &p.ErrorCode
+	}
+	shown := &played{Payment: p.ID, Name: p.ClientState, Ended: endText(ended), Wants: endText(c.Scenarios[i].Ends)}
+	shown.Kept = shown.Ended == shown.Wants
+	return shown, nil
+}
+
+func (c *Console) connected(pc *page.Context) (*connected, error) {
+	id, user := asked(pc, "connection"), asked(pc, "user")
+	if id == 0 || user == 0 {
+		return nil, nil
+	}
+	one, err := c.DB.Connection(pc, pc.Domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load connection %d: %w", id, err)
+	}
+	state := string(one.State)
+	if state == "" {
+		state = "it works"
+	}
+	return &connected{one.ID, one.User, state}, nil
+}
+
+// playScenario makes the payment of a scenario and does what the scenario says.
+func (c *Console) playScenario(pc *page.Context) error {
+	do, err := c.audited(pc, actPlay)
+	if err != nil {
+		return err
+	}
+	clients, err := c.DB.ClientPage(pc, pc.Domain.ID, store.Window{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("list the clients of domain %d: %w", pc.Domain.ID, err)
+	}
+	if len(clients) == 0 {
+		pc.Problem = "A payment belongs to an application, and this domain has none yet."
+		return c.scenarios(pc)
+	}
+	p, err := do.Play(pc, pc.Domain, pc.Field("scenario"), clients[0])
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return c.scenarios(pc)
+	}
+	if err != nil {
+		return err
+	}
+	web.Redirect(pc.Writer, pc.Path("/lab/scenarios?payment=%d", p.ID))
+	return nil
+}
+
+// playLogin makes a connection that a login steers.
+func (c *Console) playLogin(pc *page.Context) error {
+	do, err := c.audited(pc, actPlay)
+	if err != nil {
+		return err
+	}
+	made, err := do.Connect(pc, pc.Domain, pc.Field("login"))
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return c.scenarios(pc)
+	}
+	if err != nil {
+		return err
+	}
+	web.Redirect(pc.Writer, pc.Path("/lab/scenarios?user=%d&connection=%d", made.User, made.ID))
+	return nil
+}

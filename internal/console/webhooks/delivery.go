@@ -1,0 +1,210 @@
+package webhooks
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/webhook"
+)
+
+const (
+	// shownAttempts is how many requests a page of a delivery lists, and
+	// shownAnswer how many characters of the answer to each.
+	shownAttempts = 10
+	shownAnswer   = 500
+)
+
+// deliveryData is one delivery and what was sent for it.
+type deliveryData struct {
+	Webhook passerelle.WebhookID
+	ID      passerelle.DeliveryID
+	State   string
+	Facts   []page.Detail
+	// Payment is the one that the event is about, zero for none.
+	Payment int64
+	// Opening and Payload are what was signed; what was sent is Payload alone,
+	// which has Size bytes and may be cut. Hidden tells that the operator may not
+	// see it, or has not asked to.
+	Opening, Payload     string
+	Size                 int64
+	Cut, Erased, Hidden  bool
+	Headers              []delivery.Header
+	Attempts             []attemptRow
+	MayDeliver           bool
+	Revealable, Revealed bool
+	page.Pager
+}
+
+// attemptRow is one request.
+type attemptRow struct {
+	At, Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
+}
+
+// delivery shows what is to be delivered, with what personal there is hidden.
+func (h *hooks) delivery(pc *page.Context) error {
+	return h.showDelivery(pc, pc.Domain.Kind == passerelle.Sandbox)
+}
+
+// revealDelivery shows it whole, and puts on record that it was looked at.
+func (h *hooks) revealDelivery(pc *page.Context) error {
+	if !pc.MayReveal() {
+		return page.ErrForbidden
+	}
+	_, d, err := h.deliveryAt(pc)
+	if err != nil {
+		return err
+	}
+	if err := pc.RecordNow(page.ActReveal, delivery.SubjectData, int64(d.ID)); err != nil {
+		return err
+	}
+	return h.showDelivery(pc, true)
+}
+
+// deliveryAt loads the webhook and the delivery that the address names.
+func (h *hooks) deliveryAt(pc *page.Context) (store.Webhook, store.WebhookData, error) {
+	w, err := h.webhookAt(pc)
+	if err != nil {
+		return w, store.WebhookData{}, err
+	}
+	d, err := h.DB.OneWebhookData(pc, pc.Domain.ID, w.ID, passerelle.DeliveryID(pc.Numbers[2]))
+	if errors.Is(err, store.ErrNotFound) {
+		return w, d, page.ErrNoPage
+	}
+	if err != nil {
+		return w, d, fmt.Errorf("load delivery %d: %w", pc.Numbers[2], err)
+	}
+	return w, d, nil
+}
+
+func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
+	w, d, err := h.deliveryAt(pc)
+	if err != nil {
+		return err
+	}
+	live := pc.Domain.Kind != passerelle.Sandbox
+	data := deliveryData{
+		Webhook: w.ID, ID: d.ID, State: string(d.State()), Facts: deliveryFacts(pc, w, d), MayDeliver: mayDeliver(pc),
+		Hidden: !whole, Revealable: !whole && pc.MayReveal(), Revealed: whole && live,
+	}
+	if entry, _ := webhook.Lookup(string(d.Event)); entry.Subject == webhook.SubjectPayment && !d.Test() {
+		data.Payment = d.Resource
+	}
+	if err := h.addSent(pc, w, &data); err != nil {
+		return err
+	}
+	if err := h.addAttempts(pc, &data); err != nil {
+		return err
+	}
+	return pages.Send(pc, "delivery", fmt.Sprintf("Delivery %d", d.ID), data)
+}
+
+func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.Detail {
+	return page.Details(
+		"Event", string(d.Event), "To", w.URL, "Happened", pc.Moment(&d.Created), "Of user", orNothing(int64(d.User)),
+		"Held back until", pc.Moment(d.NotBefore), "Accepted", pc.Moment(d.Delivered), "Given up", givenUp(pc, d),
+		"Requests", strconv.FormatInt(d.Attempts, 10), "Tried again", nextTryOf(pc, w, d), "Media type", d.MediaType,
+	)
+}
+
+// givenUp says when and why a delivery was given up.
+func givenUp(pc *page.Context, d store.WebhookData) string {
+	if d.State() != store.WebhookDropped {
+		return ""
+	}
+	return pc.Moment(d.Dropped) + ": " + d.DropReason
+}
+
+// nextTryOf is when a delivery is tried again at the earliest, where that is known.
+func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
+	if d.State() != store.WebhookPending || d.Attempts == 0 && !w.Stopped {
+		return ""
+	}
+	return nextTry(pc, w)
+}
+
+// addSent adds what the last request carried.
+func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
+	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
+	if err != nil {
+		return err
+	}
+	data.Headers, data.Size, data.Erased, data.Cut = sent.Headers, sent.Size, sent.Erased, sent.Size > int64(len(sent.Payload))
+	if !data.Hidden {
+		data.Payload = string(sent.Payload)
+	}
+	return nil
+}
+
+// addAttempts adds the page of requests that the address asks for.
+func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
+	where := pc.Window(2)
+	where.Limit = shownAttempts + 1
+	all, err := h.DB.AttemptsOf(pc, pc.Domain.ID, data.ID, where)
+	if err != nil {
+		return fmt.Errorf("list the requests for delivery %d: %w", data.ID, err)
+	}
+	all, data.Pager = page.Paged(pc, where, all, store.WebhookLog.Place)
+	for _, l := range all {
+		data.Attempts = append(data.Attempts, newAttemptRow(pc, l, data.Hidden))
+	}
+	if len(all) > 0 && where.From == nil {
+		data.Opening = all[0].Signed.Opening
+	}
+	return nil
+}
+
+// attemptRow leaves out what a receiver answered where that may be about real
+// people.
+func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
+	row := attemptRow{
+		At: pc.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
+		Answer: cut(l.Answer, shownAnswer), Detail: l.Detail, Opening: l.Signed.Opening, Signature: l.Signed.Signature, Next: l.Signed.Next,
+	}
+	if l.Status != 0 {
+		row.Status = strconv.Itoa(l.Status)
+	}
+	if hidden && l.Answer != "" {
+		row.Answer = "(hidden)"
+	}
+	return row
+}
+
+// cut is the beginning of a text that is longer than so many characters.
+func cut(text string, characters int) string {
+	if utf8.RuneCountInString(text) <= characters {
+		return text
+	}
+	return string([]rune(text)[:characters]) + "…"
+}
+
+// resend sends a delivery once more, now.
+func (h *hooks) resend(pc *page.Context) error {
+	w, d, err := h.deliveryAt(pc)
+	if err != nil {
+		return err
+	}
+	if !mayDeliver(pc) {
+		return page.ErrForbidden
+	}
+	err = h.handling(pc, "resend webhook data").Resend(pc, pc.Domain, w, d.ID)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.delivery(pc)
+	}
+	if err != nil {
+		return err
+	}
+	h.toDelivery(pc, w.ID, d.ID)
+	return nil
+}
+
+func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID) {
+	web.Redirect(pc.Writer, pc.Path("/webhooks/%d/data/%d", w, d))
+}

@@ -1,0 +1,273 @@
+package webhooks
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+)
+
+// roomForKeys is what a form takes that carries a certificate and a key, of which
+// three bytes may stand for one.
+const roomForKeys = 3 * (delivery.MaxCertificate + delivery.MaxPrivateKey)
+
+func (h *hooks) providerRoutes() []page.Route {
+	return []page.Route{
+		page.Get("domains/#/webhooks/auth", h.providers),
+		page.Get("domains/#/webhooks/auth/new", h.newProvider),
+		{Method: http.MethodPost, Pattern: "domains/#/webhooks/auth/new", Serve: h.registerProvider, Room: roomForKeys},
+		page.Get("domains/#/webhooks/auth/#", h.provider),
+		page.Get("domains/#/webhooks/auth/#/edit", h.editProvider),
+		{Method: http.MethodPost, Pattern: "domains/#/webhooks/auth/#/edit", Serve: h.changeProvider, Room: roomForKeys},
+		page.Post("domains/#/webhooks/auth/#/rotate", h.rotateProvider),
+		page.Post("domains/#/webhooks/auth/#/delete", h.deleteProvider),
+	}
+}
+
+// The acts on providers, as the audit log names them.
+const (
+	actRegisterProvider = "register authentication provider"
+	actChangeProvider   = "change authentication provider"
+	actRotateProvider   = "rotate secret of authentication provider"
+	actDeleteProvider   = "delete authentication provider"
+)
+
+// providersData is a page of the providers of a domain, the oldest first.
+type providersData struct {
+	Rows     []providerRow
+	MaySetUp bool
+	page.Pager
+}
+
+type providerRow struct {
+	ID                           int64
+	Name, Kind, Created, Changed string
+	// Signs is set for those that sign, which have a secret to rotate.
+	Signs bool
+}
+
+// kinds say in words what the types of providers do.
+var kinds = map[string]string{delivery.HMAC: "signs requests", delivery.OAuth: "gets access tokens"}
+
+func newProviderRow(pc *page.Context, a store.AuthProvider) providerRow {
+	return providerRow{ID: a.ID, Name: a.Name, Kind: kinds[a.Type], Created: pc.Moment(&a.Created), Changed: pc.Moment(a.Updated), Signs: a.Type == delivery.HMAC}
+}
+
+func (h *hooks) providers(pc *page.Context) error {
+	w := pc.Window(1)
+	all, err := h.DB.AuthProviders(pc, store.ProviderFilter{Domain: pc.Domain.ID}, w)
+	if err != nil {
+		return fmt.Errorf("list the providers of domain %d: %w", pc.Domain.ID, err)
+	}
+	data := providersData{MaySetUp: pc.MaySetUp()}
+	all, data.Pager = page.Paged(pc, w, all, func(a store.AuthProvider) []any { return page.ByID(a.ID) })
+	for _, a := range all {
+		data.Rows = append(data.Rows, newProviderRow(pc, a))
+	}
+	return pages.Send(pc, "providers", "Authentication providers", data)
+}
+
+// providerForm is what can be set of a provider, as it was typed, besides its
+// secrets, which no page shows again.
+type providerForm struct {
+	// ID is zero of one that is to be made.
+	ID                              int64
+	Type, Name                      string
+	URL, ClientID, Public           string
+	MaxCertificate, MaxKey, MaxText int
+}
+
+// newProvider shows the form for a provider of the type that the address names.
+func (h *hooks) newProvider(pc *page.Context) error {
+	return h.askForProvider(pc, providerForm{Type: pc.Request.URL.Query().Get("type")})
+}
+
+func (h *hooks) askForProvider(pc *page.Context, form providerForm) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	if form.Type != delivery.OAuth {
+		form.Type = delivery.HMAC
+	}
+	form.MaxCertificate, form.MaxKey, form.MaxText = delivery.MaxCertificate, delivery.MaxPrivateKey, delivery.MaxCredential
+	title := "Make an authentication provider"
+	if form.ID != 0 {
+		title = fmt.Sprintf("Change authentication provider %d", form.ID)
+	}
+	return pages.Send(pc, "provider-form", title, form)
+}
+
+func typedProvider(pc *page.Context) providerForm {
+	return providerForm{
+		Type: pc.Field("type"), Name: strings.TrimSpace(pc.Field("name")), URL: strings.TrimSpace(pc.Field("url")),
+		ClientID: strings.TrimSpace(pc.Field("client_id")), Public: pc.Lines("public_cert"),
+	}
+}
+
+// endpoint is the configuration that a form asks for. A secret that is not typed
+// stays as it is; without a certificate there is no key either.
+func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
+	if f.Type != delivery.OAuth {
+		return delivery.EndpointChange{}
+	}
+	c := delivery.EndpointChange{URL: &f.URL, ClientID: &f.ClientID, GrantType: new(delivery.ClientCredentials), PublicCert: &f.Public}
+	if secret := pc.Field("client_secret"); secret != "" {
+		c.ClientSecret = &secret
+	}
+	if key := pc.Lines("private_cert"); key != "" || strings.TrimSpace(f.Public) == "" {
+		c.PrivateCert = &key
+	}
+	return c
+}
+
+// registerProvider makes a provider of what was typed, and shows the secret that
+// it made for one that signs.
+func (h *hooks) registerProvider(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	var (
+		form = typedProvider(pc)
+		do   = h.handling(pc, actRegisterProvider)
+		made store.AuthProvider
+		err  error
+	)
+	switch form.Type {
+	case delivery.HMAC:
+		made, err = do.RegisterProvider(pc, pc.Domain, form.Name, pc.By())
+	case delivery.OAuth:
+		made, err = do.RegisterOAuth(pc, pc.Domain, form.Name, form.endpoint(pc), pc.By())
+	default:
+		return page.ErrForm
+	}
+	if err != nil {
+		return pc.After(err, "", func(pc *page.Context) error { return h.askForProvider(pc, form) })
+	}
+	if made.Type == delivery.HMAC {
+		return h.showProvider(pc, made, made.Secret)
+	}
+	toProvider(pc, made.ID)
+	return nil
+}
+
+func toProvider(pc *page.Context, id int64) {
+	web.Redirect(pc.Writer, pc.Path("/webhooks/auth/%d", id))
+}
+
+// editProvider shows a provider in a form.
+func (h *hooks) editProvider(pc *page.Context) error {
+	a, err := h.Delivery.Provider(pc, pc.Domain, pc.Numbers[1])
+	if err != nil {
+		return err
+	}
+	form := providerForm{ID: a.ID, Type: a.Type, Name: a.Name}
+	if e := a.Endpoint; e != nil {
+		form.URL, form.ClientID, form.Public = e.URL, e.ClientID, e.PublicCert
+	}
+	return h.askForProvider(pc, form)
+}
+
+// changeProvider makes of a provider what was typed. Its type stays.
+func (h *hooks) changeProvider(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	a, err := h.Delivery.Provider(pc, pc.Domain, pc.Numbers[1])
+	if err != nil {
+		return err
+	}
+	form := typedProvider(pc)
+	form.ID, form.Type = a.ID, a.Type
+	_, err = h.handling(pc, actChangeProvider).UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
+		Name: &form.Name, Endpoint: form.endpoint(pc), By: pc.By(),
+	})
+	return pc.After(err, pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
+}
+
+// shownUsers is how many of the webhooks that have a provider a page names.
+const shownUsers = 20
+
+// providerData is one provider, with its secret when that has just been made.
+type providerData struct {
+	providerRow
+	Facts []page.Detail
+	// Public is the certificate of the client, as PEM.
+	Public, Secret string
+	// Users are the first webhooks that have it, and More that there are others.
+	Users    []passerelle.WebhookID
+	More     bool
+	MaySetUp bool
+	Overlap  string
+}
+
+func (h *hooks) provider(pc *page.Context) error {
+	a, err := h.Delivery.Provider(pc, pc.Domain, pc.Numbers[1])
+	if err != nil {
+		return err
+	}
+	return h.showProvider(pc, a, "")
+}
+
+func (h *hooks) showProvider(pc *page.Context, a store.AuthProvider, secret string) error {
+	users, err := h.DB.WebhooksWithProvider(pc, pc.Domain.ID, a.ID, shownUsers+1)
+	if err != nil {
+		return fmt.Errorf("list the webhooks that have provider %d: %w", a.ID, err)
+	}
+	data := providerData{
+		providerRow: newProviderRow(pc, a), Facts: h.providerFacts(pc, a), Secret: secret,
+		Users: users[:min(len(users), shownUsers)], More: len(users) > shownUsers, MaySetUp: pc.MaySetUp(), Overlap: "24h",
+	}
+	if a.Endpoint != nil {
+		data.Public = a.Endpoint.PublicCert
+	}
+	if typed := pc.Field("overlap"); typed != "" && pc.Problem != "" {
+		data.Overlap = typed
+	}
+	return pages.Send(pc, "provider", fmt.Sprintf("Authentication provider %d", a.ID), data)
+}
+
+func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.Detail {
+	facts := page.Details("Type", a.Type, "Name", a.Name, "Made", pc.Moment(&a.Created), "Changed", pc.Moment(a.Updated))
+	if _, next := a.Secrets(h.Now()); next != "" {
+		facts = append(facts, page.Details("Signs by two secrets until", pc.Moment(a.NextFrom))...)
+	}
+	if e := a.Endpoint; e != nil {
+		facts = append(facts, page.Details("Token endpoint", e.URL, "Client id", e.ClientID, "Client secret", "kept, and never shown", "Grant", e.GrantType)...)
+	}
+	return facts
+}
+
+// rotateProvider replaces the secret of a provider that signs, and shows the new
+// one.
+func (h *hooks) rotateProvider(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	overlap, err := passerelle.ParseDuration("overlap", strings.TrimSpace(pc.Field("overlap")))
+	if err != nil {
+		return pc.After(err, "", h.provider)
+	}
+	a, secret, err := h.handling(pc, actRotateProvider).Rotate(pc, pc.Domain, pc.Numbers[1], overlap, pc.By())
+	if err != nil {
+		return pc.After(err, "", h.provider)
+	}
+	return h.showProvider(pc, a, secret)
+}
+
+// deleteProvider deletes the provider whose number was typed.
+func (h *hooks) deleteProvider(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	id := pc.Numbers[1]
+	err := pc.Confirmed(id)
+	if err == nil {
+		err = h.handling(pc, actDeleteProvider).DeleteProvider(pc, pc.Domain, id, pc.By())
+	}
+	return pc.After(err, pc.Path("/webhooks/auth"), h.provider)
+}

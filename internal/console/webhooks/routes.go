@@ -1,0 +1,64 @@
+// Package webhooks is the pages of the operators' console about webhooks: what is
+// registered, how each is doing, what was sent and what came of it, and by what
+// receivers know that it is ours.
+//
+// It owns those pages and which role sees which button on them. It does not send
+// or sign anything: package delivery does, by the same use cases as for the JSON
+// interface, and puts the acts of operators on record there. How requests find
+// the pages is package page's.
+//
+// It fails as package page does: towards people, in plain words.
+package webhooks
+
+import (
+	"embed"
+	"net/http"
+	"time"
+
+	"passerelle/internal/console/page"
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+)
+
+//go:embed all:pages
+var embedded embed.FS
+
+var pages = page.MustPages(embedded)
+
+// Config wires the package to the rest of the service. Every field is required.
+type Config struct {
+	DB       *store.DB
+	Delivery *delivery.Delivery
+	// Wake has what is due sent at once.
+	Wake func()
+	// Now is the real clock.
+	Now func() time.Time
+}
+
+// hooks has the pages.
+type hooks struct{ Config }
+
+// roomy is what a form takes that carries what webhooks do, of which three bytes
+// may stand for one.
+const roomy = 3 * delivery.MaxTestBody
+
+// Routes are the addresses of the pages, and who answers there.
+func Routes(config Config) []page.Route {
+	h := &hooks{config}
+	return append(h.providerRoutes(), []page.Route{
+		page.Get("domains/#/webhooks", h.webhooks),
+		page.Get("domains/#/webhooks/new", h.newWebhook),
+		page.Post("domains/#/webhooks/new", h.registerWebhook),
+		page.Get("domains/#/webhooks/verify", h.askToVerify),
+		{Method: http.MethodPost, Pattern: "domains/#/webhooks/verify", Serve: h.verify, Room: roomy},
+		page.Get("domains/#/webhooks/#", h.webhook),
+		page.Post("domains/#/webhooks/#", h.actOnWebhook),
+		page.Get("domains/#/webhooks/#/edit", h.editWebhook),
+		page.Post("domains/#/webhooks/#/edit", h.changeWebhook),
+		page.Get("domains/#/webhooks/#/test", h.askToTest),
+		{Method: http.MethodPost, Pattern: "domains/#/webhooks/#/test", Serve: h.test, Room: roomy},
+		page.Get("domains/#/webhooks/#/data/#", h.delivery),
+		page.Post("domains/#/webhooks/#/data/#/resend", h.resend),
+		page.Post("domains/#/webhooks/#/data/#/reveal", h.revealDelivery),
+	}...)
+}

@@ -1,0 +1,121 @@
+package webhooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"passerelle/internal/console/page"
+	"passerelle/internal/delivery"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// testData is a test that is about to be sent.
+type testData struct {
+	Webhook    int64
+	Event, URL string
+	// Body is the payload, as it was typed.
+	Body string
+	// Rows is how many lines of it are shown at once.
+	Rows int
+}
+
+// askToTest shows a sample of the webhook's event, to be edited.
+func (h *hooks) askToTest(pc *page.Context) error {
+	w, err := h.testable(pc)
+	if err != nil {
+		return err
+	}
+	var sample bytes.Buffer
+	if err := json.Indent(&sample, webhook.Sample(w.Event), "", "  "); err != nil {
+		return fmt.Errorf("write the sample of %s in lines: %w", w.Event, err)
+	}
+	return h.showTest(pc, w, sample.String())
+}
+
+// testable is the webhook that the address names, for those who may have it sent
+// what they like. In a live domain that is signed as if it were true.
+func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
+	w, err := h.webhookAt(pc)
+	if err == nil && !pc.MaySetUp() {
+		err = page.ErrForbidden
+	}
+	return w, err
+}
+
+// maxRows is how many lines of a body a field shows at once.
+const maxRows = 24
+
+func (h *hooks) showTest(pc *page.Context, w store.Webhook, body string) error {
+	return pages.Send(pc, "webhook-test", fmt.Sprintf("Test webhook %d", w.ID), testData{
+		Webhook: int64(w.ID), Event: string(w.Event), URL: w.URL, Body: body, Rows: min(strings.Count(body, "\n")+2, maxRows),
+	})
+}
+
+// test sends what was typed, and leads to what came of it.
+func (h *hooks) test(pc *page.Context) error {
+	w, err := h.testable(pc)
+	if err != nil {
+		return err
+	}
+	body := pc.Lines("data")
+	payload, err := delivery.TestPayload("data", body)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.showTest(pc, w, body)
+	}
+	id, err := h.handling(pc, "test webhook").Test(pc, pc.Domain, w, payload)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.showTest(pc, w, body)
+	}
+	if err != nil {
+		return err
+	}
+	h.toDelivery(pc, w.ID, id)
+	return nil
+}
+
+// doubtData is a request whose signature is in doubt, and what came of checking it.
+type doubtData struct {
+	delivery.Doubt
+	Providers []string
+	// Checked tells that there is a verdict.
+	Checked bool
+	delivery.Verdict
+}
+
+// askToVerify shows the form for a request.
+func (h *hooks) askToVerify(pc *page.Context) error {
+	return h.showDoubt(pc, doubtData{Doubt: delivery.Doubt{Method: http.MethodPost, Provider: pc.Request.URL.Query().Get("provider")}})
+}
+
+func (h *hooks) showDoubt(pc *page.Context, data doubtData) error {
+	var err error
+	if data.Providers, err = h.suggested(pc); err != nil {
+		return err
+	}
+	return pages.Send(pc, "webhook-verify", "Check a signature", data)
+}
+
+// verify says whether a signature is right. The right one is shown to nobody: it
+// would be as good as the secret.
+func (h *hooks) verify(pc *page.Context) error {
+	data := doubtData{Doubt: delivery.Doubt{
+		Provider: strings.TrimSpace(pc.Field("id_auth")), Method: strings.ToUpper(strings.TrimSpace(pc.Field("method"))), URL: strings.TrimSpace(pc.Field("url")),
+		Date: strings.TrimSpace(pc.Field("date")), Signature: strings.TrimSpace(pc.Field("signature")), Body: pc.Lines("body"),
+	}}
+	verdict, err := h.Delivery.Verify(pc, pc.Domain, data.Doubt)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.showDoubt(pc, data)
+	}
+	if err != nil {
+		return err
+	}
+	data.Checked, data.Verdict = true, verdict
+	return h.showDoubt(pc, data)
+}

@@ -1,0 +1,212 @@
+package webhooks
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/delivery"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/webhook"
+)
+
+// webhookData is all about one webhook, with a page of what is for it.
+type webhookData struct {
+	webhookRow
+	Facts []page.Detail
+	// MayDeliver and MaySetUp say which acts the operator has.
+	MayDeliver, MaySetUp bool
+	// Due says what came of asking for all that is undelivered.
+	Due string
+
+	States      []string
+	Only        string // the state that is selected
+	First, Last string
+	Deliveries  []deliveryRow
+	page.Pager
+}
+
+// deliveryRow is a line of the list of what is for a webhook.
+type deliveryRow struct {
+	ID                        passerelle.DeliveryID
+	Created, State, Delivered string
+	Resource, Attempts        int64
+}
+
+// webhook shows a webhook.
+func (h *hooks) webhook(pc *page.Context) error {
+	w, err := h.webhookAt(pc)
+	if err != nil {
+		return err
+	}
+	return h.showWebhook(pc, w, "")
+}
+
+func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error {
+	rows, err := h.webhookRows(pc, []store.Webhook{w}, manyPending)
+	if err != nil {
+		return err
+	}
+	values, err := settings.Load(pc, &h.DB.Reader, pc.Domain.ID)
+	if err != nil {
+		return err
+	}
+	query := pc.Request.URL.Query()
+	data := webhookData{
+		webhookRow: rows[0], Facts: append(webhookFacts(pc, w, rows[0]), page.Details("Bodies", bodyForm(values, w.Event))...), Due: due,
+		MayDeliver: mayDeliver(pc), MaySetUp: pc.MaySetUp(),
+		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
+	}
+	err = h.listDeliveries(pc, w, &data)
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+	} else if err != nil {
+		return err
+	}
+	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
+}
+
+func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Detail {
+	return page.Details(
+		"Event", row.Event, "URL", w.URL,
+		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only of user", orNothing(int64(w.User)),
+		"Registered", pc.Moment(&w.Created), "Changed", pc.Moment(w.Updated),
+		"Disabled", pc.Moment(w.Disabled), "Deleted", pc.Moment(w.Deleted), "Tried again", nextTry(pc, w),
+	)
+}
+
+// bodyForm says how bodies are sent, which is set for the whole domain.
+func bodyForm(values settings.Values, event webhook.Event) string {
+	form := "JSON"
+	if values.On(settings.CFONB) && slices.Contains(webhook.Stated(), event) {
+		form = "CFONB 120 (" + settings.CFONB + ")"
+	}
+	if values.On(settings.Compression) {
+		form += ", compressed with gzip (" + settings.Compression + ")"
+	}
+	return form
+}
+
+// nextTry is when the flusher comes, where it does.
+func nextTry(pc *page.Context, w store.Webhook) string {
+	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
+		return ""
+	}
+	return pc.Moment(w.NextFlush)
+}
+
+// listDeliveries reads the page of deliveries that the address asks for.
+func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookData) error {
+	filter, err := data.filter(pc, w)
+	if err != nil {
+		return err
+	}
+	where := pc.Window(2)
+	all, err := h.DB.WebhookData(pc, filter, where)
+	if err != nil {
+		return fmt.Errorf("list what is for webhook %d: %w", w.ID, err)
+	}
+	all, data.Pager = page.Paged(pc, where, all, store.WebhookData.Place)
+	for _, d := range all {
+		data.Deliveries = append(data.Deliveries, deliveryRow{
+			ID: d.ID, Created: pc.Moment(&d.Created), State: string(d.State()), Delivered: pc.Moment(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
+		})
+	}
+	return nil
+}
+
+// filter selects what the form above the list says.
+func (d *webhookData) filter(pc *page.Context, w store.Webhook) (f store.WebhookDataFilter, err error) {
+	f = store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
+	if d.Only != "" && f.State != store.WebhookPending && f.State != store.WebhookDelivered && f.State != store.WebhookDropped {
+		return f, passerelle.InvalidField("state", "must be one of %q", d.States)
+	}
+	if d.First != "" {
+		f.From, err = page.DayStart("first", d.First, pc.Zone, 0)
+	}
+	if err == nil && d.Last != "" {
+		f.Until, err = page.DayStart("last", d.Last, pc.Zone, 1)
+	}
+	return f, err
+}
+
+// The acts on a webhook that have no page of their own, as forms and the audit log
+// name them.
+const (
+	actDisable = "disable webhook"
+	actEnable  = "enable webhook"
+	actDelete  = "delete webhook"
+	actRestore = "restore webhook"
+	actRecover = "recover webhook"
+)
+
+// webhookActs tells who may do each act.
+var webhookActs = map[string]func(*page.Context) bool{
+	actDisable: mayDeliver, actEnable: mayDeliver, actRecover: mayDeliver,
+	actDelete: (*page.Context).MaySetUp, actRestore: (*page.Context).MaySetUp,
+}
+
+// actOnWebhook does what a button says, through the use case that the JSON
+// interface calls for it.
+func (h *hooks) actOnWebhook(pc *page.Context) error {
+	w, err := h.webhookAt(pc)
+	if err != nil {
+		return err
+	}
+	act := pc.Field("act")
+	may, known := webhookActs[act]
+	switch {
+	case !known:
+		return page.ErrForm
+	case !may(pc):
+		return page.ErrForbidden
+	case act == actRecover:
+		return h.recoverWebhook(pc, w)
+	}
+	do, change := h.handling(pc, act), delivery.Change{By: pc.By()}
+	switch act {
+	case actDelete:
+		err = do.Delete(pc, pc.Domain, w.ID, pc.By())
+	case actRestore:
+		change.Deleted = new(false)
+		_, err = do.Update(pc, pc.Domain, w.ID, change)
+	default:
+		change.Disabled = new(act == actDisable)
+		_, err = do.Update(pc, pc.Domain, w.ID, change)
+	}
+	return h.afterAct(pc, w, err)
+}
+
+// afterAct shows the webhook anew, or what kept the act from being done. Somebody
+// else may have deleted it meanwhile.
+func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error) error {
+	if errors.Is(err, passerelle.NotFound) {
+		err = passerelle.Conflicting("The webhook is deleted; make it live again first.")
+	}
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.showWebhook(pc, w, "")
+	}
+	if err != nil {
+		return err
+	}
+	h.toWebhook(pc, w.ID)
+	return nil
+}
+
+// recoverWebhook makes due what is undelivered since an instant.
+func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
+	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
+	if err != nil {
+		return h.afterAct(pc, w, err)
+	}
+	due, err := h.handling(pc, actRecover).Recover(pc, pc.Domain, w, since)
+	if err != nil {
+		return h.afterAct(pc, w, err)
+	}
+	h.Wake()
+	return h.showWebhook(pc, w, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" are due now.")
+}

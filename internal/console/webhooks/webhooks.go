@@ -1,0 +1,332 @@
+package webhooks
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/delivery"
+	"passerelle/internal/operators"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/webhook"
+)
+
+// How far the undelivered of each webhook of a list, and of one webhook, are
+// counted.
+const (
+	fewPending  = 100
+	manyPending = 1000
+)
+
+// shownURL is how many characters of an address a list shows.
+const shownURL = 200
+
+// webhooksData is a page of the webhooks of a domain.
+type webhooksData struct {
+	All      bool
+	MaySetUp bool
+	Rows     []webhookRow
+	page.Pager
+}
+
+// webhookRow is a webhook and how it is doing. Texts are empty where there is
+// nothing to say.
+type webhookRow struct {
+	ID                               passerelle.WebhookID
+	State, Event, URL, Provider      string
+	Auth                             int64
+	Client                           passerelle.ClientID
+	User                             passerelle.UserID
+	Success, Average, Pending        string
+	Requests, Failures               int64
+	LastSuccess, LastFailure, Remark string
+}
+
+// mayDeliver reports whether the operator may pause and repeat what webhooks are
+// sent. Whoever sets a domain up may do that too.
+func mayDeliver(pc *page.Context) bool {
+	return pc.Who.May(operators.Deliver) && pc.Certain() || pc.MaySetUp()
+}
+
+// handling is the use cases of webhooks for one act of the operator, which is put
+// on record there with what it is about.
+func (h *hooks) handling(pc *page.Context, act string) *delivery.Delivery {
+	return h.Delivery.Audited(pc.Record(act, "", 0))
+}
+
+// webhooks lists the webhooks of a domain, the oldest first.
+func (h *hooks) webhooks(pc *page.Context) error {
+	data := webhooksData{All: pc.Request.URL.Query().Has("all"), MaySetUp: pc.MaySetUp()}
+	w := pc.Window(1)
+	all, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, All: data.All}, w)
+	if err != nil {
+		return fmt.Errorf("list the webhooks of domain %d: %w", pc.Domain.ID, err)
+	}
+	all, data.Pager = page.Paged(pc, w, all, func(one store.Webhook) []any { return page.ByID(one.ID) })
+	data.Rows, err = h.webhookRows(pc, all, fewPending)
+	if err != nil {
+		return err
+	}
+	return pages.Send(pc, "webhooks", "Webhooks", data)
+}
+
+// webhookRows adds to webhooks how they are doing, with the same few queries for
+// one and for many.
+func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([]webhookRow, error) {
+	var (
+		ids       []passerelle.WebhookID
+		providers []int64
+	)
+	for _, w := range all {
+		ids, providers = append(ids, w.ID), append(providers, w.Auth)
+	}
+	health, err := h.DB.Health(pc, pc.Domain.ID, pc.Now(), ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read the health of webhooks: %w", err)
+	}
+	pending, err := h.DB.Pending(pc, pc.Domain.ID, bound, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("count what is undelivered: %w", err)
+	}
+	names, err := h.DB.AuthProviderNames(pc, pc.Domain.ID, providers...)
+	if err != nil {
+		return nil, fmt.Errorf("read the names of providers: %w", err)
+	}
+	_, none := h.DB.OnlyClient(pc, pc.Domain.ID)
+	if none != nil && !errors.Is(none, store.ErrNotFound) {
+		return nil, fmt.Errorf("look for the only application: %w", none)
+	}
+	rows := make([]webhookRow, len(all))
+	for i, w := range all {
+		rows[i] = newWebhookRow(pc, w, health[w.ID])
+		rows[i].Provider, rows[i].Pending = names[w.Auth], page.UpTo(pending[w.ID], int64(bound))
+		if w.Deleted == nil {
+			rows[i].Remark = delivery.Warning(w, health[w.ID], w.Client != 0 || none == nil)
+		}
+	}
+	return rows, nil
+}
+
+func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow {
+	row := webhookRow{
+		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Auth: w.Auth, Client: w.Client, User: w.User,
+		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: pc.Moment(w.LastSuccess), LastFailure: pc.Moment(w.LastFailure),
+	}
+	if h.Requests > 0 {
+		row.Success = page.Percent(h.Successes, h.Requests)
+	}
+	if h.Reached > 0 {
+		row.Average = fmt.Sprintf("%d ms", h.Average().Milliseconds())
+	}
+	return row
+}
+
+// The states of a webhook, as pages name them.
+const (
+	webhookInUse    = "in use"
+	webhookStopped  = "stopped"
+	webhookHeldUp   = "held up"
+	webhookDisabled = "disabled"
+	webhookDeleted  = "deleted"
+)
+
+func webhookState(w store.Webhook) string {
+	switch {
+	case w.Deleted != nil:
+		return webhookDeleted
+	case w.Disabled != nil:
+		return webhookDisabled
+	case w.AuthDeleted:
+		return webhookHeldUp
+	case w.Stopped:
+		return webhookStopped
+	}
+	return webhookInUse
+}
+
+// webhookForm is what can be set of a webhook, as it was typed.
+type webhookForm struct {
+	// ID is zero of one that is to be registered.
+	ID                                 passerelle.WebhookID
+	Event, URL, Provider, Client, User string
+	Events                             []webhook.Entry
+	Providers                          []string
+}
+
+// newWebhook shows the form for a webhook.
+func (h *hooks) newWebhook(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	return h.askForWebhook(pc, webhookForm{Event: string(webhook.PaymentStateUpdated)})
+}
+
+// manySuggested is how many names of providers a form suggests.
+const manySuggested = 50
+
+func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
+	var err error
+	if form.Providers, err = h.suggested(pc); err != nil {
+		return err
+	}
+	form.Events = webhook.Events()
+	title := "Register a webhook"
+	if form.ID != 0 {
+		title = fmt.Sprintf("Change webhook %d", form.ID)
+	}
+	return pages.Send(pc, "webhook-form", title, form)
+}
+
+// suggested are the names of the first providers.
+func (h *hooks) suggested(pc *page.Context) ([]string, error) {
+	all, err := h.DB.AuthProviders(pc, store.ProviderFilter{Domain: pc.Domain.ID}, store.Window{Limit: manySuggested})
+	if err != nil {
+		return nil, fmt.Errorf("list the providers of domain %d: %w", pc.Domain.ID, err)
+	}
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.Name
+	}
+	return names, nil
+}
+
+// webhookTyped is the form as it came.
+func typedWebhook(pc *page.Context) webhookForm {
+	return webhookForm{
+		Event: pc.Field("event"), URL: strings.TrimSpace(pc.Field("url")), Provider: strings.TrimSpace(pc.Field("id_auth")),
+		Client: strings.TrimSpace(pc.Field("id_service")), User: strings.TrimSpace(pc.Field("id_user")),
+	}
+}
+
+// change is the change that a form asks for: all that is in it.
+func (f webhookForm) change() (delivery.Change, error) {
+	client, err := numberOf("id_service", f.Client)
+	if err != nil {
+		return delivery.Change{}, err
+	}
+	user, err := numberOf("id_user", f.User)
+	if err != nil {
+		return delivery.Change{}, err
+	}
+	return delivery.Change{
+		Event: &f.Event, URL: &f.URL, Auth: &f.Provider, Client: new(passerelle.ClientID(client)), User: new(passerelle.UserID(user)),
+	}, nil
+}
+
+// numberOf reads the number of something, zero for none.
+func numberOf(field, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, passerelle.InvalidField(field, "must be a number, or empty for none")
+	}
+	return n, nil
+}
+
+// registerWebhook makes a webhook of what was typed.
+func (h *hooks) registerWebhook(pc *page.Context) error {
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	form := typedWebhook(pc)
+	change, err := form.change()
+	var made store.Webhook
+	if err == nil {
+		made, err = h.handling(pc, "register webhook").Register(pc, pc.Domain, delivery.Registration{
+			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: pc.By(),
+		})
+	}
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.askForWebhook(pc, form)
+	}
+	if err != nil {
+		return err
+	}
+	h.toWebhook(pc, made.ID)
+	return nil
+}
+
+func (h *hooks) toWebhook(pc *page.Context, id passerelle.WebhookID) {
+	web.Redirect(pc.Writer, pc.Path("/webhooks/%d", id))
+}
+
+// editWebhook shows a webhook in a form.
+func (h *hooks) editWebhook(pc *page.Context) error {
+	w, err := h.webhookAt(pc)
+	if err != nil {
+		return err
+	}
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	names, err := h.DB.AuthProviderNames(pc, pc.Domain.ID, w.Auth)
+	if err != nil {
+		return fmt.Errorf("read the name of provider %d: %w", w.Auth, err)
+	}
+	return h.askForWebhook(pc, webhookForm{
+		ID: w.ID, Event: string(w.Event), URL: w.URL, Provider: providerText(w.Auth, names[w.Auth]), Client: orNothing(int64(w.Client)), User: orNothing(int64(w.User)),
+	})
+}
+
+// providerText is what finds a provider: its name, unless that could be the number
+// of another.
+func providerText(id int64, name string) string {
+	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
+		return strconv.FormatInt(id, 10)
+	}
+	return name
+}
+
+// orNothing writes a number, and nothing for none.
+func orNothing(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// changeWebhook makes of a webhook what was typed.
+func (h *hooks) changeWebhook(pc *page.Context) error {
+	w, err := h.webhookAt(pc)
+	if err != nil {
+		return err
+	}
+	if !pc.MaySetUp() {
+		return page.ErrForbidden
+	}
+	form := typedWebhook(pc)
+	form.ID = w.ID
+	change, err := form.change()
+	if err == nil {
+		change.By = pc.By()
+		_, err = h.handling(pc, "change webhook").Update(pc, pc.Domain, w.ID, change)
+	}
+	if known, is := page.UserMessage(err); is {
+		pc.Problem = known
+		return h.askForWebhook(pc, form)
+	}
+	if err != nil {
+		return err
+	}
+	h.toWebhook(pc, w.ID)
+	return nil
+}
+
+// webhookAt loads the webhook that the address names, whatever its state.
+func (h *hooks) webhookAt(pc *page.Context) (store.Webhook, error) {
+	w, err := h.DB.Webhook(pc, pc.Domain.ID, passerelle.WebhookID(pc.Numbers[1]))
+	if errors.Is(err, store.ErrNotFound) {
+		return w, page.ErrNoPage
+	}
+	if err != nil {
+		return w, fmt.Errorf("load webhook %d: %w", pc.Numbers[1], err)
+	}
+	return w, nil
+}

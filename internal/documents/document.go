@@ -1,0 +1,88 @@
+package documents
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// EditDocument stores what the person sets of a document, with the file they
+// give it, if any, in place of the one it has: all or nothing. A synchronisation
+// overwrites none of it. A read-only document is a Conflict, unless the change
+// ends that.
+func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e store.DocumentEdit, content []byte) error {
+	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
+		return passerelle.Conflicting("the document is read-only; set readonly to false first")
+	}
+	if err := f.withFile(ctx, d, document.User, &e, content); err != nil || e.None() {
+		return err
+	}
+	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
+}
+
+// CreateDocument files a document of which the provider knows nothing under a
+// subscription, with what the person says of it and its file, if any, and returns its
+// id. A subscription that is not shared is NotFound.
+func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under store.StoredSubscription, e store.DocumentEdit, content []byte) (id passerelle.DocumentID, err error) {
+	if err := f.withFile(ctx, d, under.User, &e, content); err != nil {
+		return 0, err
+	}
+	err = f.write(ctx, 0, func(tx *store.Tx) error {
+		created, err := tx.CreateManualDocument(d.ID, under, f.now(d))
+		if err != nil {
+			return err
+		}
+		id = created.ID
+		tx.CountDocuments(d.ID, under, 1)
+		return f.edit(tx, d, created, e)
+	})
+	return id, err
+}
+
+// withFile adds a file to what is set of a document.
+func (f *Documents) withFile(ctx context.Context, d passerelle.Domain, user passerelle.UserID, e *store.DocumentEdit, content []byte) error {
+	if content == nil {
+		return nil
+	}
+	uploaded, err := f.upload(ctx, d, user, content)
+	e.File = &uploaded
+	return err
+}
+
+func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.Document, e store.DocumentEdit) error {
+	if e.File != nil {
+		tx.AfterCommit(f.Erase)
+	}
+	return tx.EditDocument(d.ID, document, e, f.now(d))
+}
+
+// write stores what is set of a document, which is zero when it is new.
+func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func(tx *store.Tx) error) error {
+	err := f.DB.Write(ctx, fn)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return passerelle.Missing() // withdrawn meanwhile
+	case errors.Is(err, store.ErrConflict):
+		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Something else changed while the document was stored; send it again.", RetryAfter: 1}
+	case err != nil:
+		return fmt.Errorf("change document %d: %w", id, err)
+	}
+	return nil
+}
+
+// upload keeps a file that is to be given to a document; one that is not is
+// removed again. What it is its bytes say, not whoever sent it.
+func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (store.StoredFile, error) {
+	now := f.now(d)
+	file := store.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}
+	if err := f.DB.Write(ctx, func(tx *store.Tx) error { return tx.BeginUpload(d.ID, &file, fetchLease) }); err != nil {
+		return file, fmt.Errorf("number a file: %w", err)
+	}
+	_, err := f.Files.Put(ctx, file.ID, bytes.NewReader(content))
+	return file, err
+}

@@ -1,0 +1,656 @@
+package documents_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/blob"
+	"passerelle/internal/documents"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// archive is an institution that has files; a test says how it gives one.
+type archive struct {
+	uuid string
+	id   int64
+	mu   sync.Mutex
+	give func(ctx context.Context, of connector.FileName, w io.Writer) (string, error)
+}
+
+func (a *archive) Profile() connector.Profile {
+	return connector.Profile{UUID: a.uuid, ID: a.id, Name: a.uuid, Data: &connector.DataSettings{}, Sources: []connector.Source{{ID: a.id, Name: "directaccess"}}}
+}
+
+func (a *archive) Read(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+	return connector.Outcome{}, errors.New("nobody reads here")
+}
+
+func (a *archive) File(ctx context.Context, _ connector.Visit, of connector.FileName, w io.Writer) (string, error) {
+	a.mu.Lock()
+	give := a.give
+	a.mu.Unlock()
+	return give(ctx, of, w)
+}
+
+func (a *archive) gives(give func(ctx context.Context, of connector.FileName, w io.Writer) (string, error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.give = give
+}
+
+// page is how an archive gives the page of a document.
+func page(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
+	_, err := io.WriteString(w, "page of "+of.Document)
+	return "text/plain", err
+}
+
+// held gives pages once a test lets it, and says when one is asked for.
+type held struct{ asked, free chan struct{} }
+
+func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }
+
+func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
+	h.asked <- struct{}{}
+	select {
+	case <-h.free:
+		return page(ctx, of, w)
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// cabinet is a domain with a user who has documents at two institutions, of which
+// no file was fetched.
+type cabinet struct {
+	*documents.Documents
+	t           *testing.T
+	url         string
+	eyes        *storetest.Inspection
+	domain      passerelle.Domain
+	quick, slow *archive
+	// bills are the documents at each institution.
+	bills map[*archive][]passerelle.Document
+	of    map[*archive]store.StoredSubscription
+	log   *bytes.Buffer
+	// working is what goes on in the background, and stop ends it.
+	working sync.WaitGroup
+	stop    context.CancelFunc
+}
+
+const bills = 6
+
+func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		must(t, db.Migrate(t.Context()))
+		kept, err := blob.New(t.TempDir())
+		must(t, err)
+		c := &cabinet{
+			t: t, url: url, eyes: storetest.Inspect(t, url), domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon},
+			quick: &archive{uuid: "quick", id: 1, give: page}, slow: &archive{uuid: "slow", id: 2, give: page},
+			bills: map[*archive][]passerelle.Document{}, of: map[*archive]store.StoredSubscription{}, log: &bytes.Buffer{},
+		}
+		registry, err := connector.NewRegistry(c.quick, c.slow)
+		must(t, err)
+		ctx, stop := context.WithCancel(context.Background())
+		c.stop = stop
+		t.Cleanup(func() { stop(); c.working.Wait() })
+		c.Documents = &documents.Documents{
+			DB: db, Files: kept, Connectors: registry, Now: func() time.Time { return noon }, Erase: func() {}, Log: slog.New(slog.NewTextHandler(c.log, nil)),
+			Background: func(work func(context.Context)) bool {
+				c.working.Go(func() { work(ctx) })
+				return true
+			},
+		}
+		c.furnish()
+		run(t, c)
+	})
+}
+
+func (c *cabinet) furnish() {
+	c.t.Helper()
+	c.write(func(tx *store.Tx) error { return tx.CreateDomain(&c.domain, "d.example") })
+	user := passerelle.User{Domain: c.domain.ID, Platform: passerelle.SharedAccess, Created: noon, Permanent: &noon, Version: 1}
+	c.write(func(tx *store.Tx) error { return tx.CreateUser(&user) })
+	for _, a := range []*archive{c.quick, c.slow} {
+		connection := store.Connection{Domain: c.domain.ID, User: user.ID, Connector: a.uuid, Created: noon, Active: true}
+		c.write(func(tx *store.Tx) error {
+			return tx.CreateConnection(&connection, map[string]string{"login": "anna"}, "nobody", -time.Second)
+		})
+		c.write(func(tx *store.Tx) error {
+			return tx.CreateSource(c.domain.ID, &store.ConnectionSource{Connection: connection.ID, Name: "directaccess", Created: noon})
+		})
+		id, err := c.DB.NewSubscriptionID(c.t.Context())
+		must(c.t, err)
+		s := store.StoredSubscription{Subscription: passerelle.Subscription{ID: id, Connection: connection.ID, User: user.ID, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
+		c.write(func(tx *store.Tx) error { return tx.CreateSubscription(c.domain.ID, &s) })
+		c.of[a], c.bills[a] = s, make([]passerelle.Document, bills)
+		for i := range bills {
+			d := passerelle.Document{Found: noon, LastUpdate: noon, DocumentDetails: billed(i)}
+			c.write(func(tx *store.Tx) error { return tx.CreateDocument(c.domain.ID, s, &d, 1) })
+			c.bills[a][i] = d
+		}
+	}
+}
+
+func billed(i int) passerelle.DocumentDetails {
+	return passerelle.DocumentDetails{Key: string(rune('a' + i)), Type: "bill", HasFile: true, MediaType: "text/plain"}
+}
+
+func (c *cabinet) write(fn func(tx *store.Tx) error) {
+	c.t.Helper()
+	must(c.t, c.DB.Write(c.t.Context(), fn))
+}
+
+// fetch has a batch fetched of an archive, and wants it to be of so many.
+func (c *cabinet) fetch(a *archive, want int) {
+	c.t.Helper()
+	if n, err := c.FetchFiles(c.t.Context(), c.domain, a.uuid); err != nil || n != want {
+		c.t.Errorf("a batch of %d files (%v), want %d", n, err, want)
+	}
+}
+
+// read opens the file of a bill and reads it.
+func (c *cabinet) read(ctx context.Context, a *archive, bill int) (string, error) {
+	d := c.bills[a][bill]
+	f, err := c.Open(ctx, c.domain, d.User, d.File)
+	if err != nil {
+		return "", err
+	}
+	content, err := io.ReadAll(f)
+	return string(content), errors.Join(err, f.Close())
+}
+
+// rows are what is known of the files of an archive, in the order of ids.
+func (c *cabinet) rows(a *archive, what string) []string {
+	c.t.Helper()
+	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
+}
+
+// count is how many files of an archive something holds of.
+func (c *cabinet) count(a *archive, condition string) int {
+	c.t.Helper()
+	return int(c.eyes.Count(`SELECT count(*) FROM stored_file WHERE connector = '` + a.uuid + `' AND ` + condition))
+}
+
+func (c *cabinet) wantUnavailable(err error) {
+	c.t.Helper()
+	var refused *passerelle.Error
+	if !errors.As(err, &refused) || refused.Kind != passerelle.Unavailable || refused.RetryAfter == 0 {
+		c.t.Errorf("the answer is %v", err)
+	}
+}
+
+// TestBatches: a call fetches one bounded batch of one institution, until nothing
+// is left.
+func TestBatches(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NOT NULL AND next_fetch IS NULL AND lease_until = 0") != bills || c.count(c.slow, "stored IS NOT NULL") != 0 {
+			t.Errorf("known are %q and %q", c.rows(c.quick, "stored"), c.rows(c.slow, "stored"))
+		}
+		if text, err := c.read(t.Context(), c.quick, 1); err != nil || text != "page of b" {
+			t.Errorf("%q (%v)", text, err)
+		}
+	})
+}
+
+// TestASlowInstitutionDelaysItselfAlone: while one gives nothing, the files of
+// another come, in the background and to readers.
+func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		h := newHeld()
+		c.slow.gives(h.page)
+		c.working.Go(func() { _, _ = c.FetchFiles(t.Context(), c.domain, c.slow.uuid) })
+		for range 4 {
+			<-h.asked
+		}
+		if text, err := c.read(t.Context(), c.quick, 5); err != nil || text != "page of f" {
+			t.Errorf("read %q (%v)", text, err)
+		}
+		c.fetch(c.quick, 4)
+		close(h.free)
+		c.working.Wait()
+		c.fetch(c.slow, 2)
+	})
+}
+
+// TestReadersAreBounded: so many readers have files fetched of an institution at
+// once, and the next is told to come back; who wants what is under way waits for
+// it.
+func TestReadersAreBounded(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		h := newHeld()
+		c.slow.gives(h.page)
+		texts := make(chan string, bills)
+		reading := func(bill int) {
+			c.working.Go(func() {
+				text, err := c.read(t.Context(), c.slow, bill)
+				if err != nil {
+					text = err.Error()
+				}
+				texts <- text
+			})
+		}
+		for bill := range 4 {
+			reading(bill)
+			<-h.asked
+		}
+		_, err := c.read(t.Context(), c.slow, 4)
+		c.wantUnavailable(err)
+		reading(3)
+		if text, err := c.read(t.Context(), c.quick, 0); err != nil || text != "page of a" {
+			t.Errorf("at another institution: %q (%v)", text, err)
+		}
+		close(h.free)
+		got := map[string]int{}
+		for range 5 {
+			got[<-texts]++
+		}
+		if diff := cmp.Diff(map[string]int{"page of a": 1, "page of b": 1, "page of c": 1, "page of d": 2}, got); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+		if text, err := c.read(t.Context(), c.slow, 4); err != nil || text != "page of e" {
+			t.Errorf("afterwards: %q (%v)", text, err)
+		}
+	})
+}
+
+// TestAReaderWhoLeaves: the fetch goes on, and nothing is counted against the
+// institution.
+func TestAReaderWhoLeaves(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		h := newHeld()
+		c.slow.gives(h.page)
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := c.read(ctx, c.slow, 0)
+			left <- err
+		}()
+		<-h.asked
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("the reader who left got %v", err)
+		}
+		close(h.free)
+		c.working.Wait()
+		if c.count(c.slow, "stored IS NOT NULL AND failures = 0") != 1 {
+			t.Errorf("known are %q", c.rows(c.slow, "stored, failures"))
+		}
+	})
+}
+
+// TestTheProgramStops: what was being fetched is no failure of the institution's,
+// and is due as it was.
+func TestTheProgramStops(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		h := newHeld()
+		c.slow.gives(h.page)
+		before := c.rows(c.slow, "stored, failures, next_fetch, lease_until")
+		c.working.Go(func() {
+			_, err := c.read(t.Context(), c.slow, 0)
+			c.wantUnavailable(err)
+		})
+		<-h.asked
+		c.stop()
+		c.working.Wait()
+		if diff := cmp.Diff(before, c.rows(c.slow, "stored, failures, next_fetch, lease_until")); diff != "" {
+			t.Errorf("known (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// TestBackOff: a file that did not come is not due at once, others are, and a
+// reader has it fetched all the same.
+func TestBackOff(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
+			if of.Document == "a" || of.Document == "b" {
+				_, _ = io.WriteString(w, "half a page")
+				return "", errors.New("the line broke")
+			}
+			return page(ctx, of, w)
+		})
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NULL AND failures = 1 AND next_fetch > 0 AND lease_until = 0") != 2 || c.count(c.quick, "stored IS NOT NULL") != 4 {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, failures, next_fetch, lease_until"))
+		}
+		_, err := c.read(t.Context(), c.quick, 0)
+		c.wantUnavailable(err)
+		if c.count(c.quick, "failures = 2") != 1 {
+			t.Errorf("known are %q", c.rows(c.quick, "failures"))
+		}
+		c.quick.gives(page)
+		if text, err := c.read(t.Context(), c.quick, 0); err != nil || text != "page of a" || c.count(c.quick, "stored IS NOT NULL AND failures = 0") != 5 {
+			t.Errorf("%q (%v), known are %q", text, err, c.rows(c.quick, "stored, failures"))
+		}
+	})
+}
+
+// TestWhatNeverComes: a file that is larger than any, or empty, is not kept.
+func TestWhatNeverComes(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		large := bytes.Repeat([]byte{'x'}, 1<<20)
+		c.quick.gives(func(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
+			for of.Document == "a" {
+				if _, err := w.Write(large); err != nil {
+					return "", err
+				}
+			}
+			return "text/plain", nil
+		})
+		c.fetch(c.quick, 4)
+		if c.count(c.quick, "failures = 1 AND next_fetch IS NULL") != 1 || c.count(c.quick, "failures = 1 AND next_fetch IS NOT NULL") != 3 || c.count(c.quick, "stored IS NOT NULL") != 0 {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, failures, next_fetch"))
+		}
+	})
+}
+
+// TestWhatWasWithdrawn: a file that its person withdrew before its turn came is no
+// fault of anybody's, and nobody is asked for it.
+func TestWhatWasWithdrawn(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
+			t.Error("the institution is asked for a file")
+			return "", errors.New("no page")
+		})
+		s := c.of[c.quick]
+		c.write(func(tx *store.Tx) error {
+			tx.DisableSubscription(c.domain.ID, s.User, s, noon)
+			return nil
+		})
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NULL AND next_fetch IS NULL AND lease_until = 0") != bills {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, next_fetch, lease_until"))
+		}
+		if c.log.Len() > 0 {
+			t.Errorf("the log says %s", c.log)
+		}
+	})
+}
+
+// visited has a visit of an archive end in a state, and the files resumed if it
+// went well, as synchronisations do.
+func (c *cabinet) visited(a *archive, state passerelle.ConnectionState) {
+	c.t.Helper()
+	s := c.of[a]
+	now, err := c.DB.Connection(c.t.Context(), c.domain.ID, s.User, s.Connection)
+	must(c.t, err)
+	now.State, now.Sync = state, now.Sync+1
+	c.write(func(tx *store.Tx) error {
+		tx.SaveConnection(now, now.Version)
+		if state == "" {
+			tx.ResumeFiles(now)
+		}
+		return nil
+	})
+}
+
+// TestAConnectionThatCannotBeRead: nobody is asked for its files, that is no failure
+// of theirs, and they are left alone until it is read again. Those of others come.
+func TestAConnectionThatCannotBeRead(t *testing.T) {
+	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
+		t.Run(string(state), func(t *testing.T) {
+			atCabinets(t, func(t *testing.T, c *cabinet) {
+				c.visited(c.slow, state)
+				c.slow.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
+					t.Error("the institution is asked for a file")
+					return "", errors.New("no page")
+				})
+				for _, want := range []int{4, 2, 0, 0} {
+					c.fetch(c.slow, want)
+				}
+				_, err := c.read(t.Context(), c.slow, 0)
+				c.wantUnavailable(err)
+				c.visited(c.slow, state) // once more to no avail
+				c.fetch(c.slow, 0)
+				c.fetch(c.quick, 4)
+				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {
+					t.Errorf("known are %q, and the log says %s", c.rows(c.slow, "stored, failures, next_fetch, lease_until"), c.log)
+				}
+				c.slow.gives(page)
+				c.visited(c.quick, "")
+				c.fetch(c.slow, 0)
+				c.visited(c.slow, "")
+				for _, want := range []int{4, 2, 0} {
+					c.fetch(c.slow, want)
+				}
+				if text, err := c.read(t.Context(), c.slow, 0); err != nil || text != "page of a" {
+					t.Errorf("read %q (%v)", text, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAVisitThatEndsMeanwhile: who found a file gone, or its connection in a bad
+// state, does not make it wait when a visit has ended since.
+func TestAVisitThatEndsMeanwhile(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		s := c.of[c.slow]
+		lost := s
+		lost.Deleted = &noon
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &lost) })
+		var leased []store.LeasedFile
+		c.write(func(tx *store.Tx) error {
+			tx.ClaimFiles(c.domain.ID, c.slow.uuid, time.Hour, bills, &leased)
+			return nil
+		})
+		seen := map[passerelle.FileID]store.FileOrigin{}
+		for _, l := range leased {
+			from, err := c.DB.FileOrigin(t.Context(), c.domain.ID, l.ID)
+			must(t, err)
+			if seen[l.ID] = from; !from.Gone {
+				t.Errorf("file %d is there", l.ID)
+			}
+		}
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
+		c.visited(c.slow, "")
+		for _, l := range leased {
+			c.write(func(tx *store.Tx) error { tx.AwaitVisit(c.domain.ID, l, seen[l.ID]); return nil })
+		}
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.slow, want)
+		}
+	})
+}
+
+// TestSecretsThatCannotBeOpened: their connection cannot be read either, which its
+// files are not at fault for.
+func TestSecretsThatCannotBeOpened(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
+			c.of[c.quick].Connection, c.of[c.slow].Connection))
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.slow, want)
+		}
+		if c.count(c.slow, "stored IS NULL AND failures = 0") != bills || !strings.Contains(c.log.String(), "no visit can be made") {
+			t.Errorf("known are %q, and the log says %s", c.rows(c.slow, "stored, failures"), c.log)
+		}
+	})
+}
+
+// TestWhatIsGoneForAWhile: what an institution shows no more is not asked for, and
+// is once it is back.
+func TestWhatIsGoneForAWhile(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		s := c.of[c.quick]
+		lost := s
+		lost.Deleted = &noon
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &lost) })
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NULL AND failures = 0") != bills || c.log.Len() > 0 {
+			t.Errorf("known are %q, and the log says %s", c.rows(c.quick, "stored, failures"), c.log)
+		}
+		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
+		c.write(func(tx *store.Tx) error {
+			tx.LoseDocument(c.domain.ID, s, c.bills[c.quick][0].ID, noon, 2)
+			return nil
+		})
+		c.visited(c.quick, "")
+		for _, want := range []int{4, 2, 0} {
+			c.fetch(c.quick, want)
+		}
+		if c.count(c.quick, "stored IS NOT NULL") != bills-1 {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, failures"))
+		}
+		c.write(func(tx *store.Tx) error {
+			return tx.UpdateDocument(c.domain.ID, s, c.bills[c.quick][0].ID, billed(0), noon, 3)
+		})
+		c.fetch(c.quick, 1)
+		if text, err := c.read(t.Context(), c.quick, 0); err != nil || text != "page of a" {
+			t.Errorf("read %q (%v)", text, err)
+		}
+	})
+}
+
+// lapsed leases files of an archive to a process that comes too late.
+func (c *cabinet) lapsed(a *archive) (leased []store.LeasedFile) {
+	c.t.Helper()
+	c.write(func(tx *store.Tx) error {
+		tx.ClaimFiles(c.domain.ID, a.uuid, -time.Minute, bills, &leased)
+		return nil
+	})
+	return leased
+}
+
+// TestACrashBeforeAFileIsKept: bytes of which nobody knows that they are whole are
+// not given to anybody, and the file is fetched again when the lease has lapsed.
+func TestACrashBeforeAFileIsKept(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		for _, l := range c.lapsed(c.quick) {
+			_, err := c.Files.Put(t.Context(), l.ID, strings.NewReader("put by who died"))
+			must(t, err)
+		}
+		if text, err := c.read(t.Context(), c.quick, 0); err != nil || text != "page of a" {
+			t.Errorf("a reader got %q (%v)", text, err)
+		}
+		for _, want := range []int{4, 1, 0} {
+			c.fetch(c.quick, want)
+		}
+		for bill := range bills {
+			if text, err := c.read(t.Context(), c.quick, bill); err != nil || text != "page of "+billed(bill).Key {
+				t.Errorf("bill %d is %q (%v)", bill, text, err)
+			}
+		}
+	})
+}
+
+// TestALapsedLease: who comes back too late changes nothing of what another has
+// done since.
+func TestALapsedLease(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		late := c.lapsed(c.quick)
+		for _, want := range []int{4, 2} {
+			c.fetch(c.quick, want)
+		}
+		const all = "media_type, size, stored, failures, next_fetch, lease_until"
+		before := c.rows(c.quick, all)
+		for _, l := range late {
+			err := c.DB.Write(t.Context(), func(tx *store.Tx) error {
+				tx.KeepFile(c.domain.ID, l, "text/html", 1, noon)
+				return nil
+			})
+			if !errors.Is(err, store.ErrConflict) {
+				t.Errorf("file %d is kept too late: %v", l.ID, err)
+			}
+			c.write(func(tx *store.Tx) error {
+				tx.PostponeFile(c.domain.ID, l, time.Minute)
+				tx.ReleaseFile(c.domain.ID, l)
+				return nil
+			})
+		}
+		if diff := cmp.Diff(before, c.rows(c.quick, all)); diff != "" {
+			t.Errorf("known (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// TestADocumentThatChangesMeanwhile: bytes from before the change are not kept as
+// those of after it.
+func TestADocumentThatChangesMeanwhile(t *testing.T) {
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		h := newHeld()
+		c.slow.gives(h.page)
+		c.working.Go(func() { _, _ = c.FetchFiles(t.Context(), c.domain, c.slow.uuid) })
+		for range 4 {
+			<-h.asked
+		}
+		changed := billed(0)
+		changed.Name = "Corrected"
+		c.write(func(tx *store.Tx) error {
+			return tx.UpdateDocument(c.domain.ID, c.of[c.slow], c.bills[c.slow][0].ID, changed, noon, 2)
+		})
+		close(h.free)
+		c.working.Wait()
+		c.fetch(c.slow, 2) // and not the one that changed, before its former lease is over
+		if c.count(c.slow, "stored IS NULL AND failures = 0 AND next_fetch = 0 AND lease_until > 0") != 1 || c.count(c.slow, "stored IS NOT NULL") != bills-1 {
+			t.Errorf("known are %q", c.rows(c.slow, "stored, failures, next_fetch, lease_until"))
+		}
+	})
+}
+
+// TestLogsHoldNothingPersonal: what a connector says when it fails may be anything.
+func TestLogsHoldNothingPersonal(t *testing.T) {
+	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
+	atCabinets(t, func(t *testing.T, c *cabinet) {
+		c.quick.gives(func(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
+			switch of.Document {
+			case "a":
+				panic("no bill for " + name + ", " + iban)
+			case "b":
+				panic(errors.New(name + iban))
+			case "c":
+				_, _ = io.WriteString(w, name)
+				return iban, context.DeadlineExceeded
+			}
+			return name, errors.New("no bill for " + name + ", " + iban)
+		})
+		c.fetch(c.quick, 4)
+		c.fetch(c.quick, 2)
+		log := c.log.String()
+		if strings.Contains(log, "Zyzzyva") || strings.Contains(log, "Martin") || strings.Contains(log, iban) {
+			t.Errorf("the log says whose bill it is: %s", log)
+		}
+		for _, want := range []string{"the connector panicked", "deadline", "an error of the connector"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("the log does not say %q: %s", want, log)
+			}
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strings"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+)
+
+const (
+	// fetchTime bounds the fetching of a file, fetchLease how long a crash
+	// keeps others from it; a removal waits for the lease as well.
+	fetchTime  = 2 * time.Minute
+	fetchLease = 5 * time.Minute
+	// maxFetching is how many files of a connector are fetched at once in the
+	// background.
+	maxFetching = 4
+	// maxFile is how large a file may be.
+	maxFile = 64 << 20
+	// firstFetch is the pause after the first failure, and each is twice as long as
+	// the one before; after maxFetches, about a day and a half, a file is left until
+	// somebody asks for it.
+	firstFetch = time.Minute
+	maxFetches = 12
+)
+
+var (
+	errLarge    = fmt.Errorf("the file has more than %d MiB", maxFile>>20)
+	errEmpty    = errors.New("the file is empty")
+	errWithheld = errors.New("the file is not to be had")
+	errGone     = errors.New("the file was withdrawn")
+	errTurned   = errors.New("nobody takes the file any more")
+)
+
+// awaited is why a file does not come before its connection is read again: the
+// connection cannot be read now, or the institution does not show the file. It is
+// nobody's failure to give one.
+type awaited struct{ seen store.FileOrigin }
+
+func (a *awaited) Error() string {
+	return fmt.Sprintf("connection %d has to be read well before", a.seen.Connection)
+}
+
+// FetchFiles fetches a batch of what is to be fetched of a connector in a domain,
+// and returns how many files that was. It is zero once nothing is left that is
+// due, nor in this process under way. What fails for one leaves the others
+// alone.
+func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
+	due, err := f.errands.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]store.LeasedFile) {
+		tx.ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(due) == 0 {
+		return 0, f.errands.rest(ctx, connector)
+	}
+	failures := make([]error, len(due))
+	var fetching sync.WaitGroup
+	for i, l := range due {
+		fetching.Go(func() { failures[i] = f.fetch(ctx, d, l) })
+	}
+	fetching.Wait()
+	return len(due), errors.Join(failures...)
+}
+
+// fetch has a file brought and says what came of it. An error is one of the
+// database; that of an institution is on record with the file.
+func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedFile) error {
+	defer f.errands.end(l.ID)
+	mediaType, size, fault := f.bring(ctx, d, l.ID)
+	stopped := ctx.Err() != nil // and the institution is not at fault
+	var before *awaited
+	waits := errors.As(fault, &before)
+	if fault != nil && !stopped && !waits && !errors.Is(fault, errGone) {
+		f.Log.Warn("a file was not fetched", "file", l.ID, "failures", l.Failures+1, "error", fault)
+	}
+	err := f.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		switch {
+		case fault == nil:
+			tx.KeepFile(d.ID, l, mediaType, size, f.now(d))
+		case stopped:
+			tx.ReleaseFile(d.ID, l)
+		case waits:
+			tx.AwaitVisit(d.ID, l, before.seen)
+		default:
+			tx.PostponeFile(d.ID, l, pauseAfter(l.Failures+1, fault))
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return nil // withdrawn meanwhile, or changed, or another's since the lease lapsed
+	}
+	return err
+}
+
+// pauseAfter is when a file is tried again after so many failures; zero is
+// never.
+func pauseAfter(failures int64, err error) time.Duration {
+	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
+		return 0
+	}
+	return firstFetch << (failures - 1)
+}
+
+// bring asks the institution for a file and stores it, as it comes. A connector
+// that heeds no deadline is left behind; what it writes then goes nowhere.
+func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (mediaType string, size int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	reader, visit, of, err := f.courier(ctx, d, id)
+	if err != nil {
+		return "", 0, err
+	}
+	in, out := io.Pipe()
+	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
+	said := make(chan string, 1)
+	go func() {
+		mediaType, err := "", connector.ErrPanicked // and whatever else ends a goroutine
+		defer func() {
+			said <- mediaType
+			out.CloseWithError(err)
+		}()
+		err = connector.Guard(func() (err error) {
+			mediaType, err = reader.File(ctx, visit, of, out)
+			return err
+		})
+	}()
+	size, err = f.Files.Put(ctx, id, &capped{Reader: in, left: maxFile})
+	in.CloseWithError(errTurned)
+	if err != nil {
+		return "", 0, err
+	}
+	if size == 0 {
+		return "", 0, errEmpty
+	}
+	return cleanType(<-said), size, nil
+}
+
+// capped ends a file that is too large.
+type capped struct {
+	io.Reader
+	left int64
+}
+
+func (b *capped) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errLarge
+	}
+	return n, err
+}
+
+// cleanType is a media type without parameters, or that of bytes of which
+// nothing is known.
+func cleanType(said string) string {
+	media, _, err := mime.ParseMediaType(said)
+	if err != nil || !strings.Contains(media, "/") || len(media) > 100 {
+		return "application/octet-stream"
+	}
+	return media
+}
+
+// courier is who is to be asked for a file, and as whom.
+func (f *Documents) courier(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, v connector.Visit, of connector.FileName, err error) {
+	from, err := f.DB.FileOrigin(ctx, d.ID, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, v, of, errGone
+	}
+	if err != nil {
+		return nil, v, of, fmt.Errorf("find where file %d comes from: %w", id, err)
+	}
+	c, err := f.DB.Connection(ctx, d.ID, from.User, from.Connection)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, v, of, errGone
+	}
+	if err != nil {
+		return nil, v, of, fmt.Errorf("load connection %d: %w", from.Connection, err)
+	}
+	known, _ := f.Connectors.DataReader(c.Connector)
+	reader, able := known.(connector.FileReader)
+	if !able {
+		return nil, v, of, errWithheld
+	}
+	if c.State != "" || from.Gone {
+		// Another try with a password that was refused could lock the person out.
+		return nil, v, of, &awaited{from}
+	}
+	if v, err = f.visit(ctx, d, c); err != nil {
+		f.Log.Error("no visit can be made for a file", "connection", c.ID, "error", err)
+		return nil, v, of, &awaited{from}
+	}
+	return reader, v, connector.FileName(from.Name), nil
+}
+
+// visit is one for a file alone.
+func (f *Documents) visit(ctx context.Context, d passerelle.Domain, c store.Connection) (connector.Visit, error) {
+	values, memory, err := f.DB.ConnectionSecrets(ctx, d.ID, c.ID)
+	if err != nil {
+		return connector.Visit{}, fmt.Errorf("load the secrets of connection %d: %w", c.ID, err)
+	}
+	sources, err := f.DB.SourcesOf(ctx, d.ID, c.ID)
+	if err == nil && len(sources) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return connector.Visit{}, fmt.Errorf("find a source of connection %d: %w", c.ID, err)
+	}
+	return connector.Visit{Domain: d.ID, Connection: c.ID, Source: sources[0].Name, Values: values, Memory: memory, Now: f.now(d)}, nil
+}

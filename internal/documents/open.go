@@ -1,0 +1,103 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxAsked is how many files of a connector are fetched at once because readers
+// wait for them.
+const maxAsked = 4
+
+// File is a file of a user that is being read, and what is known of it.
+type File struct {
+	store.StoredFile
+	io.ReadSeekCloser
+}
+
+// Open opens a file of a user, who is known to have it. One that was not fetched
+// yet is fetched, and that goes on when the reader leaves. It is Unavailable
+// when the institution does not give the file now, or too many of its files are
+// being fetched.
+func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (File, error) {
+	file, err := f.file(ctx, d, user, id)
+	if err == nil && file.Stored == nil {
+		if err = f.fetchNow(ctx, d, file); err == nil {
+			file, err = f.file(ctx, d, user, id)
+		}
+	}
+	if err != nil {
+		return File{}, err
+	}
+	if file.Stored == nil {
+		return File{}, unfetched("The file has not come from the institution yet; try again later.")
+	}
+	body, err := f.Files.Open(ctx, id)
+	return File{file, body}, err
+}
+
+func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (store.StoredFile, error) {
+	file, err := f.DB.File(ctx, d.ID, user, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return file, passerelle.Missing()
+	}
+	if err != nil {
+		return file, fmt.Errorf("load file %d: %w", id, err)
+	}
+	return file, nil
+}
+
+// fetchNow fetches a file, or waits for whoever does. A file that did not come is
+// no error.
+func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file store.StoredFile) error {
+	if under := f.errands.of(file.ID); under != nil {
+		return under.wait(ctx)
+	}
+	busy := unfetched("Too many files are being fetched; try again later.")
+	if !f.errands.enter(file.Connector) {
+		return busy
+	}
+	ended := make(chan error, 1)
+	begun := f.Background(func(ctx context.Context) {
+		defer close(ended)
+		ended <- f.fetchOne(ctx, d, file)
+	})
+	if !begun {
+		f.errands.leave(file.Connector)
+		return busy
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fetchOne fetches a file for a reader, and leaves the place of its connector.
+func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file store.StoredFile) error {
+	defer f.errands.leave(file.Connector)
+	leased, err := f.errands.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]store.LeasedFile) {
+		tx.ClaimFile(d.ID, file.ID, fetchLease, into)
+	})
+	if err != nil {
+		return err
+	}
+	if len(leased) == 0 {
+		if err := f.errands.settle(ctx, file.Connector); err != nil {
+			return err
+		}
+		return f.errands.of(file.ID).wait(ctx)
+	}
+	return f.fetch(ctx, d, leased[0])
+}
+
+// unfetched is the answer when a file cannot be had now.
+func unfetched(message string) error {
+	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: message, RetryAfter: int(firstFetch.Seconds())}
+}

@@ -1,0 +1,90 @@
+//go:build torture
+
+package failpoint
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// What a test says in the environment: the name of the mark to die at, with the
+// pass of it after a "#", and the file in which each mark that was passed is named.
+var (
+	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
+	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
+)
+
+// Before marks the place before something happens, and After the one after it.
+func Before(what string) { pass("before ", what) }
+
+// After is described with Before.
+func After(what string) { pass("after ", what) }
+
+var (
+	mu     sync.Mutex
+	passes = map[string]int{}
+)
+
+func pass(side, what string) {
+	if dieAt == "" && seen == "" {
+		return
+	}
+	name := side + what + " in " + place()
+	mu.Lock()
+	defer mu.Unlock()
+	if passes[name]++; passes[name] == 1 {
+		note(name)
+	}
+	chosen, pass, _ := strings.Cut(dieAt, "#")
+	if wanted, _ := strconv.Atoi(pass); name == chosen && passes[name] >= wanted {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // nothing happens any more, on any thread that still runs
+	}
+}
+
+func note(name string) {
+	if seen == "" {
+		return
+	}
+	file, err := os.OpenFile(seen, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(file, name)
+		_ = file.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// shared are functions through which many do the same, so that who called them
+// tells more; the first is in every stack.
+var shared = regexp.MustCompile(`^(death|store|runtime)\.|\.(commit|write|ask|listen|begin|finish|calmly)$|connector\.Guard`)
+
+// reservation is of ids, by whoever has used up those before.
+const reservation = "store.(*DB).reserve"
+
+// literal is what the compiler calls a function without a name.
+var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
+
+// inlined is a literal of a function that the compiler put into another one.
+var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
+
+// place is the function that does what is marked, which is not how it is done.
+func place() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		name := inlined.ReplaceAllString(literal.ReplaceAllString(path.Base(frame.Function), ""), "$1.$2")
+		if name == reservation || !shared.MatchString(name) || !more {
+			return name
+		}
+	}
+}

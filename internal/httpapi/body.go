@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"passerelle"
+)
+
+// formats are the media types a body may have. Clients of the family send all
+// three; a body without a type is taken for JSON.
+var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
+	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
+	"application/x-www-form-urlencoded": parseForm,
+	"multipart/form-data":               parseMultipart,
+}
+
+// parseBody reads a body into an object. Nothing at all is the empty object,
+// whatever the type says.
+func parseBody(body []byte, contentType string) (node, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return node{shape: object}, nil
+	}
+	if contentType == "" {
+		return parseJSON(body)
+	}
+	media, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return node{}, passerelle.InvalidField("Content-Type", "not a media type: %s", err)
+	}
+	if strings.HasSuffix(media, "+json") {
+		media = "application/json"
+	}
+	parse := formats[media]
+	if parse == nil {
+		return node{}, passerelle.InvalidField("Content-Type", "must be one of %s", strings.Join(sorted(formats), ", "))
+	}
+	return parse(body, parameters)
+}
+
+func parseForm(body []byte, _ map[string]string) (node, error) {
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return node{}, malformed("not a form: %s", err)
+	}
+	return flat(values)
+}
+
+// flat makes an object of the fields of a form.
+func flat(values url.Values) (node, error) {
+	form := node{shape: object}
+	for _, name := range sorted(values) {
+		at := path{steps: []step{memberStep(name)}}
+		if strings.ContainsAny(name, "[]") {
+			return node{}, at.invalid("a form has no nested levels; send application/json")
+		}
+		if err := at.checkText(name); err != nil {
+			return node{}, err
+		}
+		field, err := single(name, values[name])
+		if err != nil {
+			return node{}, err
+		}
+		form.nodes = append(form.nodes, field)
+	}
+	return form, nil
+}
+
+// maxParts bounds the work of a multipart body.
+const maxParts = 1000
+
+func parseMultipart(body []byte, parameters map[string]string) (node, error) {
+	if parameters["boundary"] == "" {
+		return node{}, passerelle.InvalidField("Content-Type", "multipart/form-data needs a boundary")
+	}
+	values := url.Values{}
+	var files []node
+	reader := multipart.NewReader(bytes.NewReader(body), parameters["boundary"])
+	for range maxParts {
+		p, err := part(reader)
+		switch {
+		case errors.Is(err, io.EOF):
+			return withFiles(values, files)
+		case err != nil:
+			return node{}, err
+		case p.shape == file:
+			files = append(files, p)
+		default:
+			values.Add(p.name, p.text)
+		}
+	}
+	return node{}, malformed("more than %d parts", maxParts)
+}
+
+func withFiles(values url.Values, files []node) (node, error) {
+	form, err := flat(values)
+	for _, f := range files {
+		if form.member(f.name) != nil {
+			at := path{steps: []step{memberStep(f.name)}}
+			return node{}, at.invalid("given twice")
+		}
+		form.nodes = append(form.nodes, f)
+	}
+	return form, err
+}
+
+// part reads the next part of a multipart body, a file if it has a file's name,
+// or gives io.EOF after the last.
+func part(reader *multipart.Reader) (node, error) {
+	p, err := reader.NextPart()
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short, the bare one its end
+		return node{}, io.EOF
+	}
+	if err != nil {
+		return node{}, malformed("not multipart/form-data: %s", err)
+	}
+	content, err := io.ReadAll(p)
+	if err != nil {
+		return node{}, malformed("not multipart/form-data: %s", err)
+	}
+	read := node{shape: loose, name: p.FormName(), text: string(content)}
+	if p.FileName() != "" {
+		read.shape = file
+	}
+	if read.name == "" {
+		return node{}, notForFiles(&read)
+	}
+	return read, nil
+}
+
+func notForFiles(n *node) error {
+	at := path{steps: []step{memberStep(n.name)}}
+	return at.invalid("must be a field with a name, not a file")
+}
+
+// refuseFiles lets a file come only in a field that is for one.
+func refuseFiles(body *node, p *plan) error {
+	for i := range body.nodes {
+		if body.nodes[i].shape != file {
+			continue
+		}
+		if field := p.body.find(body.nodes[i].name); field == nil || field.typ != reflect.TypeFor[File]() {
+			return notForFiles(&body.nodes[i])
+		}
+	}
+	return nil
+}

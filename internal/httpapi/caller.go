@@ -1,0 +1,256 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+)
+
+// Caller is who calls and how: all that an endpoint may know of a request
+// besides its input.
+type Caller struct {
+	// Principal is zero on public routes. Its Domain is the identifier only;
+	// Caller.Domain hides it.
+	access.Principal
+	// Domain is the tenant that the host of the request names.
+	Domain passerelle.Domain
+	// Settings are those of the domain when the request came.
+	Settings settings.Values
+	// Base is the address root as the client called it, without a trailing
+	// slash: "http://127.0.0.1:8080/2.0". Links in answers begin with it.
+	Base string
+	// Now is the present instant of the domain.
+	Now time.Time
+	// Location is the zone in which the domain reads and writes dates.
+	Location *time.Location
+	// Strict is set by "Prefer: handling=strict": unknown names are errors.
+	Strict bool
+	// Execution is to be handed to store.Tx.Executed in the transaction that
+	// makes what the request asks for. Made is what an earlier execution of
+	// the same request under the same Idempotency-Key has made already, or
+	// zero: an endpoint that creates shows it instead of creating again.
+	Execution store.Execution
+	Made      int64
+	// Request identifies the request in logs and error bodies.
+	Request string
+	// Address is the IP address the request came from, as far as proxies that
+	// are trusted tell it.
+	Address string
+}
+
+// By names the caller in records of what was changed.
+func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
+
+// Needs says who may call a route. A token passes when its kind is among
+// Kinds, if there are any, and it carries one of AnyScope, if there are any.
+// Only a public route may leave both empty.
+type Needs struct {
+	// Public routes are served without looking at the token at all, except
+	// for calls with the query parameter Guarded.
+	Public   bool
+	Guarded  string
+	Kinds    []access.TokenKind
+	AnyScope []passerelle.Scope
+}
+
+var (
+	// Public is for endpoints that want no token.
+	Public = Needs{Public: true}
+	// AnyToken is for endpoints that want one, of whatever kind.
+	AnyToken = Needs{Kinds: []access.TokenKind{
+		access.UserToken, access.CodeToken, access.ServiceToken, access.PaymentToken, access.ConfigToken, access.UsersToken,
+	}}
+)
+
+// open reports whether a call is to be served without looking at the token. A
+// query that cannot be read is refused later, before anything is served.
+func (n Needs) open(query string) bool {
+	if n.Guarded == "" {
+		return n.Public
+	}
+	values, _ := url.ParseQuery(query)
+	return n.Public && !values.Has(n.Guarded)
+}
+
+func (n Needs) check(p access.Principal) error {
+	if len(n.Kinds) > 0 && !slices.Contains(n.Kinds, p.Kind) {
+		return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "This kind of token cannot make this call."}
+	}
+	if len(n.AnyScope) > 0 && !p.Scopes.Has(n.AnyScope...) {
+		return Lacking(n.AnyScope...)
+	}
+	return nil
+}
+
+// Lacking is the refusal of a token that has none of the scopes.
+func Lacking(any ...passerelle.Scope) error {
+	return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "The token needs one of the scopes " + passerelle.Scopes(any).String() + "."}
+}
+
+// bearer takes the token out of the Authorization header, which must come once.
+func bearer(header http.Header) (string, error) {
+	values := header["Authorization"]
+	if len(values) != 1 {
+		return "", unauthenticated("The Authorization header must be sent once, as \"Bearer <token>\".")
+	}
+	return Bearer(values[0])
+}
+
+// Bearer is the token of an Authorization header. The scheme's name is
+// case-insensitive (RFC 9110); old programs of this API family call it OAuth.
+func Bearer(authorization string) (string, error) {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	known := strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "OAuth")
+	if !known || token == "" || strings.ContainsAny(token, " \t,") {
+		return "", unauthenticated("The Authorization header must be \"Bearer <token>\".")
+	}
+	return token, nil
+}
+
+func unauthenticated(message string) error {
+	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: message}
+}
+
+// strict reads the preference of RFC 7240 to have unknown names refused.
+func strict(header http.Header) bool {
+	for _, value := range header["Prefer"] {
+		for preference := range strings.SplitSeq(value, ",") {
+			preference, _, _ = strings.Cut(preference, ";")
+			name, wanted, _ := strings.Cut(preference, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "handling") && strings.EqualFold(strings.Trim(wanted, ` "`), "strict") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Origin is the scheme and host the client called. What a proxy says about
+// them counts only when the connection comes from a trusted one; of several
+// values the last is the one that proxy wrote.
+func Origin(r *http.Request, trusted []netip.Prefix) (scheme, host string) {
+	scheme, host = "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if !fromProxy(r.RemoteAddr, trusted) {
+		return scheme, host
+	}
+	if said := last(r.Header["X-Forwarded-Proto"]); said == "http" || said == "https" {
+		scheme = said
+	}
+	if said := last(r.Header["X-Forwarded-Host"]); said != "" {
+		host = said
+	}
+	return scheme, host
+}
+
+func fromProxy(remote string, trusted []netip.Prefix) bool {
+	if len(trusted) == 0 {
+		return false
+	}
+	return isProxy(hostOf(remote), trusted)
+}
+
+func hostOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
+}
+
+func isProxy(address string, trusted []netip.Prefix) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
+}
+
+// Address is the IP address a request came from. Each proxy adds whom it heard
+// from to X-Forwarded-For; the first from behind that is no trusted proxy is the
+// caller, and whatever stands before it anybody could have written.
+func Address(r *http.Request, trusted []netip.Prefix) string {
+	address := hostOf(r.RemoteAddr)
+	heard := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for i := len(heard) - 1; i >= 0 && isProxy(address, trusted); i-- {
+		said := withoutPort(strings.TrimSpace(heard[i]))
+		if said == "" {
+			break
+		}
+		address = said
+	}
+	return address
+}
+
+// withoutPort is an address alone, also where a proxy writes it as Go and others
+// write one with a port: counted with its port, nobody would be the same twice.
+func withoutPort(said string) string {
+	if both, err := netip.ParseAddrPort(said); err == nil {
+		return both.Addr().String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(said, "["), "]")
+}
+
+func last(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	words := strings.Split(values[len(values)-1], ",")
+	return strings.TrimSpace(words[len(words)-1])
+}
+
+// identify resolves host, settings, zone and time, which every request has, and
+// refuses all during maintenance.
+func (a *API) identify(ctx context.Context, x *exchange) error {
+	scheme, host := Origin(x.request, a.config.TrustedProxies)
+	tenant, err := a.config.Tenant(ctx, host)
+	if err != nil {
+		return err
+	}
+	x.caller.Domain, x.caller.Settings = tenant.Domain, tenant.Settings
+	x.caller.Location = x.caller.Settings.Location()
+	x.caller.Base = scheme + "://" + host + cmp.Or(x.version, version)
+	x.caller.Now = tenant.Clock.Now(a.config.Now())
+	x.caller.Strict = strict(x.request.Header)
+	x.caller.Request = a.config.RequestID(ctx)
+	x.caller.Address = Address(x.request, a.config.TrustedProxies)
+	if err := a.limit(x, x.fromAddress(), settings.AddressRate, "from this address"); err != nil {
+		return err
+	}
+	if tenant.Closed {
+		return errClosed
+	}
+	return nil
+}
+
+// authorise resolves the token and holds it against what the route needs.
+func (a *API) authorise(ctx context.Context, x *exchange) error {
+	needs, inAddress := x.endpoint.route.Needs, x.hideToken()
+	if needs.open(x.request.URL.RawQuery) {
+		return nil
+	}
+	token, err := x.presented(inAddress)
+	if err != nil {
+		return err
+	}
+	x.caller.Principal, err = a.config.Authenticate(ctx, x.caller.Domain, token)
+	if err != nil {
+		return err
+	}
+	if err := a.limit(x, x.fromToken(), settings.TokenRate, "with this token"); err != nil {
+		return err
+	}
+	return needs.check(x.caller.Principal)
+}

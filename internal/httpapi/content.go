@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// Content is an output that is not JSON: the bytes of a file, which are sent as
+// they are read, or the ranges of them that the client wants.
+type Content struct {
+	// MediaType is what somebody said the file is; nobody guesses another.
+	MediaType string
+	// Name is what a browser calls the file, in any characters.
+	Name string
+	// Version changes with the bytes, and Modified says when they last did; zero
+	// for unknown.
+	Version  string
+	Modified time.Time
+	// Public says that everybody gets the same, who may keep it for a day without
+	// asking.
+	Public bool
+	// Body is closed once it was sent.
+	Body io.ReadSeekCloser
+}
+
+// inMemory is a file of which nothing is to be closed.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// Made is a file that was made for the answer and is in memory. It is the same as
+// long as its bytes are.
+func Made(mediaType, name string, content []byte) Content {
+	sum := sha256.Sum256(content)
+	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
+}
+
+// shownInPage are the types of files that a browser may show by itself. In
+// others a stranger could have put something that runs, with the rights of
+// whoever is signed in here.
+var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
+
+// contentAnswer starts an answer with the bytes of a file. Whoever has it may
+// keep it, and has to ask whether it is still the same, unless it is public.
+func contentAnswer(c Content, requestID string) answer {
+	an := newAnswer(http.StatusOK, nil, requestID)
+	an.content = &c
+	an.header.Del("Content-Length")
+	disposition := "attachment"
+	if slices.Contains(shownInPage, c.MediaType) {
+		disposition = "inline"
+	}
+	if named := mime.FormatMediaType(disposition, map[string]string{"filename": plainName(c.Name)}); named != "" {
+		disposition = named
+	}
+	keeping := "private, no-cache"
+	if c.Public {
+		keeping = "public, max-age=86400"
+		an.header.Set("Vary", "Origin") // which of an answer to one page is not for another
+	}
+	for name, value := range map[string]string{
+		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
+	} {
+		an.header.Set(name, value)
+	}
+	return an
+}
+
+// plainName is a name for a file without what leads to another folder or ends a
+// line.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '-'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "-"))
+}
+
+// writeContent sends the file, or what the client wants of it.
+func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
+	c := an.content
+	defer c.Body.Close()
+	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, withoutNothing(r), "", c.Modified, c.Body)
+}
+
+// withoutNothing is a request in which the last 0 bytes are a range that cannot be,
+// which they are by RFC 9110, section 14.1.2; the library would send them.
+func withoutNothing(r *http.Request) *http.Request {
+	const beyond = "9223372036854775807-"
+	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")
+	if !some {
+		return r
+	}
+	all := strings.Split(ranges, ",")
+	for i, one := range all {
+		if last, isSuffix := strings.CutPrefix(strings.TrimSpace(one), "-"); isSuffix && last != "" && strings.Trim(last, "0") == "" {
+			all[i] = beyond
+		}
+	}
+	asked := r.Clone(r.Context())
+	asked.Header.Set("Range", unit+"="+strings.Join(all, ","))
+	return asked
+}
+
+// strictWriter puts the error body of the interface in the place of the plain
+// text that the library has for a range that cannot be, and for a file that
+// cannot be read.
+type strictWriter struct {
+	http.ResponseWriter
+	request *http.Request
+	refuse  func(error) answer
+	refused bool
+}
+
+var (
+	errRange = &passerelle.Error{Kind: passerelle.Invalid, Code: "rangeNotSatisfiable", Message: "The file ends before that range."}
+	errBytes = errors.New("the file cannot be read")
+)
+
+func (w *strictWriter) WriteHeader(status int) {
+	if status < http.StatusBadRequest || status == http.StatusPreconditionFailed { // which has no body
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.refused = true
+	cause := error(errRange)
+	if status != http.StatusRequestedRangeNotSatisfiable {
+		cause = errBytes
+	}
+	w.Header().Del("Content-Disposition")
+	w.refuse(cause).write(w.ResponseWriter, w.request, nil)
+}
+
+func (w *strictWriter) Write(p []byte) (int, error) {
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// refusal is what answers an error of a request.
+func (a *API) refusal(ctx context.Context) func(error) answer {
+	return func(err error) answer { return a.failed(ctx, err) }
+}

@@ -1,0 +1,68 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/settings"
+)
+
+// Pages in browsers may call the interface when the domain lists their origin: the
+// browser asks before, and hands a page no answer that does not name its origin
+// (the CORS protocol of the Fetch standard). Tokens come in headers that a page has
+// to set, never in cookies, so that no answer permits credentials.
+
+// sharedHeaders are those that a page may send, readHeaders those of answers that it
+// may read, besides what any page may.
+var (
+	sharedHeaders = strings.Join([]string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Prefer", "Range"}, ", ")
+	readHeaders   = strings.Join([]string{
+		"Allow", "Content-Disposition", "Content-Range", "ETag", "Idempotency-Replayed", "Preference-Applied",
+		"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", "X-Request-Id",
+	}, ", ")
+)
+
+// A browser asks again after so many seconds what a page may do: that is how long an
+// origin may call that is not listed any more.
+const preflightLife = "600"
+
+// admit lets a page of another origin read the answer, whatever that will be, when
+// the domain lists the origin, and reports whether it did.
+func (x *exchange) admit(w http.ResponseWriter) bool {
+	origin := x.request.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	w.Header().Add("Vary", "Origin")
+	allowed := x.caller.Settings.List(settings.AllowedOrigins)
+	if !slices.ContainsFunc(allowed, func(one string) bool { return strings.EqualFold(one, origin) }) {
+		return false
+	}
+	w.Header().Set("Access-Control-Allow-Origin", origin)
+	w.Header().Set("Access-Control-Expose-Headers", readHeaders)
+	return true
+}
+
+// preflight reports whether a browser asks what a page may do, which is no call: it
+// comes without a token, and is answered during maintenance too, so that the page
+// learns of that from the call.
+func preflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// permit answers such a question: with the methods of the path.
+func (a *API) permit(x *exchange) (answer, error) {
+	found, _ := a.router.find(x.segments, nil)
+	if found == nil || x.version == "" && !found.unversioned {
+		return answer{}, passerelle.Missing()
+	}
+	an := newAnswer(http.StatusNoContent, nil, x.caller.Request)
+	for name, value := range map[string]string{
+		"Access-Control-Allow-Methods": found.allow, "Access-Control-Allow-Headers": sharedHeaders, "Access-Control-Max-Age": preflightLife,
+	} {
+		an.header.Set(name, value)
+	}
+	return an, nil
+}

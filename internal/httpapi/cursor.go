@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"passerelle"
+)
+
+// Position is where a page begins or ends: the values of the sort keys of an
+// item, the last of them unique. Values are int64, string, bool, or nil for
+// what sorts last.
+type Position []any
+
+// cursor is what a link carries from one page to the next.
+type cursor struct {
+	Position Position `json:"p"`
+	// Backward cursors lead to the page that ends before the position.
+	Backward bool `json:"b,omitempty"`
+	// Total was counted on the first page; later pages repeat it.
+	Total int64 `json:"t"`
+}
+
+// cursorPurpose separates the authentication of cursors from all others and
+// changes with their content.
+const cursorPurpose = "api cursor 1"
+
+var cursorText = base64.RawURLEncoding.Strict()
+
+// seal makes the opaque text of a cursor: its content and a MAC over content
+// and place, so that it opens nowhere else.
+func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, error) {
+	content, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("render cursor: %w", err)
+	}
+	tag := mac(cursorPurpose, joined(content, place))
+	return cursorText.EncodeToString(content) + "." + cursorText.EncodeToString(tag), nil
+}
+
+// openCursor reads a cursor that seal made for the same place. Whatever else
+// comes is an Invalid error that does not say more.
+func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
+	var c cursor
+	fault := passerelle.InvalidField("cursor", "not a cursor of this list; follow the links of an answer unchanged")
+	first, second, _ := strings.Cut(sealed, ".")
+	content, err := cursorText.DecodeString(first)
+	if err != nil {
+		return c, fault
+	}
+	tag, err := cursorText.DecodeString(second)
+	if err != nil || !hmac.Equal(tag, mac(cursorPurpose, joined(content, place))) {
+		return c, fault
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	if err := decoder.Decode(&c); err != nil {
+		return c, fmt.Errorf("read a cursor of our own: %w", err)
+	}
+	return c, c.Position.restore()
+}
+
+// joined joins content and place so that no other pair joins to the same.
+func joined(content, place []byte) []byte {
+	both := strconv.AppendInt(nil, int64(len(content)), 10)
+	both = append(both, ' ')
+	return append(append(both, content...), place...)
+}
+
+// restore turns the numbers of JSON back into int64.
+func (p Position) restore() error {
+	for i, value := range p {
+		n, ok := value.(json.Number)
+		if !ok {
+			continue
+		}
+		whole, err := n.Int64()
+		if err != nil {
+			return fmt.Errorf("read a cursor of our own: %w", err)
+		}
+		p[i] = whole
+	}
+	return nil
+}

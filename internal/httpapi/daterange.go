@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"reflect"
+	"time"
+
+	"passerelle"
+)
+
+// DateRange is embedded by lists that can be bounded in time. The bounds are
+// days, months or years in the domain's zone. By default both are inclusive
+// and the upper one reaches to the end of the period it names; embedded with
+// the tag `max:"exclusive"` the upper one stops at the first instant of it.
+type DateRange struct {
+	MinDate string `query:"min_date" doc:"lower bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
+	MaxDate string `query:"max_date" doc:"upper bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
+
+	from, until time.Time
+}
+
+// From is the first instant that belongs to the range; zero means no bound.
+func (d DateRange) From() time.Time { return d.from }
+
+// Until is the first instant that does not belong any more; zero means no
+// bound.
+func (d DateRange) Until() time.Time { return d.until }
+
+func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {
+	zone := x.caller.Location
+	low, err := period("min_date", d.MinDate)
+	if err != nil {
+		return err
+	}
+	high, err := period("max_date", d.MaxDate)
+	if err != nil {
+		return err
+	}
+	if !low.IsZero() {
+		d.from = low.Start(zone)
+	}
+	if high.IsZero() {
+		return nil
+	}
+	d.until = high.End(zone)
+	if tag.Get("max") == "exclusive" {
+		d.until = high.Start(zone)
+	}
+	if d.until.IsZero() { // the first instant there is, before which there is nothing
+		d.until = d.until.Add(time.Microsecond)
+	}
+	return nil
+}
+
+func period(name, value string) (passerelle.Period, error) {
+	if value == "" {
+		return passerelle.Period{}, nil
+	}
+	return passerelle.ParsePeriod(name, value)
+}

@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"passerelle"
+)
+
+// errorBody is the body of every error answer: exactly these four keys, since
+// strict clients lose an error object that has others.
+type errorBody struct {
+	Code        string  `json:"code" doc:"word to decide by"`
+	Description string  `json:"description" doc:"fixed sentence for the code"`
+	Message     *string `json:"message" doc:"what was wrong with this request, or null"`
+	RequestID   string  `json:"request_id" doc:"decimal digits, equal to the X-Request-Id header"`
+}
+
+// kindStatus is the only translation of error kinds into HTTP.
+var kindStatus = map[passerelle.Kind]int{
+	passerelle.Invalid:         http.StatusBadRequest,
+	passerelle.Unauthenticated: http.StatusUnauthorized,
+	passerelle.Forbidden:       http.StatusForbidden,
+	passerelle.NotFound:        http.StatusNotFound,
+	passerelle.Conflict:        http.StatusConflict,
+	passerelle.TooLarge:        http.StatusRequestEntityTooLarge,
+	passerelle.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// codes are the words clients decide by, with the status each usually has and
+// its sentence. A finer status is the code's own whatever the kind.
+var codes = map[string]struct {
+	status      int
+	finer       bool
+	description string
+}{
+	"missingParameter":    {400, false, "A required parameter is missing."},
+	"invalidValue":        {400, false, "A parameter has a value that cannot be accepted."},
+	"badRequest":          {400, false, "The request cannot be understood."},
+	"wrongpass":           {400, false, "The institution refuses the credentials."},
+	"notSupported":        {400, false, "The connector does not support this operation."},
+	"websiteUnavailable":  {400, false, "The bank cannot be reached."},
+	"invalidToken":        {401, false, "A valid token is required."},
+	"authFailure":         {401, false, "The credentials are not valid."},
+	"forbidden":           {403, false, "The token does not permit this operation."},
+	"notFound":            {404, false, "The resource was not found."},
+	"methodNotAllowed":    {405, true, "The resource does not have this method."},
+	"conflict":            {409, false, "The request does not fit the present state of the resource."},
+	"noAccount":           {409, false, "The user has no account that fits the request."},
+	"connectionLocked":    {409, false, "The connection is being synchronised."},
+	"payloadTooLarge":     {413, false, "The request is too large."},
+	"rangeNotSatisfiable": {416, true, "The file has no such range."},
+	"rateLimited":         {429, true, "Too many requests in a short time."},
+	"bug":                 {500, false, "An internal error happened."},
+	"maintenance":         {503, false, "The service is down for maintenance."},
+	"unavailable":         {503, false, "The service cannot answer at the moment."},
+}
+
+// fallbackDescription serves a code that has no sentence of its own, so that
+// the key is never empty.
+const fallbackDescription = "The request failed."
+
+// statusClientGone is answered when a client went away: nobody reads it, but
+// the access log tells it from a failure of the service.
+const statusClientGone = 499
+
+// failure is an error ready to be answered.
+type failure struct {
+	status     int
+	code       string
+	message    string
+	retryAfter int
+}
+
+// classify maps any error to what a client may know of it. Only a
+// *passerelle.Error carries text outwards.
+func classify(err error) failure {
+	var told *passerelle.Error
+	switch {
+	case errors.As(err, &told) && statusOf(told) != 0:
+		return failure{status: statusOf(told), code: told.Code, message: told.Message, retryAfter: told.RetryAfter}
+	case errors.Is(err, context.Canceled):
+		return failure{status: statusClientGone, code: "unavailable"}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, passerelle.Unavailable):
+		return failure{status: http.StatusServiceUnavailable, code: "unavailable", retryAfter: 1}
+	}
+	return failure{status: http.StatusInternalServerError, code: "bug"}
+}
+
+func statusOf(e *passerelle.Error) int {
+	if code := codes[e.Code]; code.finer {
+		return code.status
+	}
+	return kindStatus[e.Kind]
+}
+
+func (f failure) body(requestID string) errorBody {
+	body := errorBody{Code: f.code, Description: codes[f.code].description, RequestID: requestID}
+	if body.Description == "" {
+		body.Description = fallbackDescription
+	}
+	if f.message != "" {
+		body.Message = &f.message
+	}
+	return body
+}
+
+// answer is a complete response, made before the first byte is written.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	// content or stream is in the place of a body that is not JSON.
+	content *Content
+	stream  *Stream
+}
+
+// newAnswer starts an answer with the headers that all of them have.
+func newAnswer(status int, body []byte, requestID string) answer {
+	header := http.Header{
+		"Cache-Control":          {"no-store"},
+		"X-Content-Type-Options": {"nosniff"},
+		"X-Request-Id":           {requestID},
+	}
+	if status != http.StatusNoContent {
+		// Exactly this: a client of the family parses JSON only when the
+		// header has no charset.
+		header["Content-Type"] = []string{"application/json"}
+		header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	return answer{status: status, header: header, body: body}
+}
+
+// failed turns an error into an answer and logs what the client is not told.
+func (a *API) failed(ctx context.Context, err error) answer {
+	f := classify(err)
+	a.logFailure(ctx, f, err)
+	id := a.config.RequestID(ctx)
+	body, marshalling := encode(f.body(id))
+	if marshalling != nil {
+		// Four strings always encode; this line protects from a later change.
+		body = []byte(`{"code":"bug","description":"An internal error happened.","message":null,"request_id":"` + id + `"}`)
+	}
+	failed := newAnswer(f.status, body, id)
+	if f.retryAfter > 0 {
+		failed.header.Set("Retry-After", strconv.Itoa(f.retryAfter))
+	}
+	var method *methodError
+	if errors.As(err, &method) {
+		failed.header.Set("Allow", method.allow)
+	}
+	if f.status == http.StatusUnauthorized {
+		failed.header.Set("WWW-Authenticate", `Bearer realm="passerelle"`)
+	}
+	return failed
+}
+
+// methodError is a 405, whose answer names the methods of the path.
+type methodError struct {
+	allow string
+	cause error
+}
+
+func (e *methodError) Error() string { return e.cause.Error() }
+func (e *methodError) Unwrap() error { return e.cause }
+
+func (a *API) logFailure(ctx context.Context, f failure, err error) {
+	if f.status < http.StatusInternalServerError || f.code == "maintenance" {
+		return
+	}
+	a.config.Log.LogAttrs(ctx, slog.LevelError, "request failed",
+		slog.String("request_id", a.config.RequestID(ctx)), slog.Int("status", f.status), slog.Any("error", err))
+}
+
+func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
+	header := w.Header()
+	for name, values := range an.header {
+		header[name] = slices.Clone(values)
+	}
+	switch {
+	case an.content != nil:
+		an.writeContent(w, r, refuse)
+		return
+	case an.stream != nil:
+		an.writeStream(w, r, refuse)
+		return
+	}
+	w.WriteHeader(an.status)
+	if r.Method != http.MethodHead {
+		// The client may be gone; there is nobody left to tell.
+		_, _ = w.Write(an.body)
+	}
+}
+
+// Document is an output that is JSON already and is sent as it is.
+type Document []byte
+
+// encode renders an output completely, so that a value which cannot be
+// rendered becomes an error answer and not half a body.
+func encode(out any) ([]byte, error) {
+	if document, ok := out.(Document); ok {
+		return document, nil
+	}
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(out); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+}

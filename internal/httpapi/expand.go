@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"passerelle"
+)
+
+// The bounds of an expansion; each name costs one query, whatever the size of
+// the list.
+const (
+	maxExpandDepth = 4
+	maxExpandNames = 20
+)
+
+// Expand is embedded by endpoints that can embed linked resources in objects of a
+// type. Its members that have the tag expand are those resources; what can be embedded
+// in one follows from its own type, down to the greatest depth:
+//
+//	Connector *Connector `json:"connector,omitempty" expand:"true"`
+//
+// The tag without names members that the endpoint does not embed, separated by commas.
+// Other names are ignored, since clients ask for some that no longer exist.
+type Expand[Of any] struct {
+	Names string `query:"expand" doc:"linked resources to embed, separated by commas, nested ones in brackets"`
+
+	asked Expansion
+}
+
+// Linked are the resources that can be embedded in objects of a type, each with its
+// own type.
+func Linked(of reflect.Type) map[string]reflect.Type {
+	known, _ := linked.Load(of)
+	if found, there := known.(map[string]reflect.Type); there {
+		return found
+	}
+	found := map[string]reflect.Type{}
+	if of.Kind() == reflect.Struct {
+		collectLinked(of, found)
+	}
+	linked.Store(of, found)
+	return found
+}
+
+// linked keeps what Linked found by type.
+var linked sync.Map
+
+func collectLinked(of reflect.Type, found map[string]reflect.Type) {
+	for f := range of.Fields() {
+		if f.Anonymous && element(f.Type).Kind() == reflect.Struct {
+			collectLinked(element(f.Type), found)
+		}
+		if f.Tag.Get("expand") != "" {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			found[name] = element(f.Type)
+		}
+	}
+}
+
+// element is what a pointer points to, or a list consists of.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
+}
+
+// Expansion is a set of names to embed, each with the names to embed in it.
+type Expansion []Branch
+
+// Branch is one name of an expansion.
+type Branch struct {
+	Name   string
+	Nested Expansion
+}
+
+// Has reports whether the name is to be embedded.
+func (e Expansion) Has(name string) bool { return e.find(name) != nil }
+
+// In gives what is to be embedded in the resources of that name.
+func (e Expansion) In(name string) Expansion {
+	if branch := e.find(name); branch != nil {
+		return branch.Nested
+	}
+	return nil
+}
+
+func (e Expansion) find(name string) *Branch {
+	for i := range e {
+		if e[i].Name == name {
+			return &e[i]
+		}
+	}
+	return nil
+}
+
+// String writes the expansion as the parameter is written.
+func (e Expansion) String() string {
+	words := make([]string, len(e))
+	for i, branch := range e {
+		words[i] = branch.Name
+		if len(branch.Nested) > 0 {
+			words[i] += "[" + branch.Nested.String() + "]"
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// Expansion is what the request asked for, without the unknown names.
+func (e Expand[Of]) Expansion() Expansion { return e.asked }
+
+func (e *Expand[Of]) settle(x *exchange, tag reflect.StructTag) error {
+	asked, err := parseExpansion(e.Names)
+	if err != nil || asked == nil {
+		return err
+	}
+	e.asked, err = asked.among(e.known(tag), x.caller.Strict)
+	return err
+}
+
+// known are the names that the endpoint with the tag embeds.
+func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
+	known := maps.Clone(Linked(reflect.TypeFor[Of]()))
+	for name := range strings.SplitSeq(tag.Get("without"), ",") {
+		delete(known, name)
+	}
+	return known
+}
+
+// describe lists the names, and those that each can have in brackets.
+func (e *Expand[Of]) describe(tag reflect.StructTag) string {
+	known := e.known(tag)
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if nested := slices.Sorted(maps.Keys(Linked(known[name]))); len(nested) > 0 {
+			name += "[" + strings.Join(nested, ",") + "]"
+		}
+		words = append(words, name)
+	}
+	return ": " + strings.Join(words, ", ")
+}
+
+// among keeps the names that are known at their place.
+func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion, error) {
+	var kept Expansion
+	for _, branch := range e {
+		in, there := known[branch.Name]
+		if !there && strict {
+			return nil, passerelle.InvalidField("expand", "%q is unknown here%s", shown(branch.Name), hint(branch.Name, slices.Sorted(maps.Keys(known))))
+		}
+		if !there {
+			continue
+		}
+		nested, err := branch.Nested.among(Linked(in), strict)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, Branch{Name: branch.Name, Nested: nested})
+	}
+	return kept, nil
+}
+
+// parseExpansion reads names separated by commas, each optionally followed by
+// brackets around the names nested in it. A name given twice at one place
+// counts once, with what both nest.
+func parseExpansion(s string) (Expansion, error) {
+	p := expandParser{rest: s}
+	if strings.TrimSpace(s) == "" {
+		return nil, nil
+	}
+	parsed, err := p.names(1)
+	if err == nil && p.rest != "" {
+		err = p.fault("a comma or the end")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parsed, nil
+}
+
+type expandParser struct {
+	rest string
+	read int
+	// count is the number of names so far.
+	count int
+}
+
+func (p *expandParser) fault(wanted string) error {
+	return passerelle.InvalidField("expand", "expected %s at character %d", wanted, p.read+1)
+}
+
+func (p *expandParser) names(depth int) (Expansion, error) {
+	if depth > maxExpandDepth {
+		return nil, passerelle.InvalidField("expand", "nested deeper than %d levels", maxExpandDepth)
+	}
+	var list Expansion
+	for {
+		branch, err := p.branch(depth)
+		if err != nil {
+			return nil, err
+		}
+		list = list.with(branch)
+		if !p.take(',') {
+			return list, nil
+		}
+	}
+}
+
+// with adds a branch, joining it with one of the same name.
+func (e Expansion) with(branch Branch) Expansion {
+	same := e.find(branch.Name)
+	if same == nil {
+		return append(e, branch)
+	}
+	for _, nested := range branch.Nested {
+		same.Nested = same.Nested.with(nested)
+	}
+	return e
+}
+
+func (p *expandParser) branch(depth int) (Branch, error) {
+	name := p.name()
+	if name == "" {
+		return Branch{}, p.fault("a name")
+	}
+	if p.count++; p.count > maxExpandNames {
+		return Branch{}, passerelle.InvalidField("expand", "more than %d names", maxExpandNames)
+	}
+	branch := Branch{Name: name}
+	if !p.take('[') {
+		return branch, nil
+	}
+	nested, err := p.names(depth + 1)
+	if err != nil {
+		return Branch{}, err
+	}
+	if !p.take(']') {
+		return Branch{}, p.fault("a closing bracket")
+	}
+	branch.Nested = nested
+	return branch, nil
+}
+
+func (p *expandParser) name() string {
+	p.space()
+	end := 0
+	for end < len(p.rest) && nameByte(p.rest[end]) {
+		end++
+	}
+	name := p.rest[:end]
+	p.skip(end)
+	return name
+}
+
+// nameByte takes points too: some clients write connection.connector, which is a
+// name that nothing has.
+func nameByte(c byte) bool {
+	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// take consumes the byte if it comes next.
+func (p *expandParser) take(c byte) bool {
+	p.space()
+	if p.rest == "" || p.rest[0] != c {
+		return false
+	}
+	p.skip(1)
+	p.space()
+	return true
+}
+
+func (p *expandParser) space() {
+	p.skip(len(p.rest) - len(strings.TrimLeft(p.rest, " ")))
+}
+
+func (p *expandParser) skip(n int) { p.rest, p.read = p.rest[n:], p.read+n }

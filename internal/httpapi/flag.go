@@ -1,0 +1,34 @@
+package httpapi
+
+import (
+	"reflect"
+	"strings"
+)
+
+// flagWords are the spellings of a boolean in a query or a form, in lower
+// case. The empty word is the value-less flag: "?all" means true.
+var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
+
+// setFlag reads a boolean: true and false in JSON, one of the flag words in a
+// query or a form.
+func setFlag(b *binding, v reflect.Value, n *node) error {
+	if n.shape == boolean {
+		v.SetBool(n.text == "true")
+		return nil
+	}
+	if n.shape != loose {
+		return b.path.wrong("a boolean", n)
+	}
+	value, ok := flagWords[strings.ToLower(n.text)]
+	if !ok {
+		return b.path.invalid("must be true, false, 1 or 0; a flag without a value is true")
+	}
+	v.SetBool(value)
+	return nil
+}
+
+// All is embedded by endpoints where disabled or deleted items are left out
+// unless they are asked for.
+type All struct {
+	WithDisabled bool `query:"all" doc:"include what is disabled or deleted"`
+}

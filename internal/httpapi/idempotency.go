@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxKey is how long an Idempotency-Key may be, in printable ASCII characters.
+const maxKey = 255
+
+// settleTimeout is how long the end of an execution may take to be recorded
+// after the client has gone; it lies well within the lease of a key.
+const settleTimeout = 10 * time.Second
+
+// repeatable runs a call at most once per Idempotency-Key. Calls without a key
+// and calls without a token, which nobody could own, run as they are.
+func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
+	keys := x.request.Header["Idempotency-Key"]
+	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
+		return a.run(ctx, x)
+	}
+	if len(keys) > 1 || !printable(keys[0]) {
+		return answer{}, passerelle.InvalidField("Idempotency-Key", "must be sent once, 1 to %d printable ASCII characters", maxKey)
+	}
+	claim, err := a.config.Answers.ClaimKey(ctx, x.repeatKey(keys[0]))
+	switch {
+	case err != nil:
+		return answer{}, err
+	case claim.Other:
+		return answer{}, passerelle.Conflicting("This Idempotency-Key was used with another request.")
+	case claim.Answer != nil:
+		return replayed(claim.Answer)
+	case claim.Wait > 0:
+		return answer{}, underWay(claim.Wait)
+	}
+	return a.execute(ctx, x, claim)
+}
+
+func printable(key string) bool {
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return false
+		}
+	}
+	return key != "" && len(key) <= maxKey
+}
+
+func underWay(wait time.Duration) error {
+	err := passerelle.Conflicting("The first request with this Idempotency-Key is still under way.")
+	// Most requests are done long before their lease lapses.
+	err.RetryAfter = int(min(math.Ceil(wait.Seconds()), 5))
+	return err
+}
+
+// repeatKey tells which request came: method, path, parameters and body. The
+// order of the query does not make another request, its values do.
+func (x *exchange) repeatKey(key string) store.RepeatKey {
+	keyHash := sha256.Sum256([]byte(key))
+	hash := sha256.New()
+	for _, part := range []string{x.request.Method, x.path, x.query.Encode(), x.request.Header.Get("Content-Type")} {
+		fmt.Fprintf(hash, "%d %s", len(part), part)
+	}
+	hash.Write(x.raw)
+	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
+}
+
+// execute runs the call and keeps its answer, if it is one to keep. The end is
+// recorded even when the client has gone meanwhile.
+func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (result answer, err error) {
+	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
+	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
+	settled := false
+	defer func() {
+		if !settled { // the call panicked
+			a.end(ctx, x, nil)
+		}
+	}()
+	result, err = a.run(ctx, x)
+	settled = true
+	if err != nil {
+		result = a.failed(ctx, err)
+	}
+	if !x.entered || !keeps(result.status, result.header) {
+		a.end(ctx, x, nil)
+		return result, nil
+	}
+	a.end(ctx, x, &result)
+	return result, nil
+}
+
+// keeps tells answers that a repetition gets again from those that invite to
+// try again: faults of the service, and conflicts that pass.
+func keeps(status int, header http.Header) bool {
+	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
+}
+
+// keptAnswer is the stored form of an answer.
+type keptAnswer struct {
+	Status int         `json:"status"`
+	Header http.Header `json:"header"`
+	Body   []byte      `json:"body"`
+}
+
+func replayed(kept []byte) (answer, error) {
+	var k keptAnswer
+	if err := json.Unmarshal(kept, &k); err != nil {
+		return answer{}, fmt.Errorf("read a kept answer: %w", err)
+	}
+	k.Header.Set("Idempotency-Replayed", "true")
+	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
+}
+
+// end records the end of an execution, with the answer to keep or none. When
+// that fails the call has succeeded all the same: its lease lapses, and a
+// repetition finds what it made.
+func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	err := a.config.Answers.Write(ctx, func(tx *store.Tx) error {
+		if keep == nil {
+			tx.ReleaseKey(x.caller.Execution)
+			return nil
+		}
+		kept, err := json.Marshal(keptAnswer{Status: keep.status, Header: keep.header, Body: keep.body})
+		return errors.Join(err, tx.KeepAnswer(x.caller.Execution, kept))
+	})
+	if err != nil {
+		a.config.Log.LogAttrs(ctx, slog.LevelError, "could not record the end of an idempotent call",
+			slog.String("request_id", x.caller.Request), slog.String("execution", strconv.FormatInt(x.caller.Execution.ID, 10)), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,144 @@
+package httpapi_test
+
+import (
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+)
+
+func keyed(key, body string) call {
+	c := post(body)
+	c.header = map[string]string{"Idempotency-Key": key}
+	return c
+}
+
+// told is what a client sees of an answer.
+type told struct {
+	status           int
+	body, replayed   string
+	requestID, after string
+}
+
+func tell(w *httptest.ResponseRecorder) told {
+	return told{w.Code, w.Body.String(), w.Header().Get("Idempotency-Replayed"), w.Header().Get("X-Request-Id"), w.Header().Get("Retry-After")}
+}
+
+func TestRepetitionGetsTheSameAnswer(t *testing.T) {
+	s := newService(t)
+	c := keyed("k", `{"name":"a"}`)
+	first := tell(s.do(c))
+	again := tell(s.do(c))
+	want := first
+	want.replayed = "true"
+	if diff := cmp.Diff(want, again, cmp.AllowUnexported(told{})); diff != "" || first.status != 200 || first.replayed != "" {
+		t.Errorf("repetition (-want +got):\n%s", diff)
+	}
+	if s.created != 1 {
+		t.Errorf("created %d", s.created)
+	}
+}
+
+func TestKeysAreNotShared(t *testing.T) {
+	s := newService(t)
+	s.do(keyed("k", `{"name":"a"}`))
+	conflict := outcome{status: 409, code: "conflict", message: "another request"}
+	put := keyed("k", "")
+	put.method, put.url = "PUT", "/2.0/items/1"
+	for name, test := range map[string]struct {
+		call call
+		want outcome
+	}{
+		"another body":   {keyed("k", `{"name":"b"}`), conflict},
+		"another query":  {keyed("k", `{"name":"a"}`).with("x=1"), conflict},
+		"another type":   {keyed("k", `{"name":"a"}`).as(""), conflict},
+		"another method": {put, conflict},
+		"even if wrong":  {keyed("k", `{`), conflict},
+	} {
+		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
+	}
+	other := keyed("k", `{"name":"b"}`)
+	other.token = "admin"
+	s.check(t, other, outcome{status: 200})
+	if s.created != 2 {
+		t.Errorf("created %d, want one per token", s.created)
+	}
+}
+
+func TestOnlyExecutionsAreKept(t *testing.T) {
+	s := newService(t)
+	c := keyed("k", `{"name":"a"}`)
+	s.check(t, keyed("k", `{}`), outcome{400, "missingParameter", "name", ""})
+	for _, step := range []struct {
+		fail   error
+		status int
+		kept   bool
+	}{
+		{errors.New("a fault"), 500, false},
+		{passerelle.InvalidField("name", "refused by a rule"), 400, false},
+		{&passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable"}, 503, false},
+		{&passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", RetryAfter: 1}, 409, false},
+		{passerelle.Conflicting("for good"), 409, true},
+		{nil, 409, true},
+	} {
+		s.fail = step.fail
+		if w := s.do(c); w.Code != step.status {
+			t.Errorf("%v: status %d, want %d", step.fail, w.Code, step.status)
+		}
+	}
+	if s.created != 0 {
+		t.Error("executed although a final conflict was kept")
+	}
+}
+
+func TestKeysWithoutEffect(t *testing.T) {
+	s := newService(t)
+	token := keyed("k", `{"name":"a"}`)
+	token.url = "/2.0/auth/token"
+	read := keyed("k", "")
+	read.method = "GET"
+	for _, c := range []call{token, read} {
+		for range 2 {
+			if w := s.do(c); w.Code != 200 || w.Header().Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s %s: %d, replayed %q", c.method, c.url, w.Code, w.Header().Get("Idempotency-Replayed"))
+			}
+		}
+	}
+}
+
+func TestKeysRefused(t *testing.T) {
+	s := newService(t)
+	for _, key := range []string{"", "a\tb", "é", "a\x7f", strings.Repeat("k", 256)} {
+		s.check(t, keyed(key, `{"name":"a"}`), invalid("Idempotency-Key: must be"))
+	}
+	s.check(t, keyed(strings.Repeat("~", 255), `{"name":"a"}`), outcome{status: 200})
+	twice := keyed("k", `{"name":"a"}`).request()
+	twice.Header.Add("Idempotency-Key", "k")
+	if w := s.serve(twice); w.Code != 400 {
+		t.Errorf("two keys: %d", w.Code)
+	}
+}
+
+func TestRepetitionWhileTheFirstRuns(t *testing.T) {
+	s := newService(t)
+	s.hold, s.entered = make(chan struct{}), make(chan struct{}, 1)
+	c := keyed("k", `{"name":"a"}`)
+	done := make(chan told)
+	go func() { done <- tell(s.do(c)) }()
+	<-s.entered
+	second := s.do(c)
+	if second.Code != 409 || second.Header().Get("Retry-After") != "5" {
+		t.Errorf("while the first runs: %d, Retry-After %q", second.Code, second.Header().Get("Retry-After"))
+	}
+	close(s.hold)
+	first := <-done
+	s.hold = nil
+	third := tell(s.do(c))
+	if third.body != first.body || third.replayed != "true" || s.created != 1 {
+		t.Errorf("after it: %+v, created %d", third, s.created)
+	}
+}

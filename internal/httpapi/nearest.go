@@ -1,0 +1,40 @@
+package httpapi
+
+import "strings"
+
+// nearest is the known name that a misspelt one most likely stands for, or
+// empty when none is within a third of its length.
+func nearest(name string, known []string) string {
+	if len(name) > maxShownName {
+		return ""
+	}
+	best, least := "", len(name)/3+2
+	for _, candidate := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the number of bytes to insert, delete or replace to make one
+// name the other (Levenshtein's).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,274 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// shape says what a node is. A loose node comes from a form or a query, where
+// everything is text and the field decides what it means; a file comes from a
+// form and is any bytes.
+type shape uint8
+
+const (
+	null shape = iota
+	boolean
+	number
+	text
+	loose
+	list
+	object
+	file
+)
+
+// shapeNames are what messages call the shapes, with their article.
+var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
+
+// maxDepth is how deep arrays and objects of a body may nest.
+const maxDepth = 32
+
+// node is a value of a request before anyone knows its type. Numbers keep the
+// digits of the request: nothing here ever becomes a float.
+type node struct {
+	shape shape
+	// name is the key of a member of an object.
+	name string
+	// text is the content of a scalar.
+	text string
+	// nodes are the members of an object or the items of a list.
+	nodes []node
+}
+
+func (n *node) member(name string) *node {
+	for i := range n.nodes {
+		if n.nodes[i].name == name {
+			return &n.nodes[i]
+		}
+	}
+	return nil
+}
+
+// parseJSON reads a body of JSON. The standard library decides whether the
+// text is JSON at all; what it tolerates and the interface does not (keys
+// given twice, invalid UTF-8, half surrogates) is refused here by name.
+func parseJSON(data []byte) (node, error) {
+	if !json.Valid(data) {
+		return node{}, syntaxError(data)
+	}
+	p := parser{data: string(data)}
+	root, err := p.value(0)
+	if err != nil {
+		return node{}, err
+	}
+	if root.shape != object && root.shape != list {
+		return node{}, notAnObject(root)
+	}
+	return root, nil
+}
+
+func notAnObject(body node) error {
+	return passerelle.InvalidField("body", "must be an object, not %s", shapeNames[body.shape])
+}
+
+// syntaxError says where a body stops being JSON.
+func syntaxError(data []byte) error {
+	var raw json.RawMessage
+	var syntax *json.SyntaxError
+	err := json.Unmarshal(data, &raw)
+	if errors.As(err, &syntax) {
+		return malformed("not JSON at byte %d: %s", syntax.Offset, syntax)
+	}
+	return malformed("not JSON: %v", err)
+}
+
+func malformed(format string, args ...any) error {
+	return passerelle.InvalidField("body", format, args...)
+}
+
+// parser walks text that is known to be JSON, so it checks no grammar.
+type parser struct {
+	data string
+	pos  int
+	path path
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.data) && strings.IndexByte(" \t\r\n", p.data[p.pos]) >= 0 {
+		p.pos++
+	}
+}
+
+// next skips white space and returns the byte that follows, or zero when the
+// engine let something pass that is not JSON.
+func (p *parser) next() byte {
+	p.space()
+	if p.pos >= len(p.data) {
+		return 0
+	}
+	return p.data[p.pos]
+}
+
+func (p *parser) value(depth int) (node, error) {
+	if depth > maxDepth {
+		return node{}, p.path.invalid("nested deeper than %d levels", maxDepth)
+	}
+	switch p.next() {
+	case '{':
+		return p.object(depth)
+	case '[':
+		return p.list(depth)
+	case '"':
+		content, err := p.text()
+		return node{shape: text, text: content}, err
+	}
+	return p.word(), nil
+}
+
+// word reads a number, true, false or null.
+func (p *parser) word() node {
+	start := p.pos
+	for p.pos < len(p.data) && strings.IndexByte(" \t\r\n,]}", p.data[p.pos]) < 0 {
+		p.pos++
+	}
+	word := p.data[start:p.pos]
+	switch word {
+	case "null":
+		return node{shape: null, text: word}
+	case "true", "false":
+		return node{shape: boolean, text: word}
+	}
+	return node{shape: number, text: word}
+}
+
+// text reads a string and refuses what text columns and other JSON readers
+// disagree about.
+func (p *parser) text() (string, error) {
+	start := p.pos
+	p.pos++
+	for p.pos < len(p.data) && p.data[p.pos] != '"' {
+		if p.data[p.pos] == '\\' {
+			p.pos++
+		}
+		p.pos++
+	}
+	p.pos++
+	raw := p.data[start:p.pos]
+	content := raw[1 : len(raw)-1]
+	if strings.IndexByte(content, '\\') < 0 {
+		return content, p.path.checkText(content)
+	}
+	return p.unescape(raw)
+}
+
+func (p *parser) unescape(raw string) (string, error) {
+	if err := p.path.checkText(raw); err != nil {
+		return "", err
+	}
+	var content string
+	if err := json.Unmarshal([]byte(raw), &content); err != nil {
+		return "", malformed("not JSON at byte %d: %s", p.pos, err)
+	}
+	if halved(raw) {
+		return "", p.path.invalid("half of a surrogate pair is not text")
+	}
+	return content, p.path.checkText(content)
+}
+
+// escapes finds the escapes of a JSON string one after the other: a surrogate
+// pair, half of one, any other.
+var escapes = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\(ud[89a-f][0-9a-f]{2})|\\.`)
+
+// halved reports whether half of a surrogate pair is escaped in a JSON string.
+func halved(raw string) bool {
+	alone := func(found []string) bool { return found[1] != "" }
+	return slices.ContainsFunc(escapes.FindAllStringSubmatch(raw, -1), alone)
+}
+
+func (p *parser) list(depth int) (node, error) {
+	n := node{shape: list}
+	p.pos++
+	for p.next() != ']' {
+		p.path.enter(itemStep(len(n.nodes)))
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return node{}, err
+		}
+		p.path.leave()
+		n.nodes = append(n.nodes, item)
+		p.comma()
+	}
+	p.pos++
+	return n, nil
+}
+
+func (p *parser) comma() {
+	if p.next() == ',' {
+		p.pos++
+	}
+}
+
+func (p *parser) object(depth int) (node, error) {
+	n := node{shape: object, nodes: make([]node, 0, usualMembers)}
+	var names names
+	p.pos++
+	for p.next() != '}' {
+		member, err := p.member(depth, &names, &n)
+		if err != nil {
+			return node{}, err
+		}
+		n.nodes = append(n.nodes, member)
+		p.comma()
+	}
+	p.pos++
+	return n, nil
+}
+
+func (p *parser) member(depth int, seen *names, of *node) (node, error) {
+	name, err := p.text()
+	if err != nil {
+		return node{}, err
+	}
+	p.path.enter(memberStep(name))
+	if seen.add(name, of) {
+		return node{}, p.path.invalid("given twice")
+	}
+	p.next()
+	p.pos++ // the colon
+	member, err := p.value(depth + 1)
+	if err != nil {
+		return node{}, err
+	}
+	p.path.leave()
+	member.name = name
+	return member, nil
+}
+
+// names finds keys given twice: by looking through the few members an object
+// usually has, and with a set once there are many, so that no body costs the
+// square of its size.
+type names struct{ many map[string]bool }
+
+const (
+	fewMembers   = 16
+	usualMembers = 4
+)
+
+func (s *names) add(name string, of *node) bool {
+	if len(of.nodes) < fewMembers {
+		return of.member(name) != nil
+	}
+	if s.many == nil {
+		s.many = make(map[string]bool, 2*fewMembers)
+		for i := range of.nodes {
+			s.many[of.nodes[i].name] = true
+		}
+	}
+	given := s.many[name]
+	s.many[name] = true
+	return given
+}

@@ -1,0 +1,341 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle"
+)
+
+// The OpenAPI document is made from the routes and from the same compiled
+// plans that read requests, so it cannot say anything else than the service
+// does.
+
+type openAPI struct {
+	OpenAPI    string                           `json:"openapi"`
+	Info       info                             `json:"info"`
+	Servers    []server                         `json:"servers"`
+	Paths      map[string]map[string]*operation `json:"paths"`
+	Components components                       `json:"components"`
+}
+
+type info struct {
+	Title       string `json:"title"`
+	Version     string `json:"version"`
+	Description string `json:"description"`
+}
+
+type server struct {
+	URL string `json:"url"`
+}
+
+type components struct {
+	Schemas         map[string]*schema        `json:"schemas"`
+	SecuritySchemes map[string]securityScheme `json:"securitySchemes"`
+}
+
+type securityScheme struct {
+	Type        string `json:"type"`
+	Scheme      string `json:"scheme"`
+	Description string `json:"description"`
+}
+
+type operation struct {
+	OperationID string                `json:"operationId"`
+	Tags        []string              `json:"tags"`
+	Summary     string                `json:"summary"`
+	Description string                `json:"description,omitempty"`
+	Security    []map[string][]string `json:"security"`
+	Parameters  []parameterObject     `json:"parameters,omitempty"`
+	RequestBody *content              `json:"requestBody,omitempty"`
+	Responses   map[string]content    `json:"responses"`
+}
+
+type parameterObject struct {
+	Name            string  `json:"name"`
+	In              string  `json:"in"`
+	Description     string  `json:"description,omitempty"`
+	Required        bool    `json:"required,omitempty"`
+	AllowEmptyValue bool    `json:"allowEmptyValue,omitempty"`
+	Schema          *schema `json:"schema"`
+}
+
+type content struct {
+	Description string               `json:"description,omitempty"`
+	Content     map[string]mediaType `json:"content,omitempty"`
+}
+
+type mediaType struct {
+	Schema *schema `json:"schema"`
+}
+
+const conventions = `Conventions of all calls:
+
+- Scalar fields of a request body may also come as query parameters, whatever the content type. A body without nested levels may be a form.
+- Unknown query parameters, body keys and names in expand are ignored; with the header "Prefer: handling=strict" each is an error that names it.
+- A flag without a value, such as ?all, is true.
+- With the query flag sign_response a successful answer is a compact JWS (application/jose), in domains that have it enabled: its header names the key by key_url, see /sign-keys, and its payload has request_url, response_timestamp and, as response_payload, the answer. Errors and files are not signed.
+- A domain may limit the requests a minute with one token and from one address. Answers then tell, by RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (seconds), what is left; beyond it the answer is 429, and Retry-After the seconds to wait.
+- HEAD answers like GET. A trailing slash is tolerated.
+- Money is a JSON number in the digits stored; it is accepted as a number or as a decimal string.
+- Error bodies have exactly the keys of the schema ErrorBody; decide by code.`
+
+// describe renders the document of the endpoints.
+func describe(endpoints []*endpoint) Document {
+	s := &schemas{named: map[string]*schema{}, types: map[string]reflect.Type{}}
+	s.output(reflect.TypeFor[errorBody]())
+	paths := map[string]map[string]*operation{}
+	for _, e := range endpoints {
+		for _, pattern := range e.route.patterns() {
+			e.describe(s, pattern, paths)
+		}
+	}
+	document, err := encode(openAPI{
+		OpenAPI: "3.1.0",
+		Info:    info{Title: "Passerelle", Version: "2.0", Description: conventions},
+		Servers: []server{{URL: version}},
+		Paths:   paths,
+		Components: components{Schemas: s.named, SecuritySchemes: map[string]securityScheme{
+			"bearer": {Type: "http", Scheme: "bearer", Description: "Authorization: Bearer <token>"},
+		}},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("protocol: render the OpenAPI document: %s", err))
+	}
+	return document
+}
+
+func (e *endpoint) describe(s *schemas, pattern string, paths map[string]map[string]*operation) {
+	if paths[pattern] == nil {
+		paths[pattern] = map[string]*operation{}
+	}
+	for _, method := range methodsOf[e.route.Method] {
+		if method != http.MethodHead {
+			paths[pattern][strings.ToLower(method)] = e.operation(s, pattern, method)
+		}
+	}
+}
+
+func (e *endpoint) operation(s *schemas, pattern, method string) *operation {
+	op := &operation{
+		OperationID: operationID(method, pattern),
+		Tags:        []string{segments(pattern)[0]},
+		Summary:     e.route.Summary,
+		Description: strings.TrimSpace(e.route.Doc + "\n\n" + e.route.Needs.String()),
+		Security:    e.route.Needs.security(),
+		Parameters:  e.parameters(s, pattern),
+		Responses:   e.responses(s),
+	}
+	if hasBody(method) && e.plan.takesBody() {
+		op.RequestBody = e.body(s)
+	}
+	return op
+}
+
+// operationID is made of method and path: getPaymentsPaymentId.
+func operationID(method, pattern string) string {
+	id := strings.ToLower(method)
+	split := func(r rune) bool { return strings.ContainsRune("/{}_-.", r) }
+	for _, word := range strings.FieldsFunc(pattern, split) {
+		id += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return id
+}
+
+// String says who may call, for people.
+func (n Needs) String() string {
+	if n.Public && n.Guarded == "" {
+		return "No token needed."
+	}
+	var words []string
+	if n.Public {
+		words = append(words, "No token needed, except with "+n.Guarded+".")
+	}
+	if len(n.Kinds) > 0 {
+		kinds := make([]string, len(n.Kinds))
+		for i, kind := range n.Kinds {
+			kinds[i] = string(kind)
+		}
+		words = append(words, "Kinds of token: "+strings.Join(kinds, ", ")+".")
+	}
+	if len(n.AnyScope) > 0 {
+		words = append(words, "One of the scopes: "+strings.Join(n.scopes(), ", ")+".")
+	}
+	return strings.Join(words, " ")
+}
+
+func (n Needs) scopes() []string {
+	scopes := make([]string, len(n.AnyScope))
+	for i, scope := range n.AnyScope {
+		scopes[i] = string(scope)
+	}
+	return scopes
+}
+
+// security lists one alternative per scope, since any of them is enough.
+func (n Needs) security() []map[string][]string {
+	if n.Public && n.Guarded == "" {
+		return []map[string][]string{}
+	}
+	if len(n.AnyScope) == 0 {
+		return []map[string][]string{{"bearer": {}}}
+	}
+	var any []map[string][]string
+	if n.Public {
+		any = append(any, map[string][]string{})
+	}
+	for _, scope := range n.scopes() {
+		any = append(any, map[string][]string{"bearer": {scope}})
+	}
+	return any
+}
+
+var idempotencyKey = parameterObject{
+	Name: "Idempotency-Key", In: "header", Schema: &schema{Type: "string", MaxLength: ptr(maxKey)},
+	Description: "makes repetitions of this request harmless: they get the first answer for 24 hours. While the first one is under way, and up to 20 seconds after it was cut off, the answer is 409 with Retry-After",
+}
+
+func ptr(n int64) *int64 { return &n }
+
+func (e *endpoint) parameters(s *schemas, pattern string) []parameterObject {
+	var out []parameterObject
+	for _, name := range parameters(pattern) {
+		f := e.plan.path.find(name)
+		out = append(out, parameterObject{Name: name, In: "path", Required: true, Description: f.rules.doc, Schema: pathSchema(s, f)})
+	}
+	out = append(out, described(s, "query", &e.plan.query)...)
+	out = append(out, described(s, "header", &e.plan.header)...)
+	if e.route.takesKey() {
+		out = append(out, idempotencyKey)
+	}
+	return out
+}
+
+func described(s *schemas, source string, set *fields) []parameterObject {
+	out := make([]parameterObject, len(set.list))
+	for i := range set.list {
+		f := &set.list[i]
+		value := s.input(f)
+		out[i] = parameterObject{
+			Name: f.name, In: source, Required: f.required, Description: value.Description,
+			AllowEmptyValue: source == "query" && value.Type == "boolean", Schema: value,
+		}
+		if f.name == anyKey {
+			out[i].Name = "values" // an object in a query is written as a parameter for each member
+		}
+		value.Description = ""
+	}
+	return out
+}
+
+func pathSchema(s *schemas, f *field) *schema {
+	value := s.input(f)
+	if value.Type != "integer" {
+		return value
+	}
+	value.Minimum = ptr(1)
+	if f.typ == reflect.TypeFor[passerelle.UserID]() {
+		return &schema{AnyOf: []*schema{value, {Const: "me"}}}
+	}
+	return value
+}
+
+func (e *endpoint) body(s *schemas) *content {
+	whole, flat := s.bodies(e)
+	body := &content{Content: map[string]mediaType{"application/json": {Schema: whole}}}
+	if flat == nil || len(e.plan.variants) > 0 && flat.AnyOf == nil {
+		return body
+	}
+	for format := range formats {
+		if format != "application/json" {
+			body.Content[format] = mediaType{Schema: flat}
+		}
+	}
+	return body
+}
+
+// bodies describes what can come as JSON, and what of it can come in a form.
+func (s *schemas) bodies(e *endpoint) (whole, flat *schema) {
+	if field := e.plan.body.find(anyKey); field != nil && len(e.plan.body.list) == 1 {
+		whole = s.input(field)
+		return whole, whole
+	}
+	if len(e.plan.variants) == 0 {
+		whole = s.component(e.route.Endpoint.in, func() *schema { return s.inputs(e.plan.body) })
+		if e.plan.body.flat() {
+			flat = whole
+		}
+		return whole, flat
+	}
+	whole, flat = &schema{}, &schema{}
+	for _, v := range e.plan.variants {
+		one := s.variant(v)
+		whole.AnyOf = append(whole.AnyOf, one)
+		if v.fields.flat() {
+			flat.AnyOf = append(flat.AnyOf, one)
+		}
+	}
+	return whole, flat
+}
+
+func (e *endpoint) responses(s *schemas) map[string]content {
+	out := map[string]content{}
+	for status, words := range e.failures() {
+		out[strconv.Itoa(status)] = content{
+			Description: strings.Join(words, ", "),
+			Content:     map[string]mediaType{"application/json": {Schema: s.output(reflect.TypeFor[errorBody]())}},
+		}
+	}
+	if e.route.Redirects {
+		out[strconv.Itoa(http.StatusFound)] = content{Description: "on to the next page"}
+		return out
+	}
+	t := e.route.Endpoint.out
+	success := content{Description: "success"}
+	switch t {
+	case reflect.TypeFor[Nothing]():
+	case reflect.TypeFor[Stream]():
+		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
+	case reflect.TypeFor[Content]():
+		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
+		out[strconv.Itoa(http.StatusPartialContent)] = success
+		out[strconv.Itoa(http.StatusNotModified)] = content{Description: "what the caller has is still the same"}
+	default:
+		success.Content = map[string]mediaType{"application/json": {Schema: s.output(t)}}
+	}
+	for _, status := range append(e.route.Statuses, successStatus(reflect.Zero(t).Interface())) {
+		out[strconv.Itoa(status)] = success
+	}
+	return out
+}
+
+// failures gives the codes an endpoint can answer, by status: those that
+// follow from its declaration, and those the route names.
+func (e *endpoint) failures() map[int][]string {
+	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
+	follow := map[string]bool{
+		"invalidValue":     len(e.plan.query.list)+len(e.plan.header.list) > 0 || e.plan.takesBody(),
+		"missingParameter": e.plan.takesBody(),
+		"invalidToken":     !e.route.Needs.Public || e.route.Needs.Guarded != "",
+		"forbidden":        !e.route.Needs.Public || e.route.Needs.Guarded != "",
+		"notFound":         len(e.plan.path.list) > 0 || e.route.Needs.Guarded != "",
+		"conflict":         e.route.takesKey(),
+		"payloadTooLarge":  e.plan.takesBody(),
+	}
+	for word, follows := range follow {
+		if follows {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	byStatus := map[int][]string{}
+	for _, word := range slices.Compact(words) {
+		byStatus[codes[word].status] = append(byStatus[codes[word].status], word)
+	}
+	return byStatus
+}

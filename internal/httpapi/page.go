@@ -1,0 +1,223 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// Page is embedded by every list that can exceed a page. Its handler calls
+// Turn, which does the rest.
+type Page struct {
+	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"number of items at most"`
+	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
+	Cursor string `query:"cursor" doc:"place in the list, as found in a link; opaque"`
+
+	given bool
+	turn  cursor
+	links linker
+}
+
+// LimitGiven reports whether the request named a limit; some lists ask strict
+// clients for one.
+func (p Page) LimitGiven() bool { return p.given }
+
+// Window is what a list handler reads from the store.
+type Window struct {
+	// Limit is the number of rows to read; it is one more than the page holds,
+	// so that the page knows whether there are more.
+	Limit int
+	// Offset is the number of rows to skip first; only without a position.
+	Offset int64
+	// From is the position of the item before the window, or nil for the start
+	// of the list.
+	From Position
+	// Backward windows end before From: read in the opposite order, the row
+	// nearest to From first.
+	Backward bool
+}
+
+// OfRows is the window over rows that have one order.
+func (w Window) OfRows() store.Window {
+	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
+}
+
+// Link is where another page is.
+type Link struct {
+	Href string `json:"href" doc:"full address of the page; to be used unchanged"`
+}
+
+// Links are the pages around a page; null where there is none.
+type Links struct {
+	Self Link  `json:"self"`
+	Prev *Link `json:"prev"`
+	Next *Link `json:"next"`
+}
+
+// Listing is embedded by the outputs of lists, after the items.
+type Listing struct {
+	Total int64 `json:"total" doc:"number of items on all pages"`
+	Links Links `json:"_links"`
+}
+
+func (p *Page) settle(x *exchange, _ reflect.StructTag) error {
+	p.given = x.query.Has("limit")
+	p.links = newLinker(x)
+	if p.Cursor == "" {
+		return nil
+	}
+	if p.Offset > 0 {
+		return passerelle.InvalidField("offset", "cannot be combined with a cursor")
+	}
+	turn, err := openCursor(p.Cursor, p.links.mac, p.links.place)
+	p.turn = turn
+	return err
+}
+
+// window is the part of the list that the page needs.
+func (p Page) window() Window {
+	return Window{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
+}
+
+// Turn reads one page. fetch reads the rows of a window in its order; position
+// gives the sort keys of a row, a unique one last; count gives the number of
+// rows of the filtered list, and is called only when the page does not tell.
+func Turn[T any](ctx context.Context, p Page, fetch func(context.Context, Window) ([]T, error), position func(T) Position, count func(context.Context) (int64, error)) ([]T, Listing, error) {
+	window := p.window()
+	rows, err := fetch(ctx, window)
+	if err != nil {
+		return nil, Listing{}, err
+	}
+	more := len(rows) == window.Limit
+	if more {
+		rows = rows[:p.Limit]
+	}
+	total, err := p.total(ctx, len(rows), more, count)
+	if err != nil {
+		return nil, Listing{}, err
+	}
+	if window.Backward {
+		slices.Reverse(rows)
+	}
+	var ends []Position
+	if len(rows) > 0 {
+		ends = []Position{position(rows[0]), position(rows[len(rows)-1])}
+	}
+	links, err := p.around(ends, more, total)
+	return rows, Listing{Total: total, Links: links}, err
+}
+
+// total is carried by the cursor, or seen on a page that reaches the end, or
+// counted.
+func (p Page) total(ctx context.Context, rows int, more bool, count func(context.Context) (int64, error)) (int64, error) {
+	if p.Cursor != "" {
+		return p.turn.Total, nil
+	}
+	if !more && (rows > 0 || p.Offset == 0) {
+		return p.Offset + int64(rows), nil
+	}
+	total, err := count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count the list: %w", err)
+	}
+	return total, nil
+}
+
+// around makes the links of a page from the positions of its first and last
+// item. An empty page that is not the first leads back to the first, since it
+// has no item to lead back from.
+func (p Page) around(ends []Position, more bool, total int64) (Links, error) {
+	links := Links{Self: p.links.self}
+	started := p.turn.Position != nil || p.Offset > 0
+	before, after := started, more
+	if p.turn.Backward {
+		before, after = more, true
+	}
+	if ends == nil {
+		return p.back(links, started), nil
+	}
+	var err error
+	if before {
+		links.Prev, err = p.links.to(cursor{Position: ends[0], Backward: true, Total: total})
+	}
+	if after && err == nil {
+		links.Next, err = p.links.to(cursor{Position: ends[1], Total: total})
+	}
+	return links, err
+}
+
+func (p Page) back(links Links, started bool) Links {
+	first := p.links.first()
+	switch {
+	case p.turn.Backward:
+		links.Next = &first
+	case started:
+		links.Prev = &first
+	}
+	return links
+}
+
+// linker makes the addresses of other pages of a list, with all parameters of
+// the request that is being answered.
+type linker struct {
+	base  string
+	query url.Values
+	self  Link
+	// place is what a cursor is bound to: domain, reach of the token, path and
+	// filters.
+	place []byte
+	mac   func(purpose string, data []byte) []byte
+}
+
+func newLinker(x *exchange) linker {
+	l := linker{base: x.caller.Base + x.path, query: url.Values{}, mac: x.mac}
+	for name, values := range x.query {
+		l.query[name] = values
+	}
+	l.self = l.link()
+	l.query.Del("cursor")
+	l.query.Del("offset")
+	l.place = l.bind(x)
+	return l
+}
+
+func (l linker) link() Link {
+	if len(l.query) == 0 {
+		return Link{Href: l.base}
+	}
+	return Link{Href: l.base + "?" + l.query.Encode()}
+}
+
+func (l linker) first() Link { return l.link() }
+
+func (l linker) to(c cursor) (*Link, error) {
+	sealed, err := c.seal(l.mac, l.place)
+	if err != nil {
+		return nil, err
+	}
+	l.query.Set("cursor", sealed)
+	link := l.link()
+	l.query.Del("cursor")
+	return &link, nil
+}
+
+// bind names the list a cursor belongs to. The limit is left out: a client may
+// change the size of its pages on the way.
+func (l linker) bind(x *exchange) []byte {
+	filters := url.Values{}
+	for name, values := range l.query {
+		if name != "limit" {
+			filters[name] = values
+		}
+	}
+	place := strconv.AppendInt(nil, int64(x.caller.Domain.ID), 10)
+	place = strconv.AppendInt(append(place, ' '), int64(x.caller.User), 10)
+	place = strconv.AppendInt(append(place, ' '), int64(x.caller.Payment), 10)
+	return append(place, " "+x.path+"?"+filters.Encode()...)
+}

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"passerelle"
+)
+
+// path is the place of a value in a request. It becomes text only when an
+// error names it: "instructions[0].beneficiary.label".
+type path struct{ steps []step }
+
+// step is a key of an object, or a position in a list when index is not
+// negative.
+type step struct {
+	name  string
+	index int
+}
+
+func memberStep(name string) step { return step{name: name, index: -1} }
+func itemStep(index int) step     { return step{index: index} }
+
+func (p *path) enter(s step) { p.steps = append(p.steps, s) }
+func (p *path) leave()       { p.steps = p.steps[:len(p.steps)-1] }
+
+// maxShownName bounds the keys that errors repeat, since clients choose them.
+const maxShownName = 60
+
+func (p *path) String() string {
+	var b strings.Builder
+	for i, s := range p.steps {
+		switch {
+		case s.index >= 0:
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		case i > 0:
+			b.WriteString("." + shown(s.name))
+		default:
+			b.WriteString(shown(s.name))
+		}
+	}
+	if b.Len() == 0 {
+		return "body"
+	}
+	return b.String()
+}
+
+// shown makes a name that came from a client fit to be repeated.
+func shown(name string) string {
+	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?")
+	if utf8.RuneCountInString(name) > maxShownName {
+		name = string([]rune(name)[:maxShownName]) + "…"
+	}
+	return name
+}
+
+func (p *path) invalid(format string, args ...any) error {
+	return passerelle.InvalidField(p.String(), format, args...)
+}
+
+// wrong reports a value of another shape than the field's.
+func (p *path) wrong(want string, n *node) error {
+	return p.invalid("must be %s, not %s", want, shapeNames[n.shape])
+}
+
+// checkText refuses what databases cannot keep and what could be read in two
+// ways.
+func (p *path) checkText(s string) error {
+	if !utf8.ValidString(s) {
+		return p.invalid("not valid UTF-8")
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return p.invalid("must not contain the character NUL")
+	}
+	return nil
+}
+
+// hint is the end of a message about an unknown name.
+func hint(name string, known []string) string {
+	if near := nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}

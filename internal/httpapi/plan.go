@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// plan is what an input struct accepts, worked out once when the service
+// starts, so that no request reads a struct tag.
+//
+// A field says where its value comes from with one of the tags path, query,
+// header and body, followed by the name and optionally ",required"; one of the
+// path with ",optional" is zero in the patterns that lack it. More tags:
+//
+//	default  the value of a query parameter that did not come
+//	min, max the range of an integer; max alone is the length of a string in code points
+//	enum     the only words accepted, separated by commas; a type may have a
+//	         method Values() []string instead
+//	doc      a sentence for the OpenAPI document
+//	example  an example for it
+//
+// An embedded struct lends its fields; when it has a settle method (Page,
+// DateRange, Expand, Sensitive) that runs after everything is bound.
+//
+// A body whose keys are not all known beforehand has a field "*", a map of those
+// that no other field takes; with ",query" also of such parameters of the query.
+//
+// A field of the body with ",whole" is a list that may also come as the body
+// itself.
+//
+// A body that is one of several has a field for each, which is a pointer to a
+// struct of body fields with the tag variant and a name for the document; see
+// variant.go.
+type plan struct {
+	path, query, header fields
+	body                *fields
+	variants            []variant
+	settlers            []settlement
+}
+
+// fields are the members of one object, or the parameters of one source.
+type fields struct {
+	list   []field
+	byName map[string]int
+	names  []string
+}
+
+// field is one member of an input.
+type field struct {
+	name     string
+	index    []int
+	required bool
+	// optional fields of the path are not in every pattern of their endpoint.
+	optional bool
+	// whole fields are lists that a body may consist of.
+	whole bool
+	// queried fields of any key take parameters of the query as well.
+	queried  bool
+	standard *node // the value when none came
+	rules    rules
+	set      setter
+	// scalar fields can come in a form or a query.
+	scalar bool
+	// nullable fields are told about null; to the others it is absence.
+	nullable bool
+	typ      reflect.Type
+	members  *fields // of an object, or of the items of a list of objects
+}
+
+// rules are the limits that tags put on a value.
+type rules struct {
+	min, max     *int64
+	enum         []string
+	doc, example string
+}
+
+// settlement finishes an embedded convention after binding.
+type settlement struct {
+	index []int
+	tag   reflect.StructTag
+}
+
+// settler is an embedded convention that needs more than its own parameters:
+// the caller, the address called, the tag it was embedded with.
+type settler interface {
+	settle(x *exchange, tag reflect.StructTag) error
+}
+
+// describer is an embedded convention whose parameter takes what the tag says, which
+// its documentation tells.
+type describer interface {
+	describe(tag reflect.StructTag) string
+}
+
+// maxFields lets a word of bits remember which fields came.
+const maxFields = 64
+
+var sources = []string{"path", "query", "header", "body"}
+
+// newPlan compiles an input type. It panics on a declaration that cannot work,
+// which happens when the service starts and in every test.
+func newPlan(in reflect.Type) *plan {
+	if in.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("protocol: input %s is not a struct", in))
+	}
+	p := &plan{body: &fields{}}
+	p.collect(in, nil)
+	for _, f := range []*fields{&p.path, &p.query, &p.header, p.body} {
+		f.close(in)
+	}
+	if len(p.variants) > 0 && len(p.body.list) > 0 {
+		panic(fmt.Sprintf("protocol: input %s has a body besides its variants", in))
+	}
+	if rest := p.body.find(anyKey); rest != nil && rest.typ.Kind() != reflect.Map {
+		panic(fmt.Sprintf("protocol: the field %q of input %s is not a map", anyKey, in))
+	}
+	return p
+}
+
+// anyKey is the name of a field that takes the keys of a body that no other
+// field takes.
+const anyKey = "*"
+
+func (p *plan) collect(in reflect.Type, at []int) {
+	for i := range in.NumField() {
+		f := in.Field(i)
+		index := append(slices.Clone(at), i)
+		switch {
+		case f.Anonymous:
+			p.embed(f, index)
+		case f.Tag.Get("variant") != "":
+			p.variants = append(p.variants, newVariant(f, index))
+		case f.IsExported():
+			p.declare(in, f, index)
+		}
+	}
+}
+
+func (p *plan) embed(f reflect.StructField, index []int) {
+	p.collect(f.Type, index)
+	if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[settler]()) {
+		if !f.IsExported() {
+			panic(fmt.Sprintf("protocol: %s lends its settle method and is not exported: embed what it embeds", f.Name))
+		}
+		p.settlers = append(p.settlers, settlement{index: index, tag: f.Tag})
+	}
+	if about, told := reflect.New(f.Type).Interface().(describer); told {
+		p.query.list[len(p.query.list)-1].rules.doc += about.describe(f.Tag)
+	}
+}
+
+func (p *plan) declare(in reflect.Type, f reflect.StructField, index []int) {
+	source := slices.IndexFunc(sources, func(name string) bool { return f.Tag.Get(name) != "" })
+	if source < 0 {
+		panic(fmt.Sprintf("protocol: field %s.%s has no tag of %v", in, f.Name, sources))
+	}
+	set := []*fields{&p.path, &p.query, &p.header, p.body}[source]
+	set.list = append(set.list, newField(f, sources[source], index))
+}
+
+func newField(f reflect.StructField, source string, index []int) field {
+	name, option, _ := strings.Cut(f.Tag.Get(source), ",")
+	out := field{name: name, index: index, required: option == "required", optional: option == "optional", whole: option == "whole", queried: option == "query", rules: newRules(f), typ: f.Type}
+	if value, ok := f.Tag.Lookup("default"); ok {
+		out.standard = &node{shape: loose, text: value}
+	}
+	compile(&out, f.Type)
+	if source == "path" {
+		out.set = pathSetter(f.Type, out.set)
+	}
+	return out
+}
+
+func newRules(f reflect.StructField) rules {
+	r := rules{doc: f.Tag.Get("doc"), example: f.Tag.Get("example"), min: bound(f, "min"), max: bound(f, "max")}
+	if words := f.Tag.Get("enum"); words != "" {
+		r.enum = strings.Split(words, ",")
+	}
+	return r
+}
+
+func bound(f reflect.StructField, tag string) *int64 {
+	written, ok := f.Tag.Lookup(tag)
+	if !ok {
+		return nil
+	}
+	value, err := strconv.ParseInt(written, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("protocol: field %s: tag %s: %s", f.Name, tag, err))
+	}
+	return &value
+}
+
+// close makes the index by name, after the last field.
+func (f *fields) close(in reflect.Type) {
+	f.byName = make(map[string]int, len(f.list))
+	for i := range f.list {
+		name := f.list[i].name
+		if _, twice := f.byName[name]; twice {
+			panic(fmt.Sprintf("protocol: input %s has two fields named %q", in, name))
+		}
+		f.byName[name] = i
+		f.names = append(f.names, name)
+	}
+	if len(f.list) > maxFields {
+		panic(fmt.Sprintf("protocol: input %s has more than %d fields", in, maxFields))
+	}
+}
+
+func (f *fields) find(name string) *field {
+	if i, ok := f.byName[name]; ok {
+		return &f.list[i]
+	}
+	return nil
+}
+
+// objectPlan compiles a struct inside a body, whose fields all have body tags.
+func objectPlan(t reflect.Type) *fields {
+	p := plan{body: &fields{}}
+	p.collect(t, nil)
+	if len(p.path.list)+len(p.query.list)+len(p.header.list)+len(p.settlers)+len(p.variants) > 0 {
+		panic(fmt.Sprintf("protocol: %s is part of a body and has fields from elsewhere", t))
+	}
+	p.body.close(t)
+	return p.body
+}

@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"passerelle"
+)
+
+// ratePeriod is what a rate is of. Who was quiet for as long may use a whole
+// period's requests at once.
+const ratePeriod = time.Minute
+
+// networkBits is how much of an IPv6 address tells one customer from another:
+// everybody has that many addresses.
+const networkBits = 64
+
+// source is whom requests are counted for: a token or an address, in a domain.
+type source struct {
+	domain  passerelle.DomainID
+	token   int64
+	address netip.Prefix
+}
+
+func (x *exchange) fromAddress() source {
+	address, _ := netip.ParseAddr(x.caller.Address) // whoever has none shares one
+	address = address.Unmap()
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = networkBits
+	}
+	network, _ := address.Prefix(bits)
+	return source{domain: x.caller.Domain.ID, address: network}
+}
+
+func (x *exchange) fromToken() source {
+	return source{domain: x.caller.Domain.ID, token: x.caller.Token}
+}
+
+// quota is what a source has left, as the answer says it. The zero value is for
+// a source that may ask as it likes.
+type quota struct {
+	limit, remaining int64
+	// reset is when the whole limit is there again, wait when one more request is.
+	reset, wait time.Duration
+}
+
+// show writes the headers of an answer.
+func (q quota) show(header http.Header) {
+	if q.limit == 0 {
+		return
+	}
+	header.Set("RateLimit-Limit", strconv.FormatInt(q.limit, 10))
+	header.Set("RateLimit-Remaining", strconv.FormatInt(q.remaining, 10))
+	header.Set("RateLimit-Reset", strconv.Itoa(seconds(q.reset)))
+}
+
+// seconds are whole ones, so many that waiting for them is enough.
+func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
+
+// maxSources bounds what a meter remembers, to a few megabytes.
+const maxSources = 50_000
+
+// meter counts the requests of sources, in this process alone. Its zero value is
+// ready for use.
+type meter struct {
+	mu sync.Mutex
+	// whole is when each source has its whole limit again; those for which that is
+	// past are as good as absent.
+	whole map[source]time.Time
+}
+
+// take counts a request. One beyond the limit has to wait, and is not counted:
+// who asks again and again meanwhile waits no longer for it.
+func (m *meter) take(from source, limit int64, now time.Time) quota {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	whole := m.whole[from]
+	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // later than can be: the clock was set back
+		whole = now
+	}
+	each := ratePeriod / time.Duration(limit)
+	after := whole.Add(each)
+	if wait := after.Sub(now) - ratePeriod; wait > 0 {
+		return quota{limit: limit, reset: whole.Sub(now), wait: wait}
+	}
+	m.note(from, after, now)
+	return quota{limit: limit, remaining: int64((ratePeriod - after.Sub(now)) / each), reset: after.Sub(now)}
+}
+
+// evicted is how many sources are looked at for one to be forgotten.
+const evicted = 8
+
+// note remembers a source; when there are too many, some others, which happen to
+// come first, are forgotten for it.
+func (m *meter) note(from source, whole, now time.Time) {
+	if m.whole == nil {
+		m.whole = map[source]time.Time{}
+	}
+	m.whole[from] = whole
+	looked := 0
+	for other, at := range m.whole {
+		if looked == evicted || len(m.whole) <= maxSources/2 {
+			return
+		}
+		if looked++; at.Before(now) || len(m.whole) > maxSources {
+			delete(m.whole, other)
+		}
+	}
+}
+
+// limit refuses a request of a source that had its share, which is the value of a
+// setting.
+func (a *API) limit(x *exchange, from source, key, whose string) error {
+	rate := x.caller.Settings.Int(key)
+	if rate == 0 || !x.caller.Settings.Limited(x.caller.Domain.Kind) {
+		return nil
+	}
+	q := a.meter.take(from, rate, a.config.Now())
+	if x.quota.limit == 0 || q.remaining <= x.quota.remaining {
+		x.quota = q
+	}
+	if q.wait == 0 {
+		return nil
+	}
+	return &passerelle.Error{
+		Kind: passerelle.Unavailable, Code: "rateLimited", RetryAfter: seconds(q.wait),
+		Message: fmt.Sprintf("More than %d requests a minute %s; try again after the seconds that Retry-After tells.", rate, whose),
+	}
+}

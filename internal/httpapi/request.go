@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/httpd"
+)
+
+// maxBody is how many bytes a body may have unless the route says otherwise. A
+// bulk of 1,000 instructions with identities fits several times.
+const maxBody = 1 << 20
+
+// read takes the query and the body off the wire.
+func (x *exchange) read(w http.ResponseWriter) error {
+	query, err := url.ParseQuery(x.request.URL.RawQuery)
+	if err != nil {
+		return passerelle.InvalidField("query string", "%s", err)
+	}
+	x.query = query
+	if !hasBody(x.request.Method) {
+		return nil
+	}
+	x.raw, err = io.ReadAll(httpd.Bounded(w, x.request.Body, cmp.Or(x.endpoint.route.MaxBody, maxBody)))
+	return readingError(err)
+}
+
+func readingError(err error) error {
+	var limit *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, passerelle.Unavailable):
+		return err // there is no room for it
+	case errors.As(err, &limit):
+		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf("The body may have at most %d MiB.", limit.Limit>>20)}
+	}
+	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The body did not arrive completely.", Cause: err}
+}
+
+// bind fills the input of the endpoint: path, headers, query, body, and then
+// the embedded conventions.
+func (x *exchange) bind(in reflect.Value) error {
+	b := &binding{strict: x.caller.Strict, user: x.caller.User}
+	p := x.endpoint.plan
+	for _, source := range []func(*binding, reflect.Value) error{x.bindPath, x.bindHeader, x.bindQuery, x.bindBody} {
+		if err := source(b, in); err != nil {
+			return err
+		}
+	}
+	for _, s := range p.settlers {
+		if err := as[settler](in.FieldByIndex(s.index)).settle(x, s.tag); err != nil {
+			return err
+		}
+	}
+	x.entered = true
+	return nil
+}
+
+func (x *exchange) bindPath(b *binding, in reflect.Value) error {
+	parameters := node{shape: object}
+	for i, name := range x.names {
+		if b.path.checkText(x.values[i]) != nil {
+			return passerelle.Missing()
+		}
+		parameters.nodes = append(parameters.nodes, node{shape: loose, name: name, text: x.values[i]})
+	}
+	if x.endpoint.plan.path.find(userParameter) != nil && parameters.member(userParameter) == nil {
+		parameters.nodes = append(parameters.nodes, node{shape: loose, name: userParameter, text: "me"})
+	}
+	return x.endpoint.plan.path.set(b, in, &parameters)
+}
+
+func (x *exchange) bindHeader(b *binding, in reflect.Value) error {
+	headers := node{shape: object}
+	for _, name := range x.endpoint.plan.header.names {
+		values := x.request.Header.Values(name)
+		if len(values) > 0 {
+			headers.nodes = append(headers.nodes, node{shape: loose, name: name, text: strings.Join(values, ", ")})
+		}
+	}
+	return x.endpoint.plan.header.set(b, in, &headers)
+}
+
+func (x *exchange) bindQuery(b *binding, in reflect.Value) error {
+	query, rest := node{shape: object}, node{shape: object, name: anyKey}
+	open := x.endpoint.plan.query.find(anyKey) != nil
+	for _, name := range sorted(x.query) {
+		known := x.endpoint.plan.query.find(name) != nil
+		if !known && (!open || name == signParameter) {
+			if err := x.foreign(b, name); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := single(name, x.query[name])
+		switch {
+		case err != nil:
+			return err
+		case known:
+			query.nodes = append(query.nodes, n)
+		default:
+			rest.nodes = append(rest.nodes, n)
+		}
+	}
+	if open {
+		query.nodes = append(query.nodes, rest)
+	}
+	return x.endpoint.plan.query.set(b, in, &query)
+}
+
+// foreign judges a query parameter that the query part of the input does not
+// have: a field of the body may come here, too.
+func (x *exchange) foreign(b *binding, name string) error {
+	p := x.endpoint.plan
+	known := slices.Clone(p.query.names)
+	for _, body := range p.bodies() {
+		known = append(known, body.names...)
+	}
+	if rest := p.body.find(anyKey); !b.strict || name == signParameter || slices.Contains(known, name) || rest != nil && rest.queried {
+		return nil
+	}
+	return passerelle.InvalidField(shown(name), "unknown%s", hint(name, known))
+}
+
+func (x *exchange) bindBody(b *binding, in reflect.Value) error {
+	if !hasBody(x.request.Method) {
+		return nil
+	}
+	body, err := parseBody(x.raw, x.request.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	if err := x.endpoint.plan.spread(&body); err != nil {
+		return err
+	}
+	if err := refuseFiles(&body, x.endpoint.plan); err != nil {
+		return err
+	}
+	if err := merge(&body, x.query, x.endpoint.plan.fromQuery(x.query)); err != nil {
+		return err
+	}
+	return x.endpoint.plan.bindBody(b, in, &body)
+}
+
+// spread makes an object of a body that is a list, when a field takes it whole.
+func (p *plan) spread(body *node) error {
+	if body.shape != list {
+		return nil
+	}
+	at := slices.IndexFunc(p.body.list, func(f field) bool { return f.whole })
+	if at < 0 {
+		return notAnObject(*body)
+	}
+	items := *body
+	items.name = p.body.names[at]
+	*body = node{shape: object, nodes: []node{items}}
+	return nil
+}
+
+// fromQuery are the parameters of a query that belong to the body: its scalar
+// fields and, where the body takes any key, all that are of nothing else.
+func (p *plan) fromQuery(query url.Values) []string {
+	var names []string
+	for _, name := range sorted(query) {
+		scalar := func(f *fields) bool { at := f.find(name); return at != nil && at.scalar }
+		rest := p.body.find(anyKey)
+		foreign := rest != nil && rest.queried && name != signParameter && p.query.find(name) == nil && p.body.find(name) == nil
+		if foreign || slices.ContainsFunc(p.bodies(), scalar) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// merge adds the scalar fields that came in the query to the body. The body's
+// value wins; that is, its JSON type does, since two different values for one
+// field are a mistake nobody can resolve.
+func merge(body *node, query url.Values, names []string) error {
+	for _, name := range names {
+		extra, err := single(name, query[name])
+		if err != nil {
+			return err
+		}
+		present := body.member(name)
+		if present == nil {
+			body.nodes = append(body.nodes, extra)
+		} else if present.shape >= list || present.text != extra.text {
+			return passerelle.InvalidField(name, "has one value in the body and another in the query string")
+		}
+	}
+	return nil
+}
+
+// single makes one node of the values of a parameter, which must all agree.
+func single(name string, values []string) (node, error) {
+	at := path{steps: []step{memberStep(name)}}
+	for _, value := range values {
+		if value != values[0] {
+			return node{}, at.invalid("given twice with different values")
+		}
+	}
+	return node{shape: loose, name: name, text: values[0]}, at.checkText(values[0])
+}

@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Route is one endpoint as data. The table of routes is all there is to know
+// about who may call what; the OpenAPI document is made from it.
+type Route struct {
+	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
+	Method string
+	// Pattern is the path below the address root, with parameters in braces:
+	// "/payments/{paymentId}".
+	Pattern string
+	// Aliases are further patterns for the same endpoint. A parameter {userId}
+	// that an alias lacks is "me"; others that it lacks have to be optional.
+	Aliases []string
+	// Unversioned routes also answer without the version segment in front.
+	Unversioned bool
+	Needs       Needs
+	// Summary is a few words for the OpenAPI document, Doc the sentences
+	// below it.
+	Summary, Doc string
+	// MaxBody is how many bytes a body may have, in whole MiB; zero is one MiB.
+	MaxBody int64
+	// Statuses are those of success besides the usual one, for the document.
+	Statuses []int
+	// Errors are codes the endpoint can answer besides those that follow from
+	// the declaration (400, 401, 403, 404, 500).
+	Errors []string
+	// Tokens tells that the answer hands out a token, which is kept nowhere, so that no
+	// repetition is answered from memory.
+	Tokens bool
+	// Endpoint is Handle(function).
+	Endpoint Endpoint
+	// Redirects tells that the route is a page of the browser, which another handler
+	// serves: it is only in the document, with 302 as its success.
+	Redirects bool
+}
+
+// Update is the method of a route that changes a resource: POST and, as its
+// twin, PUT.
+const Update = "UPDATE"
+
+// methodsOf gives the methods of the wire for the method of a route.
+var methodsOf = map[string][]string{
+	http.MethodGet:    {http.MethodGet, http.MethodHead},
+	http.MethodPost:   {http.MethodPost},
+	http.MethodPut:    {http.MethodPut},
+	http.MethodPatch:  {http.MethodPatch},
+	http.MethodDelete: {http.MethodDelete},
+	Update:            {http.MethodPost, http.MethodPut},
+}
+
+// hasBody tells the methods whose body is read.
+func hasBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
+}
+
+// takesKey reports whether a repetition of the call under the same
+// Idempotency-Key is answered from memory.
+func (r Route) takesKey() bool {
+	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
+}
+
+// Endpoint is a typed function made ready for a Route.
+type Endpoint struct {
+	in, out reflect.Type
+	call    func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
+}
+
+// Nothing is the output of an endpoint that answers 204 without a body, and
+// the input of one that takes no parameters.
+type Nothing struct{}
+
+// Handle makes an endpoint of a function. In is a struct with tagged fields
+// (see plan); Out is anything that encoding/json renders. The status is 200,
+// 204 when Out is Nothing, or what a method HTTPStatus of Out says.
+func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
+	return Endpoint{
+		in:  reflect.TypeFor[In](),
+		out: reflect.TypeFor[Out](),
+		call: func(ctx context.Context, c *Caller, bind func(reflect.Value) error) (any, error) {
+			var in In
+			if err := bind(reflect.ValueOf(&in).Elem()); err != nil {
+				return nil, err
+			}
+			return h(ctx, c, in)
+		},
+	}
+}
+
+// statusSayer is an output that can answer with another status than 200, such
+// as 202 when the client has to do something more.
+type statusSayer interface{ HTTPStatus() int }
+
+func successStatus(out any) int {
+	switch out := out.(type) {
+	case Nothing:
+		return http.StatusNoContent
+	case statusSayer:
+		return out.HTTPStatus()
+	}
+	return http.StatusOK
+}
+
+// endpoint is a route made ready to serve.
+type endpoint struct {
+	route Route
+	plan  *plan
+}
+
+func newEndpoint(r Route) *endpoint {
+	switch {
+	case methodsOf[r.Method] == nil:
+		panic(fmt.Sprintf("protocol: route %s %s: unknown method", r.Method, r.Pattern))
+	case r.Endpoint.call == nil:
+		panic(fmt.Sprintf("protocol: route %s %s has no endpoint", r.Method, r.Pattern))
+	case !r.Needs.Public && len(r.Needs.Kinds)+len(r.Needs.AnyScope) == 0, r.Needs.Guarded != "" && !r.Needs.Public:
+		panic(fmt.Sprintf("protocol: route %s %s says nothing about who may call it", r.Method, r.Pattern))
+	}
+	for _, word := range r.Errors {
+		if codes[word].status == 0 {
+			panic(fmt.Sprintf("protocol: %s: unknown error code %q", r.Pattern, word))
+		}
+	}
+	e := &endpoint{route: r, plan: newPlan(r.Endpoint.in)}
+	for _, pattern := range r.patterns() {
+		e.agree(pattern)
+	}
+	return e
+}
+
+func (r Route) patterns() []string { return append([]string{r.Pattern}, r.Aliases...) }
+
+// agree panics when the parameters of a pattern are not those of the input.
+func (e *endpoint) agree(pattern string) {
+	names := parameters(pattern)
+	for _, name := range names {
+		if e.plan.path.find(name) == nil {
+			panic(fmt.Sprintf("protocol: %s: the input has no field for {%s}", pattern, name))
+		}
+	}
+	for _, f := range e.plan.path.list {
+		if !slices.Contains(names, f.name) && !f.optional && f.name != userParameter {
+			panic(fmt.Sprintf("protocol: %s: the pattern has no {%s}", pattern, f.name))
+		}
+	}
+}
+
+// userParameter may be "me" in a path, and is when a pattern lacks it.
+const userParameter = "userId"
+
+func parameters(pattern string) []string {
+	var names []string
+	for _, segment := range segments(pattern) {
+		if name, ok := parameter(segment); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func parameter(segment string) (string, bool) {
+	if !strings.HasPrefix(segment, "{") || !strings.HasSuffix(segment, "}") {
+		return "", false
+	}
+	return segment[1 : len(segment)-1], true
+}

@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// router finds the endpoint of a path. It is a tree of segments; net/http's
+// ServeMux would do, but it answers clients by itself, with plain text and
+// with redirects, where the interface promises its error body.
+type router struct {
+	literal map[string]*router
+	any     *router
+	here    *resource
+}
+
+// resource is what lives at one path: its endpoints by method.
+type resource struct {
+	methods map[string]handler
+	// allow is the value of the Allow header.
+	allow string
+	// unversioned is true when a route of the path answers without the version.
+	unversioned bool
+}
+
+// handler is an endpoint as reached by one pattern, whose parameter names
+// belong to it.
+type handler struct {
+	endpoint *endpoint
+	pattern  string
+	names    []string
+}
+
+func (t *router) add(pattern string, e *endpoint) {
+	at := t
+	for _, segment := range segments(pattern) {
+		at = at.child(segment)
+	}
+	if at.here == nil {
+		at.here = &resource{methods: map[string]handler{}}
+	}
+	for _, method := range methodsOf[e.route.Method] {
+		if _, twice := at.here.methods[method]; twice {
+			panic(fmt.Sprintf("protocol: two routes for %s %s", method, pattern))
+		}
+		at.here.methods[method] = handler{endpoint: e, pattern: pattern, names: parameters(pattern)}
+	}
+	at.here.unversioned = at.here.unversioned || e.route.Unversioned
+	at.here.allow = strings.Join(sorted(at.here.methods), ", ")
+}
+
+func (t *router) child(segment string) *router {
+	if _, ok := parameter(segment); ok {
+		if t.any == nil {
+			t.any = &router{}
+		}
+		return t.any
+	}
+	if t.literal[segment] == nil {
+		if t.literal == nil {
+			t.literal = map[string]*router{}
+		}
+		t.literal[segment] = &router{}
+	}
+	return t.literal[segment]
+}
+
+// find gives the resource at a path and the values of its parameters. A
+// literal segment wins over a parameter, but only if the rest fits.
+func (t *router) find(path []string, values []string) (*resource, []string) {
+	if len(path) == 0 {
+		return t.here, values
+	}
+	if next := t.literal[path[0]]; next != nil {
+		if found, with := next.find(path[1:], values); found != nil {
+			return found, with
+		}
+	}
+	if t.any == nil {
+		return nil, nil
+	}
+	return t.any.find(path[1:], append(values, path[0]))
+}
+
+// location is the path of a request taken apart.
+type location struct {
+	// version is the version segment as the client wrote it, doubled if it
+	// doubled it, and empty when there was none.
+	version string
+	// path is the rest, escaped, without a trailing slash.
+	path     string
+	segments []string
+}
+
+const version = "/2.0"
+
+// locate takes a path apart: the version segment, also written twice as
+// clients with a versioned base address do, and one trailing slash are
+// tolerated. Empty segments and dots name nothing.
+func locate(u *url.URL) (location, error) {
+	var at location
+	path := u.EscapedPath()
+	for len(at.version) < 2*len(version) && (path == version || strings.HasPrefix(path, version+"/")) {
+		at.version, path = at.version+version, path[len(version):]
+	}
+	at.path = strings.TrimSuffix(path, "/")
+	at.segments = segments(at.path)
+	for i, segment := range at.segments {
+		plain, err := url.PathUnescape(segment)
+		if err != nil || plain == "" || plain == "." || plain == ".." {
+			return at, passerelle.Missing()
+		}
+		at.segments[i] = plain
+	}
+	return at, nil
+}
+
+// segments splits a path below the address root.
+func segments(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(path, "/"), "/")
+}
+
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

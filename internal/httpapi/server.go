@@ -1,0 +1,241 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/store"
+)
+
+// Config wires the package to the rest of the service. Every function must be
+// set; they are called concurrently.
+type Config struct {
+	// Tenant finds what a request has to know of the domain that a host names;
+	// an unknown host is a NotFound error.
+	Tenant func(ctx context.Context, host string) (store.Tenant, error)
+	// Authenticate resolves a bearer token of the domain; an unknown, expired
+	// or revoked one is an Unauthenticated error with code invalidToken.
+	Authenticate func(ctx context.Context, domain passerelle.Domain, token string) (access.Principal, error)
+	// MAC authenticates data for a purpose with a secret of the deployment.
+	MAC func(purpose string, data []byte) []byte
+	// Sign finds how an answer to the caller is to be signed; a domain that does
+	// not sign its answers is an Invalid error.
+	Sign func(ctx context.Context, c *Caller) (Signature, error)
+	// RequestID gives the identifier of the request, decimal digits.
+	RequestID func(ctx context.Context) string
+	// Matched hears of the pattern of the route that a request found, with the
+	// version in front: "/2.0/payments/{paymentId}". It is fit for logs and
+	// metrics, which a path with identifiers is not.
+	Matched func(ctx context.Context, pattern string)
+	// Now is the real clock.
+	Now func() time.Time
+	// Unserved says, of the segments of a path that nothing is at, what to tell who
+	// asks for a family of calls that the service does not have; empty for nothing.
+	// It may be nil.
+	Unserved func(segments []string) string
+	// Answers keeps answers for repetitions under an Idempotency-Key.
+	Answers *store.DB
+	// TrustedProxies are the networks whose X-Forwarded headers count.
+	TrustedProxies []netip.Prefix
+	Log            *slog.Logger
+}
+
+// API serves the routes it was made with. It is an http.Handler; requests for
+// paths outside of it get the error body of a 404.
+type API struct {
+	config   Config
+	router   router
+	document func() Document
+	meter    meter
+}
+
+// New makes the handler of the routes and of the OpenAPI document that
+// describes them. It panics on a route that is declared wrongly, but for what is wrong
+// with its output: the document does, when it is first read.
+func New(config Config, routes []Route) *API {
+	a := &API{config: config}
+	routes = append(routes[:len(routes):len(routes)], a.documentRoute())
+	endpoints := make([]*endpoint, len(routes))
+	for i, r := range routes {
+		endpoints[i] = newEndpoint(r)
+		if r.Redirects {
+			continue
+		}
+		for _, pattern := range r.patterns() {
+			a.router.add(pattern, endpoints[i])
+		}
+	}
+	a.document = sync.OnceValue(func() Document { return describe(endpoints) })
+	return a
+}
+
+// documentRoute serves the OpenAPI document, which is rendered for its first reader:
+// most starts are without one.
+func (a *API) documentRoute() Route {
+	return Route{
+		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
+		Summary:  "Read this document",
+		Endpoint: Handle(func(context.Context, *Caller, Nothing) (Document, error) { return a.document(), nil }),
+	}
+}
+
+// Document is the OpenAPI document of the routes, as it is served.
+func (a *API) Document() Document { return a.document() }
+
+// exchange is one request on its way to an answer.
+type exchange struct {
+	request *http.Request // without a token in its address, once a route was found
+	location
+	endpoint *endpoint
+	// pattern is the one of the endpoint's that the path is of; names and
+	// values are the parameters in it.
+	pattern       string
+	names, values []string
+	query         url.Values
+	// raw is the body, for methods that have one.
+	raw    []byte
+	caller Caller
+	quota  quota
+	mac    func(purpose string, data []byte) []byte
+	// entered is true once the input was accepted and the endpoint runs.
+	entered bool
+}
+
+// ServeHTTP answers one request, whatever happens.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.answer(w, r).write(w, r, a.refusal(r.Context()))
+}
+
+// answer turns everything that can go wrong into an answer, panics included,
+// except the one by which net/http itself aborts a response.
+func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
+	ctx := r.Context()
+	defer func() {
+		cause := recover()
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(cause)
+		}
+		if cause != nil {
+			result = a.failed(ctx, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
+	x := &exchange{request: r}
+	result, err := a.serve(ctx, w, x)
+	if err != nil {
+		result = a.failed(ctx, err)
+	}
+	x.quota.show(result.header)
+	if x.caller.Strict {
+		result.header.Set("Preference-Applied", "handling=strict")
+	}
+	return result
+}
+
+// serve is the order in which a request is judged. Nothing about a resource
+// can be learned before the token has been checked, and a body is not read
+// for a caller who may not send it.
+func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
+	at, unlocated := locate(x.request.URL)
+	x.location = at
+	closed := a.identify(ctx, x)
+	if x.admit(w) && unlocated == nil && preflight(x.request) {
+		return a.permit(x)
+	}
+	if closed != nil {
+		return answer{}, closed
+	}
+	if unlocated != nil {
+		return answer{}, unlocated
+	}
+	if err := a.match(x); err != nil {
+		return answer{}, err
+	}
+	a.config.Matched(ctx, version+x.pattern)
+	if err := a.authorise(ctx, x); err != nil {
+		return answer{}, err
+	}
+	return a.call(ctx, w, x)
+}
+
+// errClosed refuses calls during maintenance.
+var errClosed = &passerelle.Error{Kind: passerelle.Unavailable, Code: "maintenance", Message: "The service is down for maintenance; try again later.", RetryAfter: 60}
+
+// nowhere is the answer for a path that nothing is at.
+func (a *API) nowhere(x *exchange) error {
+	missing := passerelle.Missing()
+	if a.config.Unserved != nil {
+		missing.Message = cmp.Or(a.config.Unserved(x.segments), missing.Message)
+	}
+	return missing
+}
+
+// match finds the endpoint. A path that exists without the method is a 405
+// that names the methods it has; a path that needs the version and comes
+// without it does not exist.
+func (a *API) match(x *exchange) error {
+	found, values := a.router.find(x.segments, nil)
+	if found == nil || x.version == "" && !found.unversioned {
+		return a.nowhere(x)
+	}
+	h, ok := found.methods[x.request.Method]
+	if !ok {
+		return &methodError{allow: found.allow, cause: &passerelle.Error{
+			Kind: passerelle.Invalid, Code: "methodNotAllowed", Message: "Methods of this path: " + found.allow + ".",
+		}}
+	}
+	if x.version == "" && !h.endpoint.route.Unversioned {
+		return passerelle.Missing()
+	}
+	x.endpoint, x.pattern, x.names, x.values = h.endpoint, h.pattern, h.names, values
+	return nil
+}
+
+// call decodes, runs the endpoint and renders what it returned.
+func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
+	x.mac = a.config.MAC
+	if err := x.read(w); err != nil {
+		return answer{}, err
+	}
+	return a.repeatable(ctx, x)
+}
+
+// run is the part that must not happen twice.
+func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
+	signature, err := a.signature(ctx, x)
+	if err != nil {
+		return answer{}, err
+	}
+	out, err := x.endpoint.route.Endpoint.call(ctx, &x.caller, x.bind)
+	if err != nil {
+		return answer{}, err
+	}
+	status := successStatus(out)
+	if status == http.StatusNoContent {
+		return newAnswer(status, nil, x.caller.Request), nil
+	}
+	if file, ok := out.(Content); ok {
+		return contentAnswer(file, x.caller.Request), nil
+	}
+	if stream, ok := out.(Stream); ok {
+		return streamAnswer(stream, x.caller.Request), nil
+	}
+	body, err := encode(out)
+	if err != nil {
+		return answer{}, fmt.Errorf("render %T: %w", out, err)
+	}
+	if signature != nil {
+		return a.sign(x, signature, status, body)
+	}
+	return newAnswer(status, body, x.caller.Request), nil
+}

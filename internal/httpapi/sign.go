@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"passerelle"
+)
+
+// signParameter asks for an answer that is signed. Every call takes it, so that
+// it is no value of a body that takes any key.
+const signParameter = "sign_response"
+
+// Signature turns a payload into a compact JWS.
+type Signature func(payload []byte) (string, error)
+
+// signed is what is signed: which request was answered, when, and the answer as
+// it would have been sent.
+type signed struct {
+	RequestURL string          `json:"request_url"`
+	Timestamp  string          `json:"response_timestamp"`
+	Payload    json.RawMessage `json:"response_payload"`
+}
+
+// signature is how the answer is to be signed, nil when nobody asked for it. It
+// is found before the call does anything.
+func (a *API) signature(ctx context.Context, x *exchange) (Signature, error) {
+	values, there := x.query[signParameter]
+	if !there {
+		return nil, nil
+	}
+	wanted, is := flagWords[strings.ToLower(values[0])]
+	switch {
+	case !is || len(values) > 1:
+		return nil, passerelle.InvalidField(signParameter, "must be true, false, 1 or 0; a flag without a value is true")
+	case !wanted:
+		return nil, nil
+	}
+	return a.config.Sign(ctx, &x.caller)
+}
+
+// signatureDate is how the dates of signatures are written, as in webhooks.
+const signatureDate = "2006-01-02T15:04:05.000000Z"
+
+// sign makes an answer the payload of a signature, its bytes as they are. The
+// date is real time.
+func (a *API) sign(x *exchange, with Signature, status int, body []byte) (answer, error) {
+	payload, err := encode(signed{
+		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),
+		Timestamp:  a.config.Now().UTC().Format(signatureDate),
+		Payload:    body,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	compact, err := with(payload)
+	if err != nil {
+		return answer{}, err
+	}
+	out := newAnswer(status, []byte(compact), x.caller.Request)
+	out.header["Content-Type"] = []string{"application/jose"}
+	return out, nil
+}

@@ -1,0 +1,256 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Number is a decimal in the digits of the request, written as a JSON number
+// or as a string. It is for amounts and for identifiers that clients also send
+// as strings; the rules about its digits belong to whoever parses it.
+type Number string
+
+func (d *Number) readNode(at *path, n *node) error {
+	if n.shape == null {
+		*d = ""
+		return nil
+	}
+	if n.shape != number && n.shape != text && n.shape != loose {
+		return at.wrong("a number", n)
+	}
+	if n.shape != number && !decimal(n.text) {
+		return at.invalid("must be a number")
+	}
+	if err := at.bounded(n); err != nil {
+		return err
+	}
+	*d = Number(n.text)
+	return nil
+}
+
+// decimal reports whether the text is digits with at most one point inside
+// and a minus sign at most.
+func decimal(s string) bool {
+	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	return digits(whole) && (!point || digits(fraction))
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// Nullable is a field for which null means something other than absence: an
+// update that clears a value, or a filter for what has none. In a query or a
+// form null is the word "null".
+type Nullable[T ~string | ~int64 | ~bool] struct {
+	// Given is false when the field did not come.
+	Given bool
+	// Null is true when it came as null; Value is then zero.
+	Null  bool
+	Value T
+}
+
+func (o *Nullable[T]) readNode(at *path, n *node) error {
+	o.Given = true
+	if n.shape == null || n.shape == loose && n.text == "null" {
+		o.Null = true
+		return nil
+	}
+	return o.read(at, n)
+}
+
+func (o *Nullable[T]) read(at *path, n *node) error {
+	if reader, ok := any(&o.Value).(nodeReader); ok {
+		return reader.readNode(at, n)
+	}
+	var b binding
+	v := reflect.ValueOf(&o.Value).Elem()
+	var set setter
+	switch v.Kind() {
+	case reflect.Int64:
+		set = setInteger(rules{})
+	case reflect.Bool:
+		set = setFlag
+	default:
+		set = setText(rules{})
+	}
+	b.path = *at
+	return set(&b, v, n)
+}
+
+// Words is a list that clients write as an array of strings or as one string;
+// whoever parses the words splits them.
+type Words []string
+
+func (w *Words) readNode(at *path, n *node) error {
+	switch n.shape {
+	case null:
+		return nil
+	case text, loose:
+		*w = Words{n.text}
+		return at.bounded(n)
+	case list:
+		return w.readItems(at, n)
+	default:
+		return at.wrong("a string or an array of strings", n)
+	}
+}
+
+func (w *Words) readItems(at *path, n *node) error {
+	*w = make(Words, 0, len(n.nodes))
+	for i := range n.nodes {
+		if n.nodes[i].shape != text {
+			at.enter(itemStep(i))
+			return at.wrong("a string", &n.nodes[i])
+		}
+		if err := at.bounded(&n.nodes[i]); err != nil {
+			return err
+		}
+		*w = append(*w, n.nodes[i].text)
+	}
+	return nil
+}
+
+// Reference names something by its id, as a number or in digits, or by its
+// name. Null, like the empty string, names nothing.
+type Reference string
+
+func (r *Reference) readNode(at *path, n *node) error {
+	switch n.shape {
+	case null:
+		*r = ""
+	case number, text, loose:
+		*r = Reference(n.text)
+		return at.bounded(n)
+	default:
+		return at.wrong("an id or a name", n)
+	}
+	return nil
+}
+
+// Object is a JSON object that is passed on: its members as they came, in their
+// order, with the digits of its numbers. An absent or null one is nil.
+type Object []byte
+
+func (o *Object) readNode(at *path, n *node) error {
+	if n.shape == null {
+		return nil
+	}
+	if n.shape != object {
+		return at.wrong("an object", n)
+	}
+	*o = n.render(nil)
+	return nil
+}
+
+// render writes a node as JSON.
+func (n *node) render(out []byte) []byte {
+	if n.shape == object || n.shape == list {
+		return n.renderItems(out)
+	}
+	if n.shape == text || n.shape == loose {
+		return quoted(out, n.text)
+	}
+	return append(out, n.text...)
+}
+
+func (n *node) renderItems(out []byte) []byte {
+	brackets := map[shape]string{object: "{}", list: "[]"}[n.shape]
+	out = append(out, brackets[0])
+	for i := range n.nodes {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if n.shape == object {
+			out = append(quoted(out, n.nodes[i].name), ':')
+		}
+		out = n.nodes[i].render(out)
+	}
+	return append(out, brackets[1])
+}
+
+func quoted(out []byte, s string) []byte {
+	raw, err := encode(s)
+	if err != nil {
+		panic(fmt.Sprintf("protocol: a string cannot be written as JSON: %s", err))
+	}
+	return append(out, raw...)
+}
+
+// File is the content of a file, which comes as a part of a multipart form or as
+// a string in base64.
+type File []byte
+
+func (f *File) readNode(at *path, n *node) error {
+	switch n.shape {
+	case file:
+		*f = File(n.text)
+		return nil
+	case text, loose:
+		content, err := base64.StdEncoding.DecodeString(n.text)
+		if err != nil {
+			return at.invalid("must be a file in a form, or base64")
+		}
+		*f = content
+		return nil
+	default:
+		return at.wrong("a file", n)
+	}
+}
+
+func (*File) schema() *schema {
+	return &schema{Type: []string{"string"}, Description: "base64; in a form, a file"}
+}
+
+func (*Number) schema() *schema {
+	return &schema{Type: []string{"number", "string"}, Description: "decimal, as a number or as a string; read exactly"}
+}
+
+func (*Words) schema() *schema {
+	return &schema{Type: []string{"string", "array"}, Items: &schema{Type: "string"}}
+}
+
+func (o *Nullable[T]) schema() *schema {
+	if reader, ok := any(&o.Value).(nodeReader); ok {
+		read := reader.schema()
+		if types, several := read.Type.([]string); several && !slices.Contains(types, "null") {
+			read.Type = append(types, "null")
+		}
+		return read
+	}
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Int64:
+		return &schema{Type: []string{"integer", "null"}}
+	case reflect.Bool:
+		return &schema{Type: []string{"boolean", "null"}}
+	default:
+		return &schema{Type: []string{"string", "null"}}
+	}
+}
+
+func (*Object) schema() *schema {
+	return &schema{Type: []string{"object", "null"}}
+}
+
+func (*Reference) schema() *schema {
+	return &schema{Type: []string{"integer", "string", "null"}}
+}
+
+// Bit is a boolean that clients also write as 0 and 1.
+type Bit bool
+
+func (b *Bit) readNode(at *path, n *node) error {
+	value, known := map[string]bool{"true": true, "1": true, "false": false, "0": false}[strings.ToLower(n.text)]
+	if !known || n.shape == text {
+		return at.invalid("must be true, false, 1 or 0")
+	}
+	*b = Bit(value)
+	return nil
+}
+
+func (*Bit) schema() *schema {
+	return &schema{Type: []string{"boolean", "integer"}}
+}

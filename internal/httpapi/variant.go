@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// variant is one of several bodies that a call takes. Which one came follows
+// from its keys: they must all be of one variant, and of those that have them
+// it is the first that misses nothing.
+type variant struct {
+	// name is that of the schema in the OpenAPI document.
+	name   string
+	index  []int
+	typ    reflect.Type
+	fields *fields
+}
+
+func newVariant(f reflect.StructField, index []int) variant {
+	if f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("protocol: the variant %s is not a pointer to a struct", f.Name))
+	}
+	return variant{name: f.Tag.Get("variant"), index: index, typ: f.Type.Elem(), fields: objectPlan(f.Type.Elem())}
+}
+
+// bodies are the sets of fields that a body may have.
+func (p *plan) bodies() []*fields {
+	if len(p.variants) == 0 {
+		return []*fields{p.body}
+	}
+	sets := make([]*fields, len(p.variants))
+	for i := range p.variants {
+		sets[i] = p.variants[i].fields
+	}
+	return sets
+}
+
+// takesBody reports whether a body can have any field.
+func (p *plan) takesBody() bool { return len(p.body.list)+len(p.variants) > 0 }
+
+// bindBody fills the input from a body: the whole input, or the variant that
+// the body is, the others staying nil.
+func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
+	if p.body.find(anyKey) != nil {
+		return p.body.setOpen(b, in, body)
+	}
+	if len(p.variants) == 0 {
+		return p.body.set(b, in, body)
+	}
+	chosen, err := p.choose(body)
+	if err != nil {
+		return err
+	}
+	into := reflect.New(chosen.typ)
+	in.FieldByIndex(chosen.index).Set(into)
+	return chosen.fields.set(b, into.Elem(), body)
+}
+
+func (p *plan) choose(body *node) (variant, error) {
+	came := p.came(body)
+	var fitting []variant
+	for _, v := range p.variants {
+		if missing(came, v.fields.names) == nil {
+			fitting = append(fitting, v)
+		}
+	}
+	if len(fitting) == 0 {
+		return variant{}, passerelle.InvalidField("body", "%s belong to different requests; send one of them at a time", strings.Join(came, ", "))
+	}
+	for _, v := range fitting {
+		if missing(v.fields.required(), came) == nil {
+			return v, nil
+		}
+	}
+	if len(came) == 0 {
+		return variant{}, p.nothing()
+	}
+	return fitting[0], nil
+}
+
+// came are the keys of a body that any variant knows.
+func (p *plan) came(body *node) []string {
+	var names []string
+	for i := range body.nodes {
+		name := body.nodes[i].name
+		known := func(f *fields) bool { return f.find(name) != nil }
+		if body.nodes[i].shape != null && slices.ContainsFunc(p.bodies(), known) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// nothing says what a body without any key could have had.
+func (p *plan) nothing() error {
+	required := make([]string, len(p.variants))
+	for i, v := range p.variants {
+		required[i] = strings.Join(v.fields.required(), " with ")
+	}
+	return passerelle.MissingField(required[0], "is required, or one of "+strings.Join(required[1:], ", "))
+}
+
+func (f *fields) required() []string {
+	var names []string
+	for i := range f.list {
+		if f.list[i].required {
+			names = append(names, f.list[i].name)
+		}
+	}
+	return names
+}
+
+// missing are the names that are not among others.
+func missing(names, among []string) []string {
+	var absent []string
+	for _, name := range names {
+		if !slices.Contains(among, name) {
+			absent = append(absent, name)
+		}
+	}
+	return absent
+}

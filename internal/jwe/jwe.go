@@ -1,0 +1,61 @@
+// Package jwe opens the values that people type into the fields of a
+// connector and that clients encrypt on their way here, for payments and
+// connections alike.
+//
+// It owns how an encrypted value finds its key. It does not own the keys
+// (packages keys and store), nor whether plain text will do, nor what a value may
+// be. It fails with *passerelle.Error that names the field and never its value.
+package jwe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+)
+
+// Open gives values with the encrypted ones in plain text. Prefix is what stands
+// before the name of a value in the request: "fields.", or nothing.
+func Open(ctx context.Context, r *store.Reader, d passerelle.Domain, prefix string, values map[string]string) (map[string]string, error) {
+	plain := make(map[string]string, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		kid, encrypted := keys.Encrypted(values[name])
+		if !encrypted {
+			plain[name] = values[name]
+			continue
+		}
+		value, err := decrypt(ctx, r, d, prefix+name, kid, values[name])
+		if err != nil {
+			return nil, err
+		}
+		plain[name] = value
+	}
+	return plain, nil
+}
+
+func decrypt(ctx context.Context, r *store.Reader, d passerelle.Domain, path, kid, value string) (string, error) {
+	if kid == "" {
+		return "", passerelle.InvalidField(path, "the header of the encrypted value must name its key as kid")
+	}
+	stored, err := r.FieldKey(ctx, d.ID, kid)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", passerelle.InvalidField(path, "is encrypted for a key that is not of this domain; take the key from /publickey")
+	}
+	if err != nil {
+		return "", fmt.Errorf("load a key for fields: %w", err)
+	}
+	key, err := keys.ParseFieldKey(stored.Private)
+	if err != nil {
+		return "", err
+	}
+	plain, err := key.Decrypt(value)
+	if err != nil {
+		return "", passerelle.InvalidField(path, "%s", err)
+	}
+	return plain, nil
+}

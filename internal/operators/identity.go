@@ -1,0 +1,108 @@
+package operators
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// ErrUnlinked keeps somebody out whom a provider of identities knows and no
+// operator is linked to.
+var ErrUnlinked = errors.New("no operator is linked to this identity")
+
+// Identity is what a provider of identities, which was asked and is believed, says of
+// somebody at the door.
+type Identity struct {
+	// Issuer and Subject are who it is, for ever.
+	Issuer, Subject string
+	// Name is the operator that somebody who is not linked yet becomes; empty for
+	// none.
+	Name string
+	// Twice tells that the provider asked for a second factor, and that ours is not
+	// needed.
+	Twice bool
+	// Request is the id of the request.
+	Request string
+}
+
+// SignInByIdentity makes a session for whom a provider vouches: the operator linked to the
+// identity or, the first time, the one of that name who is linked to none of the
+// provider, and is from then on. Roles are ours. The session waits for the second
+// factor like any other, unless the provider's is believed. Who was unlinked
+// meanwhile is ErrRefused.
+func (a *Operators) SignInByIdentity(ctx context.Context, v Identity) (IssuedSession, error) {
+	o, link, err := a.knownBy(ctx, v)
+	if err != nil {
+		return IssuedSession{}, err
+	}
+	refusal := store.Audit{Operator: o.ID, Request: v.Request, Act: actSignIn}
+	if o.ID == 0 {
+		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
+	}
+	if o.Disabled != nil {
+		return IssuedSession{}, a.refuse(ctx, refusal)
+	}
+	identity := store.Identity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}
+	entry := a.about(o.ID, actLink)
+	entry.Operator, entry.Request = o.ID, v.Request
+	pass, err := a.admit(ctx, o, v.Twice, v.Request, func(tx *store.Tx) error {
+		if !link {
+			tx.HoldIdentity(identity)
+			return nil
+		}
+		return errors.Join(tx.LinkOperator(identity), tx.Audit(entry))
+	})
+	if errors.Is(err, store.ErrDuplicate) { // somebody else was linked meanwhile
+		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
+	}
+	return pass, err
+}
+
+// knownBy is the operator somebody is, none when nobody is known by what is said of
+// them, and whether they still have to be linked.
+func (a *Operators) knownBy(ctx context.Context, v Identity) (o store.Operator, link bool, err error) {
+	o, err = a.DB.OperatorByIdentity(ctx, v.Issuer, v.Subject)
+	if errors.Is(err, store.ErrNotFound) && v.Name != "" {
+		link = true
+		o, err = a.DB.OperatorByName(ctx, normal(v.Name))
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Operator{}, false, nil
+	}
+	if err != nil {
+		return o, false, fmt.Errorf("look an operator up: %w", err)
+	}
+	return o, link, nil
+}
+
+// Link makes an operator a subject of an issuer. Somebody who is linked already, at
+// either end, is Invalid.
+func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (store.Operator, error) {
+	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
+		if text == "" || len(text) > maxIdentity {
+			return store.Operator{}, passerelle.InvalidField(field, "must have from 1 to %d bytes", maxIdentity)
+		}
+	}
+	o, err := a.change(ctx, name, actLink, func(tx *store.Tx, o store.Operator) error {
+		return tx.LinkOperator(store.Identity{Operator: o.ID, Issuer: issuer, Subject: subject, Created: a.Now()})
+	})
+	if errors.Is(err, store.ErrDuplicate) {
+		return o, passerelle.InvalidField("subject", "is linked to an operator already, or the operator to another subject of this issuer")
+	}
+	return o, err
+}
+
+// maxIdentity is as long as an issuer or a subject may be.
+const maxIdentity = 1000
+
+// Unlink has no provider vouch for an operator any more, and ends their sessions.
+func (a *Operators) Unlink(ctx context.Context, name string) (store.Operator, error) {
+	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o store.Operator) error {
+		tx.UnlinkOperator(o.ID) // first: it waits for whoever signs in, whose session is then there to be ended
+		tx.RevokeSessions(o.ID, 0, a.Now())
+		return nil
+	})
+}

@@ -1,0 +1,128 @@
+package operators
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxOperators is how many operators are listed.
+const maxOperators = 1000
+
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
+
+// normal is the form in which names are stored and compared.
+func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// Create makes an operator with a random password, which is stored nowhere. The
+// name has up to 64 letters, digits and ".", "_", "@", "-", and is free.
+func (a *Operators) Create(ctx context.Context, name string, role Role) (store.Operator, string, error) {
+	o := store.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
+	if !nameForm.MatchString(o.Name) {
+		return o, "", passerelle.InvalidField("name", "must begin with a letter or digit and have at most 64 letters, digits and . _ @ -")
+	}
+	if !slices.Contains(Roles(), role) {
+		return o, "", passerelle.InvalidField("role", "must be one of %q", Roles())
+	}
+	password := rand.Text()
+	var err error
+	if o.Password, err = hashPassword(ctx, password); err != nil {
+		return o, "", err
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.CreateOperator(&o); err != nil {
+			return err
+		}
+		return tx.Audit(a.about(o.ID, actCreate))
+	})
+	if errors.Is(err, store.ErrDuplicate) {
+		return o, "", passerelle.InvalidField("name", "is that of another operator")
+	}
+	if err != nil {
+		return o, "", fmt.Errorf("create an operator: %w", err)
+	}
+	return o, password, nil
+}
+
+// about is an act of a command on an operator.
+func (a *Operators) about(o store.OperatorID, act string) store.Audit {
+	return store.Audit{At: a.Now(), Act: act, Subject: "operator", SubjectID: int64(o)}
+}
+
+// List lists the operators by name.
+func (a *Operators) List(ctx context.Context) ([]store.Operator, error) {
+	return a.DB.Operators(ctx, maxOperators)
+}
+
+// ResetPassword gives an operator a new random password, ends their sessions and
+// forgets their failures.
+func (a *Operators) ResetPassword(ctx context.Context, name string) (store.Operator, string, error) {
+	password := rand.Text()
+	stored, err := hashPassword(ctx, password)
+	if err != nil {
+		return store.Operator{}, "", err
+	}
+	o, err := a.change(ctx, name, actPassword, func(tx *store.Tx, o store.Operator) error {
+		tx.SetOperatorPassword(o.ID, stored)
+		tx.RevokeSessions(o.ID, 0, a.Now())
+		tx.ForgiveSignIn(nameSubject(o.Name))
+		return nil
+	})
+	return o, password, err
+}
+
+// ResetTOTP removes an operator's second factor and ends their sessions.
+func (a *Operators) ResetTOTP(ctx context.Context, name string) (store.Operator, error) {
+	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o store.Operator) error {
+		tx.ResetTOTP(o.ID)
+		tx.RevokeSessions(o.ID, 0, a.Now())
+		tx.ForgiveSignIn(nameSubject(o.Name))
+		return nil
+	})
+}
+
+// Disable keeps an operator out from now on.
+func (a *Operators) Disable(ctx context.Context, name string) (store.Operator, error) {
+	now := a.Now()
+	return a.change(ctx, name, actDisable, func(tx *store.Tx, o store.Operator) error {
+		tx.DisableOperator(o.ID, &now)
+		return nil
+	})
+}
+
+// Enable lets an operator in again.
+func (a *Operators) Enable(ctx context.Context, name string) (store.Operator, error) {
+	return a.change(ctx, name, actEnable, func(tx *store.Tx, o store.Operator) error {
+		tx.DisableOperator(o.ID, nil)
+		return nil
+	})
+}
+
+// change does something with an operator and puts it on record; a name that
+// nobody has is NotFound. The operator is returned as it then stands.
+func (a *Operators) change(ctx context.Context, name, act string, do func(*store.Tx, store.Operator) error) (store.Operator, error) {
+	o, err := a.DB.OperatorByName(ctx, normal(name))
+	if errors.Is(err, store.ErrNotFound) {
+		return o, &passerelle.Error{Kind: passerelle.NotFound, Code: "notFound", Field: "name", Message: fmt.Sprintf("name: there is no operator %q", name)}
+	}
+	if err != nil {
+		return o, fmt.Errorf("look an operator up: %w", err)
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := do(tx, o); err != nil {
+			return err
+		}
+		return tx.Audit(a.about(o.ID, act))
+	})
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", act, err)
+	}
+	return a.DB.Operator(ctx, o.ID)
+}

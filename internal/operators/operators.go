@@ -1,0 +1,277 @@
+// Package operators signs operators in to the console. It checks who they are and
+// how long their sessions last.
+//
+// It owns passwords and how they are hashed, the second factor, locking out after
+// failures, sessions, and what each role may do. It does not own what
+// operators do inside, which are the use cases of others, nor the pages and
+// cookies with which browsers take part.
+//
+// It fails with ErrRefused for every way of not being who one says, without saying
+// which; with ErrLocked after too many failures, before anything is compared; with
+// ErrNoSession when a stay is over; and with Invalid, naming the field, for a new
+// password or name that will not do. Each act is on record in the unit in which it
+// becomes true.
+package operators
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"passerelle/internal/store"
+)
+
+// How many attempts that fail lock out, each made within lockSpan of the one
+// before; the lock ends lockSpan after the last one that counted. Whoever guesses
+// is kept from a name where they are, and not its owner elsewhere: the bound by the
+// name alone is for guesses from many places at once. An address may be that of
+// many people. Who gives a second factor, or the password again, has given the
+// password before, so that no stranger locks anybody out of it.
+const (
+	maxFailuresHere      = 5
+	maxFailuresOfName    = 100
+	maxFailuresOfAddress = 30
+	maxFailuresOfProof   = 5
+	lockSpan             = 15 * time.Minute
+)
+
+// What is remembered of attempts that failed: by how many subjects at most, and how
+// many are forgotten in a unit.
+const (
+	maxRemembered = 100_000
+	forgetBatch   = 1000
+	forgetRounds  = 1000
+)
+
+// LockMinutes is how long one who is locked out has to wait at most.
+const LockMinutes = int(lockSpan / time.Minute)
+
+// What keeps somebody out.
+var (
+	ErrRefused   = errors.New("the name, the password or the code is wrong")
+	ErrLocked    = store.ErrLocked
+	ErrNoSession = errors.New("there is no such session, or it is over")
+)
+
+// Operators is the door. Now is real time: a stay does not follow the clock of a
+// sandbox.
+type Operators struct {
+	DB  *store.DB
+	Now func() time.Time
+	// MAC keys the hashes by which addresses are remembered.
+	MAC func(purpose string, data []byte) []byte
+}
+
+// Attempt is somebody's wish to come in.
+type Attempt struct {
+	Name, Password string
+	// Address is the network address it comes from, Request the id of the request.
+	Address, Request string
+}
+
+// IssuedSession is a session just made. Token is what its holder shows, and is stored
+// nowhere.
+type IssuedSession struct {
+	Token string
+	store.Session
+}
+
+// SignIn makes a session for who knows the password. It waits for the second
+// factor of operators who have one, and is good for nothing else until then.
+func (a *Operators) SignIn(ctx context.Context, at Attempt) (IssuedSession, error) {
+	name := normal(at.Name)
+	here, byName, byAddress := a.knocking(name, at.Address)
+	if err := a.take(ctx, here, byName, byAddress); err != nil {
+		return IssuedSession{}, err
+	}
+	o, err := a.recognise(ctx, name, at.Password)
+	if errors.Is(err, ErrRefused) {
+		return IssuedSession{}, a.refuse(ctx, store.Audit{Operator: o.ID, Request: at.Request, Act: actSignIn})
+	}
+	if err != nil {
+		return IssuedSession{}, err
+	}
+	return a.admit(ctx, o, false, at.Request, func(tx *store.Tx) error {
+		tx.ReturnSignIn(byName.Subject)
+		tx.ReturnSignIn(byAddress.Subject)
+		tx.ForgiveSignIn(here.Subject)
+		return nil
+	})
+}
+
+// admit opens the session of an operator who was recognised, twice when a second
+// factor was given, unless they may not come in any more at that moment.
+func (a *Operators) admit(ctx context.Context, o store.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
+	stage, life := single, sessionLife
+	switch {
+	case twice:
+		stage = double
+	case o.SecondFactor:
+		stage, life = waiting, waitingLife
+	}
+	pass, err := a.open(ctx, o, stage, life, func(tx *store.Tx, s store.Session) error {
+		if err := also(tx); err != nil || stage == waiting {
+			return err
+		}
+		return tx.Audit(a.entry(o.ID, s.ID, request, actSignIn))
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return IssuedSession{}, a.refuse(ctx, store.Audit{Operator: o.ID, Request: request, Act: actSignIn})
+	}
+	return pass, err
+}
+
+// SecondFactor turns a session that waits into one that is open, under a token
+// of its own.
+func (a *Operators) SecondFactor(ctx context.Context, token, code, request string) (IssuedSession, error) {
+	v, err := a.find(ctx, token)
+	if err != nil {
+		return IssuedSession{}, err
+	}
+	if v.Stage != waiting {
+		return IssuedSession{}, ErrNoSession
+	}
+	if err := a.take(ctx, proving(v)); err != nil {
+		return IssuedSession{}, err
+	}
+	step, err := a.checkCode(ctx, v.Operator.ID, code)
+	if errors.Is(err, ErrRefused) {
+		return IssuedSession{}, a.refuse(ctx, a.entry(v.Operator.ID, v.ID, request, actSecondFactor))
+	}
+	if err != nil {
+		return IssuedSession{}, err
+	}
+	pass, err := a.open(ctx, v.Operator, double, sessionLife, func(tx *store.Tx, s store.Session) error {
+		tx.UseTOTP(v.Operator.ID, step)
+		tx.RevokeSession(v.Operator.ID, v.ID, a.Now())
+		tx.ForgiveSignIn(proving(v).Subject)
+		return tx.Audit(a.entry(v.Operator.ID, s.ID, request, actSignIn))
+	})
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		return IssuedSession{}, ErrRefused // the code or the session was used at the same moment
+	}
+	return pass, err
+}
+
+// Check reports whether a password is that of an operator who may come in. It
+// is for programs that hold the password already, and counts nothing.
+func (a *Operators) Check(ctx context.Context, name, password string) (bool, error) {
+	_, err := a.recognise(ctx, normal(name), password)
+	if errors.Is(err, ErrRefused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// recognise finds the operator of a name whose password it is. It takes as long
+// for a name that nobody has. With ErrRefused comes the operator, if any.
+func (a *Operators) recognise(ctx context.Context, name, password string) (store.Operator, error) {
+	o, err := a.DB.OperatorByName(ctx, name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return o, fmt.Errorf("look an operator up: %w", err)
+	}
+	known := err == nil
+	stored := o.Password
+	if !known {
+		stored = nobody()
+	}
+	right, err := matches(ctx, stored, password)
+	if err != nil {
+		return o, err
+	}
+	if !known || !right || o.Disabled != nil {
+		return o, ErrRefused
+	}
+	return o, nil
+}
+
+// take counts an attempt before anything is compared.
+func (a *Operators) take(ctx context.Context, all ...store.Knocking) error {
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		for _, k := range all {
+			tx.TakeSignIn(k, a.Now(), lockSpan)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrLocked) {
+		return fmt.Errorf("count an attempt to sign in: %w", err)
+	}
+	return err
+}
+
+// Forget does away with what is remembered of attempts that lock nobody out any
+// more, and with the least of the rest when strangers made it too much: names that
+// nobody has, from ever new addresses.
+func (a *Operators) Forget(ctx context.Context) error {
+	left := int64(-1)
+	for range forgetRounds {
+		n, err := a.DB.CountSignIns(ctx)
+		if err != nil || n == 0 || n == left {
+			return err
+		}
+		left = n
+		err = a.DB.Write(ctx, func(tx *store.Tx) error {
+			tx.ForgetSignIns(a.Now().Add(-lockSpan), forgetBatch, int(min(max(n-maxRemembered, 0), forgetBatch)))
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("forget attempts to sign in: %w", err)
+		}
+	}
+	return nil
+}
+
+// refuse puts a failure on record.
+func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
+	entry.At, entry.Refused = a.Now(), true
+	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
+		return fmt.Errorf("record a refusal: %w", err)
+	}
+	return ErrRefused
+}
+
+// knocking is what an attempt with a name is counted by: the name where it comes
+// from, the name, and the address.
+func (a *Operators) knocking(name, address string) (here, byName, byAddress store.Knocking) {
+	byName = store.Knocking{Subject: nameSubject(name), Limit: maxFailuresOfName}
+	byAddress = store.Knocking{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
+	both := sha256.Sum256(append(slices.Clone(byName.Subject), byAddress.Subject...))
+	return store.Knocking{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress
+}
+
+func nameSubject(name string) []byte {
+	sum := sha256.Sum256([]byte("name " + name))
+	return sum[:]
+}
+
+// proving is what attempts of a visitor to prove who they are are counted by.
+func proving(v Session) store.Knocking {
+	name := nameSubject(v.Operator.Name)
+	sum := sha256.Sum256(append([]byte("proof "), name...))
+	return store.Knocking{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
+}
+
+// addressSubject stands for the network that a provider gives to one customer.
+// What is no address is all the same.
+func (a *Operators) addressSubject(address string) []byte {
+	var network netip.Prefix
+	if ip, err := netip.ParseAddr(address); err == nil {
+		bits := 64
+		if ip = ip.Unmap().WithZone(""); ip.Is4() {
+			bits = 32
+		}
+		network, _ = ip.Prefix(bits)
+	}
+	return a.MAC("addresses that signed in to the console", []byte(network.String()))
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: the runtime stops the program instead
+	return b
+}

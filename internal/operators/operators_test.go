@@ -1,0 +1,556 @@
+package operators_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/internal/keys"
+	"passerelle/internal/operators"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
+)
+
+// door is an admission on a database of its own, with a clock that the test moves.
+type door struct {
+	*operators.Operators
+	t   *testing.T
+	now time.Time
+	// meanwhile is done once, before the asked time is told that many times more.
+	meanwhile func()
+	after     int
+}
+
+// ask is the clock of the door, which gives the test a moment in the middle of
+// something.
+func (d *door) ask() time.Time {
+	if d.meanwhile == nil {
+		return d.now
+	}
+	if d.after--; d.after < 0 {
+		do := d.meanwhile
+		d.meanwhile = nil
+		do()
+	}
+	return d.now
+}
+
+func each(t *testing.T, run func(t *testing.T, d *door)) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		ring := keys.Generate()
+		db, err := store.Open(t.Context(), url, store.Options{Keys: ring})
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		must(t, db.Migrate(t.Context()))
+		d := &door{t: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+		d.Operators = &operators.Operators{DB: db, Now: d.ask, MAC: ring.MAC}
+		run(t, d)
+	})
+}
+
+// tooLong is wrong, and known to be without the work of comparing it.
+var tooLong = strings.Repeat("x", 2000)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantError(t *testing.T, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func (d *door) operator(name string, role operators.Role) string {
+	d.t.Helper()
+	_, password, err := d.Create(d.t.Context(), name, role)
+	must(d.t, err)
+	return password
+}
+
+func (d *door) signIn(name, password, address string) (operators.IssuedSession, error) {
+	return d.SignIn(d.t.Context(), operators.Attempt{Name: name, Password: password, Address: address, Request: "7"})
+}
+
+// inside signs in where no second factor is needed.
+func (d *door) inside(name, password string) (operators.IssuedSession, operators.Session) {
+	d.t.Helper()
+	pass, err := d.signIn(name, password, "192.0.2.1")
+	must(d.t, err)
+	v, err := d.ResumeSession(d.t.Context(), pass.Token)
+	must(d.t, err)
+	return pass, v
+}
+
+// acts lists what is on record about an operator, oldest first.
+func (d *door) acts(name string) []string {
+	d.t.Helper()
+	o, err := d.DB.OperatorByName(d.t.Context(), name)
+	must(d.t, err)
+	all, err := d.DB.AuditOfOperator(d.t.Context(), o.ID, 100)
+	must(d.t, err)
+	var acts []string
+	for _, a := range all {
+		act := a.Act
+		if a.Refused {
+			act += " refused"
+		}
+		acts = append([]string{act}, acts...)
+	}
+	return acts
+}
+
+// code is what an app shows at the present instant, computed here on its own.
+func (d *door) code(key string) string {
+	d.t.Helper()
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
+	must(d.t, err)
+	mac := hmac.New(sha1.New, secret)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(d.now.Unix()/30)))
+	sum := mac.Sum(nil)
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
+}
+
+// enrol gives a visitor a second factor and returns its key.
+func (d *door) enrol(v operators.Session, password string) string {
+	d.t.Helper()
+	must(d.t, d.ProposeTOTP(d.t.Context(), v, password, "7"))
+	proposal, waits, err := d.ProposedTOTP(d.t.Context(), v)
+	must(d.t, err)
+	if !waits {
+		d.t.Fatal("no second factor is proposed")
+	}
+	must(d.t, d.ConfirmTOTP(d.t.Context(), v, d.code(proposal.Key), "7"))
+	return proposal.Key
+}
+
+func TestSigningIn(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("Zoe", operators.Viewer)
+		for _, wrong := range [][2]string{{"zoe", "wrong"}, {"zoe", ""}, {"nobody", password}, {"", ""}, {"zoe", strings.Repeat("x", 2000)}} {
+			_, err := d.signIn(wrong[0], wrong[1], "192.0.2.1")
+			wantError(t, err, operators.ErrRefused)
+		}
+		pass, v := d.inside(" ZOE ", password)
+		if v.Operator.Name != "zoe" || v.HasSecondFactor() || !v.Owns(v.FormToken()) || v.Owns("") {
+			t.Errorf("visitor %+v", v)
+		}
+		if right, err := d.Check(t.Context(), "zoe", password); err != nil || !right {
+			t.Errorf("%t, %v", right, err)
+		}
+		must(t, d.SignOut(t.Context(), v, "7"))
+		_, err := d.ResumeSession(t.Context(), pass.Token)
+		wantError(t, err, operators.ErrNoSession)
+		wantError(t, d.SignOut(t.Context(), v, "7"), passerelle.NotFound)
+		want := []string{"sign in refused", "sign in refused", "sign in refused", "sign in", "sign out"}
+		if diff := cmp.Diff(want, d.acts("zoe")); diff != "" {
+			t.Errorf("on record: %s", diff)
+		}
+	})
+}
+
+func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Viewer)
+		for range 5 {
+			_, err := d.signIn("zoe", "wrong", "192.0.2.1")
+			wantError(t, err, operators.ErrRefused)
+		}
+		_, err := d.signIn("zoe", password, "192.0.2.1")
+		wantError(t, err, operators.ErrLocked)
+		_, err = d.signIn("zoe", password, "198.51.100.1") // where she is
+		must(t, err)
+		d.now = d.now.Add(15*time.Minute - time.Second)
+		_, err = d.signIn("zoe", password, "192.0.2.1")
+		wantError(t, err, operators.ErrLocked)
+		d.now = d.now.Add(time.Second)
+		d.inside("zoe", password)
+		for range 5 {
+			_, err = d.signIn("zoe", "wrong", "192.0.2.1")
+			wantError(t, err, operators.ErrRefused)
+		}
+		_, password, err = d.ResetPassword(t.Context(), "zoe")
+		must(t, err)
+		d.inside("zoe", password)
+	})
+}
+
+// Many who guess a name together are stopped, and stopped before the name counts
+// what their own addresses were locked out for.
+func TestANameThatManyGuessIsLocked(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Viewer)
+		for from := range 20 {
+			for range 5 {
+				_, err := d.signIn("zoe", tooLong, fmt.Sprintf("192.0.2.%d", from))
+				wantError(t, err, operators.ErrRefused)
+			}
+			if from > 3 {
+				continue
+			}
+			_, err := d.signIn("zoe", tooLong, fmt.Sprintf("192.0.2.%d", from))
+			wantError(t, err, operators.ErrLocked)
+		}
+		_, err := d.signIn("zoe", password, "198.51.100.1")
+		wantError(t, err, operators.ErrLocked)
+		_, password, err = d.ResetPassword(t.Context(), "zoe")
+		must(t, err)
+		d.inside("zoe", password)
+	})
+}
+
+func TestAttemptsAreForgotten(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		for i := range 10 {
+			_, err := d.signIn(fmt.Sprint("name", i), tooLong, fmt.Sprintf("2001:db8:0:%x::1", i))
+			wantError(t, err, operators.ErrRefused)
+		}
+		remembered := func(want int64) {
+			t.Helper()
+			must(t, d.Forget(t.Context()))
+			if n, err := d.DB.CountSignIns(t.Context()); err != nil || n != want {
+				t.Errorf("%d are remembered, want %d; %v", n, want, err)
+			}
+		}
+		remembered(30)
+		d.now = d.now.Add(15 * time.Minute)
+		remembered(0)
+	})
+}
+
+// What happens to an operator while they sign in holds for the session they would
+// get.
+func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		for name, c := range map[string]struct {
+			meanwhile func()
+			want      error
+		}{
+			"disabled": {func() { _, err := d.Disable(t.Context(), "zoe"); must(t, err) }, operators.ErrRefused},
+			"reset":    {func() { _, _, err := d.ResetPassword(t.Context(), "zoe"); must(t, err) }, operators.ErrRefused},
+			"nothing":  {func() {}, nil},
+		} {
+			if _, err := d.DB.OperatorByName(t.Context(), "zoe"); err != nil {
+				d.operator("zoe", operators.Viewer)
+			}
+			_, err := d.Enable(t.Context(), "zoe")
+			must(t, err)
+			_, password, err := d.ResetPassword(t.Context(), "zoe")
+			must(t, err)
+			// Three times for what is counted; then the operator was recognised.
+			d.meanwhile, d.after = c.meanwhile, 3
+			pass, err := d.signIn("zoe", password, "192.0.2.1")
+			if !errors.Is(err, c.want) || d.meanwhile != nil {
+				t.Errorf("%s meanwhile: %v", name, err)
+			}
+			if _, err := d.ResumeSession(t.Context(), pass.Token); (err == nil) != (c.want == nil) {
+				t.Errorf("%s meanwhile, and the session: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestAnAddressThatGuessesNamesIsLockedOut(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Viewer)
+		for i := range 30 {
+			_, err := d.signIn(fmt.Sprint("name", i), "wrong", fmt.Sprintf("2001:db8::%x", i))
+			wantError(t, err, operators.ErrRefused)
+		}
+		_, err := d.signIn("zoe", password, "2001:db8::ffff")
+		wantError(t, err, operators.ErrLocked)
+		_, err = d.signIn("zoe", password, "2001:db8:0:1::1")
+		must(t, err)
+	})
+}
+
+func TestASessionEnds(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Viewer)
+		for name, end := range map[string]func(operators.IssuedSession, operators.Session){
+			"by rest":       func(operators.IssuedSession, operators.Session) { d.now = d.now.Add(time.Hour) },
+			"by revocation": func(_ operators.IssuedSession, v operators.Session) { must(t, d.Revoke(t.Context(), v, v.ID, "7")) },
+			"by a new password": func(_ operators.IssuedSession, _ operators.Session) {
+				var err error
+				_, password, err = d.ResetPassword(t.Context(), "zoe")
+				must(t, err)
+			},
+			"when disabled": func(operators.IssuedSession, operators.Session) {
+				_, err := d.Disable(t.Context(), "zoe")
+				must(t, err)
+				_, err = d.signIn("zoe", password, "192.0.2.1")
+				wantError(t, err, operators.ErrRefused)
+				_, err = d.Enable(t.Context(), "zoe")
+				must(t, err)
+			},
+			"by age": func(p operators.IssuedSession, _ operators.Session) {
+				for range 24 {
+					if _, err := d.ResumeSession(t.Context(), p.Token); err != nil {
+						t.Fatalf("a session in use ended at %v: %v", d.now, err)
+					}
+					d.now = d.now.Add(30 * time.Minute)
+				}
+			},
+		} {
+			pass, v := d.inside("zoe", password)
+			end(pass, v)
+			if _, err := d.ResumeSession(t.Context(), pass.Token); !errors.Is(err, operators.ErrNoSession) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		other := d.operator("adam", operators.Viewer)
+		_, v := d.inside("zoe", password)
+		_, foreign := d.inside("adam", other)
+		wantError(t, d.Revoke(t.Context(), v, foreign.ID, "7"), passerelle.NotFound)
+	})
+}
+
+func TestSecondFactor(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Acting)
+		_, v := d.inside("zoe", password)
+		older, _ := d.inside("zoe", password)
+		wantError(t, d.ProposeTOTP(t.Context(), v, "wrong", "7"), operators.ErrRefused)
+		wantError(t, d.ConfirmTOTP(t.Context(), v, "123456", "7"), passerelle.Conflict)
+		key := d.enrol(v, password)
+		_, err := d.ResumeSession(t.Context(), older.Token)
+		wantError(t, err, operators.ErrNoSession)
+
+		pass, err := d.signIn("zoe", password, "192.0.2.1")
+		must(t, err)
+		_, err = d.ResumeSession(t.Context(), pass.Token)
+		wantError(t, err, operators.ErrNoSession)
+		second := func(code string) (operators.IssuedSession, error) {
+			return d.SecondFactor(t.Context(), pass.Token, code, "7")
+		}
+		_, err = second(d.code(key)) // the one that confirmed it
+		wantError(t, err, operators.ErrRefused)
+		_, err = second("")
+		wantError(t, err, operators.ErrRefused)
+		d.now = d.now.Add(time.Minute)
+		in, err := second(" " + d.code(key)[:3] + " " + d.code(key)[3:])
+		must(t, err)
+		v, err = d.ResumeSession(t.Context(), in.Token)
+		must(t, err)
+		if !v.HasSecondFactor() || in.Token == pass.Token {
+			t.Errorf("visitor %+v under token %q", v, in.Token)
+		}
+		_, err = second(d.code(key))
+		wantError(t, err, operators.ErrNoSession)
+		want := []string{
+			"sign in", "sign in", "set up second factor refused", "set up second factor",
+			"second factor refused", "second factor refused", "sign in",
+		}
+		if diff := cmp.Diff(want, d.acts("zoe")); diff != "" {
+			t.Errorf("on record: %s", diff)
+		}
+		_, err = d.ResetTOTP(t.Context(), "zoe")
+		must(t, err)
+		d.inside("zoe", password)
+	})
+}
+
+func TestCodesAreNotGuessed(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Acting)
+		_, v := d.inside("zoe", password)
+		key := d.enrol(v, password)
+		d.now = d.now.Add(time.Minute)
+		refused := 0
+		for range 20 {
+			pass, err := d.signIn("zoe", password, "192.0.2.1")
+			if errors.Is(err, operators.ErrLocked) {
+				break
+			}
+			must(t, err)
+			if _, err = d.SecondFactor(t.Context(), pass.Token, "no", "7"); errors.Is(err, operators.ErrRefused) {
+				refused++
+			}
+		}
+		if refused != 5 {
+			t.Errorf("%d codes were tried, want 5", refused)
+		}
+		d.now = d.now.Add(15 * time.Minute)
+		pass, err := d.signIn("zoe", password, "192.0.2.1")
+		must(t, err)
+		d.now = d.now.Add(5 * time.Minute)
+		_, err = d.SecondFactor(t.Context(), pass.Token, d.code(key), "7")
+		wantError(t, err, operators.ErrNoSession)
+	})
+}
+
+func TestChangingThePassword(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Viewer)
+		other, _ := d.inside("zoe", password)
+		own, v := d.inside("zoe", password)
+		for next, field := range map[string]string{"short": "password", "my name is Zoe!": "password", strings.Repeat("x", 2000): "password"} {
+			var wrong *passerelle.Error
+			if err := d.ChangePassword(t.Context(), v, password, next, "7"); !errors.As(err, &wrong) || wrong.Field != field {
+				t.Errorf("%q: %v", next, err)
+			}
+		}
+		wantError(t, d.ChangePassword(t.Context(), v, "wrong", "correct horse battery", "7"), operators.ErrRefused)
+		must(t, d.ChangePassword(t.Context(), v, password, "correct horse battery", "7"))
+		_, err := d.ResumeSession(t.Context(), other.Token)
+		wantError(t, err, operators.ErrNoSession)
+		_, err = d.ResumeSession(t.Context(), own.Token)
+		must(t, err)
+		_, err = d.signIn("zoe", password, "192.0.2.1")
+		wantError(t, err, operators.ErrRefused)
+		d.inside("zoe", "correct horse battery")
+		sessions, err := d.Sessions(t.Context(), v)
+		if err != nil || len(sessions) != 2 {
+			t.Errorf("%d sessions, %v", len(sessions), err)
+		}
+	})
+}
+
+func TestOperatorsThatCannotBe(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		d.operator("zoe", operators.Viewer)
+		for _, wrong := range []struct {
+			name  string
+			role  operators.Role
+			field string
+		}{{"", "viewer", "name"}, {"-zoe", "viewer", "name"}, {"a b", "viewer", "name"}, {"ZOE", "viewer", "name"}, {"adam", "owner", "role"}, {strings.Repeat("x", 65), "viewer", "name"}} {
+			var told *passerelle.Error
+			if _, _, err := d.Create(t.Context(), wrong.name, wrong.role); !errors.As(err, &told) || told.Field != wrong.field {
+				t.Errorf("%q %q: %v", wrong.name, wrong.role, err)
+			}
+		}
+		_, err := d.Disable(t.Context(), "adam")
+		wantError(t, err, passerelle.NotFound)
+		all, err := d.List(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+func TestAbilitiesGrowWithTheRole(t *testing.T) {
+	all := []operators.Ability{operators.Simulate, operators.Act, operators.Reveal}
+	for role, want := range map[operators.Role]string{"viewer": "", "developer": "simulate", "operator": "simulate act reveal", "administrator": "simulate act reveal", "": ""} {
+		v := operators.Session{Operator: store.Operator{Role: string(role)}}
+		var may []string
+		for _, ability := range all {
+			if v.May(ability) {
+				may = append(may, string(ability))
+			}
+		}
+		if got := strings.Join(may, " "); got != want {
+			t.Errorf("%s may %q, want %q", role, got, want)
+		}
+	}
+}
+
+func TestAProviderVouchesForOperators(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		password := d.operator("zoe", operators.Viewer)
+		d.operator("adam", operators.Viewer)
+		const issuer = "https://id.example"
+		vouched := func(v operators.Identity) (operators.IssuedSession, error) {
+			v.Issuer, v.Request = issuer, "7"
+			return d.SignInByIdentity(t.Context(), v)
+		}
+		inside := func(v operators.Identity) operators.Session {
+			t.Helper()
+			pass, err := vouched(v)
+			must(t, err)
+			who, err := d.ResumeSession(t.Context(), pass.Token)
+			must(t, err)
+			return who
+		}
+		_, err := vouched(operators.Identity{Subject: "1"})
+		wantError(t, err, operators.ErrUnlinked)
+		_, err = vouched(operators.Identity{Subject: "1", Name: "nobody"})
+		wantError(t, err, operators.ErrUnlinked)
+		if who := inside(operators.Identity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
+			t.Errorf("%+v", who)
+		}
+		// Linked now, by who it is and not by the name.
+		if who := inside(operators.Identity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
+			t.Errorf("%+v", who)
+		}
+		_, err = vouched(operators.Identity{Subject: "2", Name: "zoe"})
+		wantError(t, err, operators.ErrUnlinked)
+		_, err = d.Link(t.Context(), "adam", issuer, "1")
+		wantError(t, err, passerelle.Invalid)
+		_, err = d.Link(t.Context(), "adam", issuer, "")
+		wantError(t, err, passerelle.Invalid)
+		_, err = d.Link(t.Context(), "adam", issuer, "2")
+		must(t, err)
+		if who := inside(operators.Identity{Subject: "2"}); who.Operator.Name != "adam" {
+			t.Errorf("%+v", who)
+		}
+		d.enrol(inside(operators.Identity{Subject: "1"}), password)
+		pass, err := vouched(operators.Identity{Subject: "1"})
+		must(t, err)
+		_, err = d.ResumeSession(t.Context(), pass.Token) // our second factor is asked for
+		wantError(t, err, operators.ErrNoSession)
+		inside(operators.Identity{Subject: "1", Twice: true})
+		_, err = d.Disable(t.Context(), "zoe")
+		must(t, err)
+		_, err = vouched(operators.Identity{Subject: "1", Twice: true})
+		wantError(t, err, operators.ErrRefused)
+		_, err = d.Unlink(t.Context(), "adam")
+		must(t, err)
+		_, err = vouched(operators.Identity{Subject: "2"})
+		wantError(t, err, operators.ErrUnlinked)
+	})
+}
+
+// Who is disabled while the provider vouches for them gets no session, and is not
+// linked.
+func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		d.operator("zoe", operators.Viewer)
+		d.meanwhile = func() { _, err := d.Disable(t.Context(), "zoe"); must(t, err) }
+		d.after = 1
+		_, err := d.SignInByIdentity(t.Context(), operators.Identity{Issuer: "i", Subject: "s", Name: "zoe"})
+		wantError(t, err, operators.ErrRefused)
+		if _, err := d.DB.OperatorByIdentity(t.Context(), "i", "s"); !errors.Is(err, store.ErrNotFound) || d.meanwhile != nil {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Who is unlinked while the provider vouches for them gets no session, and none
+// that was open before stays so.
+func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
+	each(t, func(t *testing.T, d *door) {
+		d.operator("zoe", operators.Viewer)
+		_, err := d.Link(t.Context(), "zoe", "i", "s")
+		must(t, err)
+		vouched := func() (operators.IssuedSession, error) {
+			return d.SignInByIdentity(t.Context(), operators.Identity{Issuer: "i", Subject: "s", Twice: true})
+		}
+		before, err := vouched()
+		must(t, err)
+		d.meanwhile = func() { _, err := d.Unlink(t.Context(), "zoe"); must(t, err) }
+		_, err = vouched()
+		wantError(t, err, operators.ErrRefused)
+		if d.meanwhile != nil {
+			t.Error("nobody was unlinked meanwhile")
+		}
+		open, err := d.DB.Sessions(t.Context(), before.Operator, d.now, 10)
+		must(t, err)
+		if len(open) != 0 {
+			t.Errorf("open are %+v", open)
+		}
+	})
+}

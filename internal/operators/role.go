@@ -1,0 +1,78 @@
+package operators
+
+import (
+	"slices"
+
+	"passerelle/internal/store"
+)
+
+// Role is what an operator is there for.
+type Role string
+
+// The roles.
+const (
+	Viewer        Role = "viewer"
+	Developer     Role = "developer"
+	Acting        Role = "operator"
+	Administrator Role = "administrator"
+)
+
+// Roles lists the roles, each of which may do more than the one before.
+func Roles() []Role { return []Role{Viewer, Developer, Acting, Administrator} }
+
+// Ability is something that not every operator may do. To look at what is not
+// sensitive, each of them may.
+type Ability string
+
+// The abilities.
+const (
+	// Simulate moves the payments of sandboxes.
+	Simulate Ability = "simulate"
+	// Act does with payments, users and connections what their client may do.
+	Act Ability = "act"
+	// Reveal shows personal data.
+	Reveal Ability = "reveal"
+	// SetUpSandbox changes how sandboxes are set up: their configuration,
+	// connectors, applications, tokens and webhooks.
+	SetUpSandbox Ability = "set up sandbox"
+	// SetUp does so in every domain, and makes and moves domains.
+	SetUp Ability = "set up"
+	// Deliver pauses and repeats what webhooks are sent.
+	Deliver Ability = "deliver"
+)
+
+var abilities = map[Role][]Ability{
+	Developer:     {Simulate, SetUpSandbox},
+	Acting:        {Simulate, SetUpSandbox, Act, Reveal, Deliver},
+	Administrator: {Simulate, SetUpSandbox, Act, Reveal, SetUp, Deliver},
+}
+
+// May reports whether the visitor's role has an ability.
+func (v Session) May(ability Ability) bool {
+	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
+}
+
+// What is written into the audit log about coming and going.
+const (
+	actSignIn       = "sign in"
+	actSecondFactor = "second factor"
+	actSignOut      = "sign out"
+	actRevoke       = "revoke session"
+	actPassword     = "change password"
+	actTOTP         = "set up second factor"
+	actCreate       = "create operator"
+	actDisable      = "disable operator"
+	actEnable       = "enable operator"
+	actResetTOTP    = "reset second factor"
+	actLink         = "link operator"
+	actUnlink       = "unlink operator"
+)
+
+func (a *Operators) entry(o store.OperatorID, session int64, request, act string) store.Audit {
+	return store.Audit{At: a.Now(), Operator: o, Session: session, Request: request, Act: act}
+}
+
+// Entry is an act of the visitor, to be put on record where it becomes true.
+func (a *Operators) Entry(v Session, request, act string) store.Audit {
+	return a.entry(v.Operator.ID, v.ID, request, act)
+}

@@ -1,0 +1,172 @@
+package operators
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The stages of a session.
+const (
+	waiting = "waiting"
+	single  = "single"
+	double  = "double"
+)
+
+// How long a session lasts, how long one may rest in between, and how long the
+// second factor is waited for.
+const (
+	sessionLife = 12 * time.Hour
+	idleLife    = time.Hour
+	waitingLife = 5 * time.Minute
+)
+
+// seenEvery is how often a session that is used is written.
+const seenEvery = time.Minute
+
+// maxSessions is how many sessions of an operator are listed.
+const maxSessions = 100
+
+// Session is an operator in the console.
+type Session struct {
+	store.Session
+	Operator store.Operator
+}
+
+// FormToken is what each form of the session has to bring along.
+func (v Session) FormToken() string { return hex.EncodeToString(v.CSRF) }
+
+// Owns reports whether a form was made for this session.
+func (v Session) Owns(formToken string) bool {
+	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
+}
+
+// HasSecondFactor reports whether the operator gave a second factor.
+func (v Session) HasSecondFactor() bool { return v.Stage == double }
+
+// SessionOf is the visitor a token stands for, or ErrNoSession. It is for what a page
+// asks by itself: nobody stays longer for it.
+func (a *Operators) SessionOf(ctx context.Context, token string) (Session, error) {
+	v, err := a.find(ctx, token)
+	if err == nil && v.Stage == waiting {
+		err = ErrNoSession
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	return v, nil
+}
+
+// ResumeSession is Glance for what the visitor does: a stay lasts while it is used.
+func (a *Operators) ResumeSession(ctx context.Context, token string) (Session, error) {
+	v, err := a.SessionOf(ctx, token)
+	if err != nil {
+		return Session{}, err
+	}
+	now := a.Now()
+	if now.Sub(v.Seen) < seenEvery {
+		return v, nil
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.TouchSession(v.ID, now)
+		return nil
+	})
+	if err != nil {
+		return Session{}, fmt.Errorf("note that a session is used: %w", err)
+	}
+	return v, nil
+}
+
+// AwaitsSecondFactor reports whether a token is that of a session that waits for its second
+// factor.
+func (a *Operators) AwaitsSecondFactor(ctx context.Context, token string) (bool, error) {
+	v, err := a.find(ctx, token)
+	if errors.Is(err, ErrNoSession) {
+		return false, nil
+	}
+	return v.Stage == waiting, err
+}
+
+// find loads a session that is not over.
+func (a *Operators) find(ctx context.Context, token string) (Session, error) {
+	s, o, err := a.DB.Session(ctx, hash(token))
+	if errors.Is(err, store.ErrNotFound) {
+		return Session{}, ErrNoSession
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("look a session up: %w", err)
+	}
+	now := a.Now()
+	if s.Revoked != nil || o.Disabled != nil || !now.Before(s.Expires) || now.Sub(s.Seen) >= idleLife {
+		return Session{}, ErrNoSession
+	}
+	return Session{Session: s, Operator: o}, nil
+}
+
+// open makes a session, with whatever else has to be true at the same moment. It is
+// ErrConflict when the operator is not any more who was recognised: one who was
+// disabled meanwhile, or has another password or second factor.
+func (a *Operators) open(ctx context.Context, o store.Operator, stage string, life time.Duration, also func(*store.Tx, store.Session) error) (IssuedSession, error) {
+	now := a.Now()
+	pass := IssuedSession{Token: rand.Text(), Session: store.Session{
+		Operator: o.ID, CSRF: randomBytes(20), Stage: stage, Created: now, Seen: now, Expires: now.Add(life),
+	}}
+	pass.TokenHash = hash(pass.Token)
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.HoldOperator(o)
+		if err := tx.CreateSession(&pass.Session); err != nil {
+			return err
+		}
+		return also(tx, pass.Session)
+	})
+	if err != nil {
+		return IssuedSession{}, fmt.Errorf("open a session: %w", err)
+	}
+	return pass, nil
+}
+
+// SignOut ends the visitor's session; one that is over already stays so.
+func (a *Operators) SignOut(ctx context.Context, v Session, request string) error {
+	return a.end(ctx, v, v.ID, request, actSignOut)
+}
+
+// Revoke ends one of the visitor's own sessions; any other is NotFound.
+func (a *Operators) Revoke(ctx context.Context, v Session, id int64, request string) error {
+	return a.end(ctx, v, id, request, actRevoke)
+}
+
+func (a *Operators) end(ctx context.Context, v Session, id int64, request, act string) error {
+	entry := a.entry(v.Operator.ID, v.ID, request, act)
+	entry.Subject, entry.SubjectID = "session", id
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.RevokeSession(v.Operator.ID, id, a.Now())
+		return tx.Audit(entry)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return passerelle.Missing()
+	}
+	if err != nil {
+		return fmt.Errorf("end a session: %w", err)
+	}
+	return nil
+}
+
+// Sessions lists the newest sessions in which the visitor is signed in.
+func (a *Operators) Sessions(ctx context.Context, v Session) ([]store.Session, error) {
+	return a.DB.Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
+}
+
+// hash is the only form in which the token of a session is stored. It has 130
+// random bits, so a fast hash is enough.
+func hash(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}

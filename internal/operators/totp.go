@@ -1,0 +1,141 @@
+package operators
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The second factor is a time-based one-time password of RFC 6238, with the
+// values that all apps know: SHA-1 among them, which is as good as any in an HMAC.
+const (
+	totpPeriod = 30 * time.Second
+	totpDigits = 6
+	totpSize   = 20
+	// totpDrift is how many periods a clock may be off, either way.
+	totpDrift = 1
+)
+
+// totpCode is the code of a period (RFC 4226, section 5.3).
+func totpCode(secret []byte, step int64) string {
+	mac := hmac.New(sha1.New, secret)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))
+	sum := mac.Sum(nil)
+	offset := sum[len(sum)-1] & 0xf
+	number := binary.BigEndian.Uint32(sum[offset:]) & 0x7fffffff
+	return fmt.Sprintf("%0*d", totpDigits, number%1_000_000)
+}
+
+func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
+
+// matchCode finds the period, later than the last one used, whose code it is.
+func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
+	code = strings.ReplaceAll(code, " ", "")
+	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {
+		if step > last && subtle.ConstantTimeCompare([]byte(totpCode(secret, step)), []byte(code)) == 1 {
+			return step, true
+		}
+	}
+	return 0, false
+}
+
+// checkCode holds a code against the operator's second factor.
+func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code string) (int64, error) {
+	t, err := a.DB.TOTP(ctx, o)
+	if err != nil {
+		return 0, fmt.Errorf("load a second factor: %w", err)
+	}
+	step, right := matchCode(t.Secret, code, a.Now(), t.LastStep)
+	if !right || len(t.Secret) == 0 {
+		return 0, ErrRefused
+	}
+	return step, nil
+}
+
+// TOTPProposal is a second factor that an app can be told of.
+type TOTPProposal struct {
+	// Key is what a person types, in fours; URI is what an app reads.
+	Key, URI string
+}
+
+func newProposal(name string, secret []byte) TOTPProposal {
+	key := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
+	values := url.Values{"secret": {key}, "issuer": {"Passerelle"}, "digits": {fmt.Sprint(totpDigits)}, "period": {fmt.Sprint(totpPeriod.Seconds())}}
+	var fours []string
+	for rest := key; rest != ""; rest = rest[min(4, len(rest)):] {
+		fours = append(fours, rest[:min(4, len(rest))])
+	}
+	return TOTPProposal{Key: strings.Join(fours, " "), URI: "otpauth://totp/Passerelle:" + url.PathEscape(name) + "?" + values.Encode()}
+}
+
+// ProposeTOTP makes a second factor for the visitor, who gives the password
+// again. It is in force once a code of it was given, and takes the place of the
+// one before only then.
+func (a *Operators) ProposeTOTP(ctx context.Context, v Session, password, request string) error {
+	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
+		return err
+	}
+	err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.ProposeTOTP(v.Operator.ID, randomBytes(totpSize)) })
+	if err != nil {
+		return fmt.Errorf("propose a second factor: %w", err)
+	}
+	return nil
+}
+
+// ProposedTOTP is the visitor's second factor that waits for its first code, and
+// whether there is one.
+func (a *Operators) ProposedTOTP(ctx context.Context, v Session) (TOTPProposal, bool, error) {
+	t, err := a.DB.TOTP(ctx, v.Operator.ID)
+	if err != nil {
+		return TOTPProposal{}, false, fmt.Errorf("load a second factor: %w", err)
+	}
+	return newProposal(v.Operator.Name, t.Proposed), len(t.Proposed) > 0, nil
+}
+
+// ConfirmTOTP puts the proposed second factor in force when the code is of it.
+// The visitor's session counts as signed in with it, and the others end. Guesses
+// count.
+func (a *Operators) ConfirmTOTP(ctx context.Context, v Session, code, request string) error {
+	if err := a.take(ctx, proving(v)); err != nil {
+		return err
+	}
+	t, err := a.DB.TOTP(ctx, v.Operator.ID)
+	if err != nil {
+		return fmt.Errorf("load a second factor: %w", err)
+	}
+	if len(t.Proposed) == 0 {
+		return passerelle.Conflicting("No second factor is being set up.")
+	}
+	step, right := matchCode(t.Proposed, code, a.Now(), 0)
+	if !right {
+		return a.refuse(ctx, a.Entry(v, request, actTOTP))
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
+			return err
+		}
+		// Who is just signing in without it comes before that line, or is refused.
+		tx.RaiseSession(v.ID)
+		tx.RevokeSessions(v.Operator.ID, v.ID, a.Now())
+		tx.ReturnSignIn(proving(v).Subject)
+		return tx.Audit(a.Entry(v, request, actTOTP))
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return passerelle.Conflicting("Another second factor was set up meanwhile.")
+	}
+	if err != nil {
+		return fmt.Errorf("confirm a second factor: %w", err)
+	}
+	return nil
+}

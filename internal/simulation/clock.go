@@ -1,0 +1,115 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// maxAdvance is how far the clock goes on at a time.
+const maxAdvance = 400 * 24 * time.Hour
+
+// ClockChange is what is wanted of a clock: exactly one of the three.
+type ClockChange struct {
+	// Advance is a duration as passerelle.ParseDuration reads it.
+	Advance string
+	// Set is an instant as passerelle.ParseDateTime reads it in Zone.
+	Set  string
+	Zone *time.Location
+	// Freeze stops the clock or lets it run on; nil leaves it.
+	Freeze *bool
+}
+
+// Move changes the clock of a sandbox and does all that falls due. It returns the
+// domain as it then is.
+func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange) (passerelle.Domain, Result, error) {
+	leave, err := l.enter(d)
+	if err != nil {
+		return d, Result{}, err
+	}
+	defer leave()
+	return l.move(ctx, d, c)
+}
+
+func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChange) (passerelle.Domain, Result, error) {
+	moved, err := c.apply(d.Clock, l.Now())
+	if err != nil {
+		return d, Result{}, err
+	}
+	err = l.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.SetClock(d.ID, d.Clock, moved)
+		return l.record(tx)
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return d, Result{}, passerelle.Conflicting("Another call moved the clock at the same moment; read it and try again.")
+	}
+	if err != nil {
+		return d, Result{}, fmt.Errorf("move the clock of domain %d: %w", d.ID, err)
+	}
+	d.Clock = moved
+	ran, err := l.rest(ctx, d)
+	return d, ran, err
+}
+
+// apply is the clock after the change, which asks for exactly one thing.
+func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.Clock, error) {
+	asked := 0
+	for _, given := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {
+		if given {
+			asked++
+		}
+	}
+	now := clock.Now(real)
+	switch {
+	case asked == 0:
+		return clock, passerelle.MissingField("advance", "give exactly one of advance, set and freeze")
+	case asked > 1:
+		return clock, passerelle.InvalidField("advance", "give exactly one of advance, set and freeze")
+	case c.Freeze != nil:
+		return frozen(now, real, *c.Freeze), nil
+	}
+	to, err := c.target(now)
+	if err != nil {
+		return clock, err
+	}
+	return frozen(to, real, clock.Frozen != nil), nil
+}
+
+// frozen is a clock that shows now, standing still or running on.
+func frozen(now, real time.Time, still bool) passerelle.Clock {
+	if still {
+		return passerelle.Clock{Frozen: &now}
+	}
+	return passerelle.Clock{Offset: now.Sub(real)}
+}
+
+// target is the instant that advance or set asks for: never in the past, and
+// not so far away that catching up would take for ever.
+func (c ClockChange) target(now time.Time) (time.Time, error) {
+	field, to := "advance", now
+	if c.Set != "" {
+		field = "set"
+		instant, err := passerelle.ParseDateTime(field, c.Set, c.Zone)
+		if err != nil {
+			return to, err
+		}
+		to = instant
+	} else {
+		length, err := passerelle.ParseDuration(field, c.Advance)
+		if err != nil {
+			return to, err
+		}
+		to = to.Add(length)
+	}
+	if to.Before(now) {
+		return to, passerelle.InvalidField(field, "the clock does not go backwards; it is %s", passerelle.FormatDateTime(now, c.Zone))
+	}
+	if to.Sub(now) > maxAdvance {
+		return to, passerelle.InvalidField(field, "at most 400d at a time")
+	}
+	return to, nil
+}

@@ -1,0 +1,233 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/initiation"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// shop is where payers return to when the application has no address of its own.
+const shop = "/sandbox/shop/"
+
+// play is a scenario on its way.
+type play struct {
+	*Simulation
+	domain   passerelle.Domain
+	settings settings.Values
+	scenario sandbox.Scenario
+	payment  passerelle.PaymentID
+	// back is where the payer returns to.
+	back string
+}
+
+// Play creates the payment of a scenario for a client and does all that the
+// scenario says; the clock goes on as far as it has to. The payment is returned
+// as it then is. When a move is refused that should not be, or the other way
+// round, the error says which; the payment stays where it came to.
+func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client) (*payment.Payment, error) {
+	leave, err := l.enter(d)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	p, err := l.prepare(ctx, d, name, by)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.create(ctx, by.ID); err != nil {
+		return nil, err
+	}
+	for n, move := range p.scenario.Moves {
+		if err := refusedAs(move, p.make(ctx, move)); err != nil {
+			return nil, fmt.Errorf("move %d of scenario %s, %s: %w", n+1, name, move.Do, err)
+		}
+	}
+	if _, err := l.rest(ctx, p.domain); err != nil {
+		return nil, err
+	}
+	return l.DB.Payment(ctx, d.ID, p.payment, false)
+}
+
+func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name string, by store.Client) (*play, error) {
+	all := sandbox.Scenarios()
+	i := slices.IndexFunc(all, func(s sandbox.Scenario) bool { return s.Name == name })
+	if i < 0 {
+		return nil, passerelle.InvalidField("scenario", "there is no scenario of that name")
+	}
+	values, err := settings.Load(ctx, &l.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range all[i].Settings {
+		if got := values.Text(key); got != value {
+			return nil, passerelle.Conflicting("Scenario %s needs the configuration key %s to be %q; here it is %q.", name, key, value, got)
+		}
+	}
+	back := strings.TrimSuffix(d.BaseURL, "/2.0") + shop
+	if len(by.RedirectURIs) > 0 {
+		back = by.RedirectURIs[0]
+	}
+	return &play{Simulation: l, domain: d, settings: values, scenario: all[i], back: back}, nil
+}
+
+// refusedAs holds what became of a move against what the scenario says.
+func refusedAs(move sandbox.Move, err error) error {
+	var told *passerelle.Error
+	switch {
+	case move.Refused == "":
+		return err
+	case err == nil:
+		return passerelle.Conflicting("It was to be refused with %s, and was not.", move.Refused)
+	case errors.As(err, &told) && told.Code == move.Refused:
+		return nil
+	}
+	return err
+}
+
+func (p *play) create(ctx context.Context, by passerelle.ClientID) error {
+	today := passerelle.DateOf(p.domain.Clock.Now(p.Now()), time.UTC)
+	draft := payment.Draft{ClientRedirectURI: p.back, ClientState: p.scenario.Name, Instructions: p.scenario.Instructions(today)}
+	if p.scenario.Payer != nil {
+		account := p.scenario.Payer.Account()
+		draft.Payer = &account
+	}
+	creator := p.Initiation
+	if p.audit != nil {
+		creator = creator.Audited(*p.audit)
+	}
+	created, err := creator.Create(ctx, p.domain, initiation.Creation{By: by, Settings: p.settings, Draft: draft})
+	if err != nil {
+		return err
+	}
+	p.payment = created.ID
+	return nil
+}
+
+// make does one move, and what falls due with it.
+func (p *play) make(ctx context.Context, move sandbox.Move) error {
+	if move.Do == sandbox.Advance {
+		return p.advance(ctx, time.Duration(move.Seconds)*time.Second)
+	}
+	if move.Do == sandbox.Check {
+		return p.advance(ctx, time.Minute)
+	}
+	if err := p.tell(ctx, move); err != nil {
+		return err
+	}
+	_, err := p.rest(ctx, p.domain) // a bank may not have answered in time
+	return err
+}
+
+func (p *play) tell(ctx context.Context, move sandbox.Move) (err error) {
+	answer := func(a initiation.Answer, by payment.Actor) error {
+		_, err := p.Initiation.Answer(ctx, p.domain, p.payment, by, a)
+		return err
+	}
+	switch move.Do {
+	case sandbox.Validate:
+		_, err = p.Initiation.Validate(ctx, p.domain, p.payment, initiation.Choice{
+			Connector: p.scenario.Connector, Fields: move.Fields, WebviewURL: p.back, Validated: true,
+		})
+	case sandbox.Decide:
+		err = p.decide(ctx, move)
+	case sandbox.Resume:
+		err = answer(initiation.Answer{Action: payment.Decoupled, Yes: true}, payment.ByPayer)
+	case sandbox.Submit:
+		err = answer(initiation.Answer{Action: payment.FillFields, Fields: move.Fields}, payment.ByPayer)
+	case sandbox.PSUValidate:
+		err = answer(initiation.Answer{Action: payment.PSUValidation, Yes: move.Yes}, payment.ByPayer)
+	case sandbox.ConfirmOrder:
+		err = answer(initiation.Answer{Action: payment.Confirm, Yes: move.Yes}, payment.ByClient)
+	case sandbox.CancelOrder:
+		_, err = p.Initiation.Cancel(ctx, p.domain, p.payment, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.back})
+	default:
+		err = fmt.Errorf("nobody knows how to %s", move.Do)
+	}
+	return err
+}
+
+// decide is the payer on the bank's page, who comes back to the service.
+func (p *play) decide(ctx context.Context, move sandbox.Move) error {
+	attempt, err := p.DB.Attempt(ctx, p.domain.ID, p.payment)
+	if err != nil {
+		return fmt.Errorf("look for the order of payment %d: %w", p.payment, err)
+	}
+	back, err := p.Bank.Decide(ctx, p.domain.ID, attempt.Key, move.Decision, move.Account)
+	if err != nil {
+		return err
+	}
+	address, err := url.Parse(back)
+	if err != nil {
+		return fmt.Errorf("read where the payer returns to: %w", err)
+	}
+	if state := address.Query().Get("state"); state != "" {
+		_, err = p.Initiation.Return(ctx, p.domain, state)
+	}
+	return err
+}
+
+// advance moves the clock in pieces.
+func (p *play) advance(ctx context.Context, length time.Duration) error {
+	for length > 0 {
+		piece := min(length, maxAdvance)
+		moved, _, err := p.quiet().move(ctx, p.domain, ClockChange{Advance: piece.String(), Zone: time.UTC})
+		if err != nil {
+			return err
+		}
+		p.domain = moved
+		length -= piece
+	}
+	return nil
+}
+
+// quiet is the lab without a record of its own: what is a part of an act is on
+// record with the act.
+func (l *Simulation) quiet() *Simulation {
+	twin := *l
+	twin.audit = nil
+	return &twin
+}
+
+// password is the only one that simulated institutions take.
+const password = "1234"
+
+// Connect makes a user, and a connection of theirs that a word steers: one of
+// sandbox.Logins.
+func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string) (store.Connection, error) {
+	if err := Open(d); err != nil {
+		return store.Connection{}, err
+	}
+	known := func(one sandbox.Login) bool { return one.Word == word }
+	if !slices.ContainsFunc(sandbox.Logins(), known) {
+		return store.Connection{}, passerelle.InvalidField("login", "no login begins with that word")
+	}
+	user, err := l.Aggregation.CreateUser(ctx, d, true, func(tx *store.Tx, u passerelle.User) error {
+		if l.audit == nil {
+			return nil
+		}
+		entry := *l.audit
+		entry.Subject, entry.SubjectID = "user", int64(u.ID)
+		return tx.Audit(entry)
+	})
+	if err != nil {
+		return store.Connection{}, err
+	}
+	if word == "" {
+		word = "ordinary"
+	}
+	return l.Aggregation.Connect(ctx, d, user.ID, aggregation.Request{
+		Connector: sandbox.TestConnector, Values: map[string]string{"login": word, "password": password},
+	})
+}

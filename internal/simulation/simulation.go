@@ -1,0 +1,151 @@
+// Package simulation is what can be done with a sandbox as a whole: its clock is moved,
+// what is due is done at once, the scenarios of the simulated banks are played,
+// and its built-in receiver is emptied.
+//
+// It owns the order of these things and their bounds. It does not own any rule of
+// payments, connections or webhooks, for which it calls the use cases, nor what
+// simulated banks do, which their package knows; live domains have no simulation.
+//
+// It fails with NotFound in live domains and for scenarios that do not exist, with
+// Invalid for a clock that would go backwards or too far, and with Conflict when
+// somebody else moved the clock at the same moment or a scenario needs another
+// configuration than the domain has, and with Unavailable when too many wait for
+// receivers of the domain already.
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/delivery"
+	"passerelle/internal/initiation"
+	"passerelle/internal/store"
+)
+
+// Simulation works with the sandboxes of a deployment. Every field is required.
+type Simulation struct {
+	DB          *store.DB
+	Initiation  *initiation.Initiation
+	Aggregation *aggregation.Aggregation
+	Delivery    *delivery.Delivery
+	Bank        *sandbox.Bank
+	// Now is real time.
+	Now func() time.Time
+
+	audit *store.Audit
+}
+
+// Audited is the same lab for one act that is to be on record, in the unit in
+// which it becomes true.
+func (l *Simulation) Audited(entry store.Audit) *Simulation {
+	twin := *l
+	twin.audit = &entry
+	return &twin
+}
+
+// record adds the record of the act, if there is to be one, to its unit.
+func (l *Simulation) record(tx *store.Tx) error {
+	if l.audit == nil {
+		return nil
+	}
+	return tx.Audit(*l.audit)
+}
+
+// Open refuses live domains, where nothing of a sandbox exists.
+func Open(d passerelle.Domain) error {
+	if d.Kind != passerelle.Sandbox {
+		return passerelle.Missing()
+	}
+	return nil
+}
+
+// maxRounds is how many rounds are run until what is done is to come to rest.
+const maxRounds = 1000
+
+// Result counts what was done.
+type Result struct {
+	// Payments were asked about at their banks, or expired; Syncs are connections
+	// that were read; Deliveries are webhook requests.
+	Payments, Syncs, Deliveries int
+	// Truncated says that work was left when a bound was reached.
+	Truncated bool
+}
+
+// Run does what is due in a sandbox until nothing is left: payments and syncs
+// first, because they make the events that are then delivered.
+func (l *Simulation) Run(ctx context.Context, d passerelle.Domain) (Result, error) {
+	leave, err := l.enter(d)
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	if l.audit != nil {
+		if err := l.DB.Write(ctx, l.record); err != nil {
+			return Result{}, fmt.Errorf("record a run of domain %d: %w", d.ID, err)
+		}
+	}
+	return l.rest(ctx, d)
+}
+
+// enter refuses live domains, and calls that would wait for receivers beside too
+// many that do.
+func (l *Simulation) enter(d passerelle.Domain) (leave func(), err error) {
+	if err := Open(d); err != nil {
+		return nil, err
+	}
+	return l.Delivery.Await(d.ID)
+}
+
+func (l *Simulation) rest(ctx context.Context, d passerelle.Domain) (Result, error) {
+	var ran Result
+	for range maxRounds {
+		followed, err := l.Initiation.RunDue(ctx, d)
+		if err != nil {
+			return ran, err
+		}
+		read, err := l.Aggregation.RunDue(ctx, d)
+		if err != nil {
+			return ran, err
+		}
+		sent, err := l.Delivery.RunDue(ctx, d)
+		if err != nil {
+			return ran, err
+		}
+		did := followed.Checked + followed.Recovered + followed.Expired
+		ran.Payments += did
+		ran.Syncs += read
+		ran.Deliveries += sent.Delivered + sent.Failed
+		if did+read+sent.Delivered+sent.Failed == 0 {
+			return ran, l.Delivery.Purge(ctx, d)
+		}
+	}
+	ran.Truncated = true
+	return ran, nil
+}
+
+// Received lists what the built-in receiver got, oldest first.
+func (l *Simulation) Received(ctx context.Context, d passerelle.Domain) ([]store.Received, error) {
+	if err := Open(d); err != nil {
+		return nil, err
+	}
+	return l.DB.ReceivedRequests(ctx, d.ID)
+}
+
+// Forget empties the built-in receiver.
+func (l *Simulation) Forget(ctx context.Context, d passerelle.Domain) error {
+	if err := Open(d); err != nil {
+		return err
+	}
+	err := l.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.ForgetReceived(d.ID)
+		return l.record(tx)
+	})
+	if err != nil {
+		return fmt.Errorf("empty the receiver of domain %d: %w", d.ID, err)
+	}
+	return nil
+}
