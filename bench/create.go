@@ -74,10 +74,12 @@ func (p *place) creating(base, token string, clients int) side {
 // leastAnswer is shorter in bytes than any payment that is answered.
 const leastAnswer = 900
 
+const theBeneficiary = "FR7630006000011234567890189"
+
 func draftOf(n int) []byte {
 	return fmt.Appendf(nil, `{"client_redirect_uri":"https://shop.example/back","client_state":"order %d","instructions":[{"amount":12.50,"currency":"EUR",
 		"label":"Invoice %d","execution_date_type":"instant","reference_id":"reference %d",
-		"beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`, n, n, n)
+		"beneficiary":{"scheme_name":"iban","identification":"`+theBeneficiary+`","label":"Shop"}}]}`, n, n, n)
 }
 
 // creator is the limit program of a creation: what remains of one when everything
@@ -121,15 +123,22 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
 }
 
+// theNumbers are as long as the sealed account number of one line, and theBlind as what
+// stands in its column.
+var (
+	theNumbers = make([]byte, 129)
+	theBlind   = strings.Repeat("5ED4", 8) + "獛夽矉榴"
+)
+
 // insertsOf are the rows that the service stores of a payment.
 func insertsOf(id, now int64, d bareDraft) []statement {
 	in := d.Instructions[0]
 	return []statement{
 		{insertTransition, []any{id, 0, bareDomain, nil, nil, "created", "", "client", "", now}},
-		{insertPayment, []any{id, bareDomain, bareClient, 0, "created", now, nil, nil, d.ClientRedirectURI, d.ClientState, nil, nil, nil, nil, in.Currency, in.ExecutionDateType, 1250, 1, now}},
+		{insertPayment, []any{id, bareDomain, bareClient, 0, "created", now, nil, nil, d.ClientRedirectURI, d.ClientState, nil, nil, nil, nil, in.Currency, in.ExecutionDateType, 1250, 1, now, theNumbers}},
 		{insertInstruction, []any{
 			id, id, 0, bareDomain, in.ReferenceID, 1250, in.Label, nil, nil, nil, nil,
-			in.Beneficiary.SchemeName, in.Beneficiary.Identification, in.Beneficiary.Label, nil, now, true, true,
+			in.Beneficiary.SchemeName, theBlind, in.Beneficiary.Label, nil, now, true, true, true, strings.ToLower(in.Label), 0,
 		}},
 		{countPayment, []any{bareDomain, id % 16}},
 	}
@@ -139,11 +148,12 @@ const (
 	insertTransition = `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 	insertPayment = `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
-			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from, beneficiary_numbers)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
 	insertInstruction = `INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
-			beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+			beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference,
+			new_end, label_folded, label_shared)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 	countPayment = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, 'payment', $2, 1) ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1`
 )
 

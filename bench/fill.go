@@ -51,15 +51,27 @@ func (p *place) settle(ctx context.Context, database string) error {
 	return nil
 }
 
-// copyPayment makes payments of one line of a payment that was just created.
+// copyPayment makes payments of one line, in turn of the payments of which $3 is the
+// first. Their labels and references are their own, and the labels begin alike. The
+// account numbers are clear, as they are in payments from before numbers were sealed:
+// what is sealed opens in its own row alone.
 var copyPayment = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
-		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM payment_transition CROSS JOIN n WHERE payment_id = CAST($3 AS BIGINT)`,
-	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, date_type, amount, instruction_count, expires_from) ` + numbers +
-		`SELECT i, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, date_type, amount, instruction_count, expires_from FROM payment CROSS JOIN n WHERE id = CAST($3 AS BIGINT)`,
-	`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared) ` + numbers +
-		`SELECT i, i, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared FROM instruction CROSS JOIN n WHERE payment_id = CAST($3 AS BIGINT)`,
+		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,
+	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, error_code, connector_uuid, connector_name, validate_mechanism, registered, validated,
+			client_redirect_uri, client_state, webview_url, currency, date_type, amount, instruction_count, expires_from) ` + numbers +
+		`SELECT i, domain_id, client_id, version, seq, state, error_code, connector_uuid, connector_name, validate_mechanism, registered, validated,
+			client_redirect_uri, client_state, webview_url, currency, date_type, amount, instruction_count, expires_from FROM n CROSS JOIN payment WHERE id = ` + inTurn,
+	`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, state, error_code,
+			exec_date, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared) ` + numbers +
+		`SELECT i, i, position, domain_id, 'reference ' || CAST(i AS TEXT), amount, 'Invoice ' || CAST(i AS TEXT), beneficiary_scheme, '` + theBeneficiary + `', beneficiary_label, state, error_code,
+			exec_date, registered, new_beneficiary, new_reference, new_end, 'invoice ' || CAST(i AS TEXT), label_shared FROM n CROSS JOIN instruction WHERE payment_id = ` + inTurn,
+	`INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, state, created, lease_until) ` + numbers +
+		`SELECT i, i, domain_id, number, kind, 'copy ' || CAST(i AS TEXT), connector_uuid, mechanism, waits, fields, state, created, lease_until FROM n CROSS JOIN attempt WHERE payment_id = ` + inTurn,
 }
+
+// inTurn is the id of the payment that a copy is made of.
+var inTurn = fmt.Sprintf("CAST($3 AS BIGINT) + i %% %d", len(originals))
 
 // copyTransaction makes transactions over 7000 days before 2022.
 var copyTransaction = []string{

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // growing makes our side of a row on a database that has so many times as many rows.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
@@ -45,18 +42,7 @@ const (
 
 // amongPayments is a service that has many.
 func amongPayments(ctx context.Context, p *place, kind string, times int) (*world, error) {
-	w, err := p.freshService(ctx, kind)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := newCaller(w.token, 1).call(ctx, http.MethodPost, w.base+"/payments", draftOf(0)); err != nil {
-		return nil, err
-	}
-	one, err := p.numberIn(ctx, kind, w.database, `SELECT MAX(id) FROM payment`)
-	if err != nil {
-		return nil, err
-	}
-	return w, w.multiply(ctx, p, one, times*p.amount(storedPayments), copyPayment...)
+	return p.filled(ctx, kind, times*storedPayments)
 }
 
 func getAmong(ctx context.Context, p *place, kind string, times int) (side, error) {

@@ -50,14 +50,28 @@ type caller struct {
 }
 
 func newCaller(token string, connections int) *caller {
-	return &caller{token: token, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
+	return &caller{token: token, client: &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: connections},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // call wants a 200 and returns the body.
 func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	answer, _, err := c.exchange(ctx, method, url, body, http.StatusOK)
+	return answer, err
+}
+
+// redirect wants to be sent elsewhere, and returns where.
+func (c *caller) redirect(ctx context.Context, url string) (string, error) {
+	_, header, err := c.exchange(ctx, http.MethodGet, url, nil, http.StatusSeeOther)
+	return header.Get("Location"), err
+}
+
+func (c *caller) exchange(ctx context.Context, method, url string, body []byte, wanted int) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+c.token)
 	if body != nil {
@@ -65,15 +79,15 @@ func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]b
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s %s: %d %s", method, url, response.StatusCode, answer)
+	if response.StatusCode != wanted {
+		return nil, nil, fmt.Errorf("%s %s: %d %s", method, url, response.StatusCode, answer)
 	}
-	return answer, nil
+	return answer, response.Header, nil
 }

@@ -32,7 +32,7 @@ func main() {
 	flag.Parse()
 	service.Ballast() // as the program does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := o.run(ctx)
+	err := o.measureAll(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -45,12 +45,15 @@ type options struct {
 	repeats                                   int
 	scale                                     float64
 	only, postgres, folder, results, profiles string
+	run                                       *run
 }
 
 // errMissed ends a run in which a goal was not reached.
 var errMissed = errors.New("not every goal was reached")
 
-func (o options) run(ctx context.Context) error {
+func (o options) measureAll(ctx context.Context) (err error) {
+	o.run = newRun(o)
+	defer func() { err = errors.Join(err, o.run.place.close()) }()
 	only, err := regexp.Compile(o.only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
@@ -81,5 +84,5 @@ func (o options) run(ctx context.Context) error {
 }
 
 func rows() []row {
-	return slices.Concat(creations(), groupings(), reads(), pages(), posts(), notices(), syncs(), starts(), growths())
+	return slices.Concat(creations(), groupings(), reads(), pages(), posts(), notices(), syncs(), starts(), growths(), changes(), lists(), distances())
 }

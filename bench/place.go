@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
 	"passerelle/internal/keys"
@@ -122,6 +123,28 @@ func (p *place) freshService(ctx context.Context, kind string, with ...func(*ser
 
 // service starts one on a database.
 func (p *place) service(ctx context.Context, database string, with ...func(*service.Config)) (*world, error) {
+	w, err := p.open(ctx, database, with...)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.start(ctx)
+}
+
+// payingService is one on a database, whose payments go through promptBank.
+func (p *place) payingService(ctx context.Context, kind, database string) (*world, error) {
+	w, err := p.open(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	w.kind = kind
+	if w.Initiation.Connectors, err = connector.NewRegistry(promptBank{}); err != nil {
+		return nil, err
+	}
+	return w, w.start(ctx)
+}
+
+// open makes one that serves nobody yet.
+func (p *place) open(ctx context.Context, database string, with ...func(*service.Config)) (*world, error) {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
@@ -144,11 +167,12 @@ func (p *place) service(ctx context.Context, database string, with ...func(*serv
 		defer cancel()
 		return running.Stop(ctx)
 	})
-	if err := w.populate(ctx); err != nil {
-		return nil, err
-	}
-	running.Start() //nolint:contextcheck // it outlives what opened it, until it is stopped
-	return w, w.enter(ctx)
+	return w, w.populate(ctx)
+}
+
+func (w *world) start(ctx context.Context) error {
+	w.Start() //nolint:contextcheck // it outlives what opened it, until it is stopped
+	return w.enter(ctx)
 }
 
 func (w *world) populate(ctx context.Context) (err error) {

@@ -31,11 +31,14 @@ func timed(n int, do func() error) (measured, error) {
 // program, or a budget. Beside a budget the limit only tells what it is made of.
 type row struct {
 	name string
-	// limit says what the limit program does, and goal the least ratio to it.
-	limit string
-	goal  float64
-	// budget is the most that the figure may be, in units of the given name.
+	// limit says what the limit program does, goal the least ratio to it, and most the
+	// greatest one, zero for any.
+	limit      string
+	goal, most float64
+	// budget is the most that the figure may be, in units of the given name; with
+	// beyond it is the most that it may be above that of the limit.
 	budget float64
+	beyond bool
 	unit   string
 	// open makes both sides, on a place of their own; a row with a budget may have
 	// ours alone.
@@ -104,8 +107,13 @@ func processorTime() time.Duration {
 }
 
 func (m outcome) passed() bool {
-	if m.budget > 0 {
+	switch {
+	case m.beyond:
+		return median(m.ours) <= median(m.limits)+m.budget
+	case m.budget > 0:
 		return median(m.ours) <= m.budget
+	case m.most > 0 && median(m.ratios) > m.most:
+		return false
 	}
 	return median(m.ratios) >= m.goal
 }
@@ -113,16 +121,34 @@ func (m outcome) passed() bool {
 // cells are what the table says of the outcome: the figure, the limit's, how they
 // compare, also by the time of the processors, and what was wanted.
 func (m outcome) cells() [5]string {
+	if m.unit == "" {
+		return [5]string{fmt.Sprintf("%.0f", median(m.ours)), fmt.Sprintf("%.0f", median(m.limits)), spread(m.ratios, "%.2f"), fmt.Sprintf("%.2f", median(m.processor)), m.wanted()}
+	}
 	figure := func(all []float64) string {
 		if len(all) == 0 {
 			return ""
 		}
-		return spread(all, map[bool]string{true: "%.1f", false: "%.0f"}[m.budget > 0])
+		return spread(all, "%.1f")
 	}
-	if m.budget > 0 {
-		return [5]string{figure(m.ours) + " " + m.unit, figure(m.limits), "", "", fmt.Sprintf("at most %g %s", m.budget, m.unit)}
+	ratio := ""
+	if m.budget == 0 {
+		ratio = spread(m.ratios, "%.2f")
 	}
-	return [5]string{fmt.Sprintf("%.0f", median(m.ours)), fmt.Sprintf("%.0f", median(m.limits)), spread(m.ratios, "%.2f"), fmt.Sprintf("%.2f", median(m.processor)), fmt.Sprintf("%.2f", m.goal)}
+	return [5]string{figure(m.ours) + " " + m.unit, figure(m.limits), ratio, "", m.wanted()}
+}
+
+func (m outcome) wanted() string {
+	switch {
+	case m.beyond:
+		return fmt.Sprintf("at most %g %s more", m.budget, m.unit)
+	case m.budget > 0:
+		return fmt.Sprintf("at most %g %s", m.budget, m.unit)
+	case m.goal == 0:
+		return fmt.Sprintf("at most %.2f", m.most)
+	case m.most > 0:
+		return fmt.Sprintf("%.2f to %.2f", m.goal, m.most)
+	}
+	return fmt.Sprintf("%.2f", m.goal)
 }
 
 // spread is the median, with the least and the greatest.

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// promptBank is a bank that answers at once and keeps nothing, so that a row about a
+// payment measures the service and not the ledger of a simulated bank. Its link leads
+// the payer straight back.
+type promptBank struct{}
+
+const promptBankUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a02"
+
+// Profile is what the service knows of it.
+func (promptBank) Profile() connector.Profile {
+	return connector.Profile{
+		UUID: promptBankUUID, ID: 1, Name: "Prompt", Countries: []string{"FR"}, Sandbox: true,
+		Payments: &payment.Settings{
+			Mechanisms: []string{"webauth"}, Schemes: []passerelle.AccountScheme{passerelle.IBAN}, DateTypes: []payment.DateType{payment.Instant},
+			Currencies: []passerelle.Currency{"EUR"}, PayerAccount: payment.PayerNotUsed,
+		},
+	}
+}
+
+// Initiate takes every order. Nobody is to ask about it while a row is measured.
+func (promptBank) Initiate(_ context.Context, o connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail
+	return payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: o.ReturnURL, CheckAfter: 24 * time.Hour, Raw: "awaiting"}, nil
+}
+
+// Status reports every order as executed.
+func (promptBank) Status(context.Context, connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail
+	return payment.Report{Status: payment.Settled, Raw: "executed"}, nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// changes are the rows about what a payment lives through after its creation, each
+// beside few payments on record and beside many.
+func changes() []row {
+	var all []row
+	for _, kind := range []string{sqlite, postgres} {
+		for _, c := range []change{
+			{"validate up to the redirect", act{[]step{(*customer).order}, (*customer).validate}, "validating"},
+			{"return to a final state", act{[]step{(*customer).order, (*customer).validate}, (*customer).comeBack}, "done"},
+			{"cancel", act{[]step{(*customer).order}, (*customer).cancel}, "rejected"},
+		} {
+			for _, n := range []int{fewPayments, manyPayments} {
+				all = append(all, row{
+					name: fmt.Sprintf("%s among %d payments, 64 clients, %s", c.name, n, kind), goal: 0.5,
+					limit: "decode, write the same rows through the bare driver, durably, encode; no authentication, no reading, no rules, no bank",
+					open:  func(ctx context.Context, p *place) (side, side, error) { return c.besideLimit(ctx, p, kind, n) },
+				})
+			}
+			all = append(all, row{
+				name: fmt.Sprintf("%s among %d payments, against %d, %s", c.name, manyPayments, fewPayments, kind), goal: 0.9, most: 1.1,
+				limit: "itself, among fewer payments",
+				open: func(ctx context.Context, p *place) (side, side, error) {
+					return p.manyBesideFew(ctx, kind, func(w *world) side { return p.changing(w, w.base, c) })
+				},
+			})
+		}
+	}
+	return all
+}
+
+// changesOf is how many payments are changed in a measurement.
+const changesOf = 1500
+
+// change is an act that leaves a payment in another state.
+type change struct {
+	name string
+	act
+	state string
+}
+
+// act is something that is done with payments, after what makes them ready for it.
+type act struct {
+	before []step
+	do     step
+}
+
+// ready makes so many payments ready.
+func (a act) ready(ctx context.Context, w *world, payments int) ([]customer, error) {
+	ready, c := make([]customer, payments), newCaller(w.token, manyClients)
+	for _, before := range a.before {
+		if _, err := load(ctx, manyClients, payments, func(ctx context.Context, n int) error { return before(&ready[n-1], ctx, c, w.base) }); err != nil {
+			return nil, err
+		}
+	}
+	return ready, nil
+}
+
+// step is something that is done with the payment of a customer at an origin.
+type step func(v *customer, ctx context.Context, c *caller, origin string) error
+
+// customer has one payment to make, and the link of its bank once it is validated.
+type customer struct {
+	payment int64
+	link    string
+}
+
+// besideLimit has both sides change payments of the same service.
+func (c change) besideLimit(ctx context.Context, p *place, kind string, payments int) (ours, limit side, err error) {
+	w, err := p.among(ctx, kind, payments)
+	if err != nil {
+		return nil, nil, err
+	}
+	writer, err := p.writerTo(ctx, kind, w.database)
+	if err != nil {
+		return nil, nil, err
+	}
+	origin, err := p.serve(ctx, newChanger(writer))
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.changing(w, w.base, c), p.changing(w, origin, c), nil
+}
+
+// changing changes new payments of a service at an origin. The service tells afterwards
+// whether that was done.
+func (p *place) changing(w *world, origin string, c change) side {
+	changing := p.acting(w, origin, c.act)
+	return func(ctx context.Context) (measured, error) {
+		m, err := changing(ctx)
+		if err != nil {
+			return m, err
+		}
+		return m, w.expect(ctx, p.amount(changesOf), c.state)
+	}
+}
+
+// acting is many clients that do it with new payments of a service, at an origin.
+func (p *place) acting(w *world, origin string, a act) side {
+	c := newCaller(w.token, manyClients)
+	return func(ctx context.Context) (measured, error) {
+		ready, err := a.ready(ctx, w, p.amount(changesOf))
+		if err != nil {
+			return measured{}, err
+		}
+		return load(ctx, manyClients, len(ready), func(ctx context.Context, n int) error { return a.do(&ready[n-1], ctx, c, origin) })
+	}
+}
+
+// expect looks whether the newest payments are in a state, as far as a page of them shows.
+func (w *world) expect(ctx context.Context, payments int, state string) error {
+	payments = min(payments, listOf)
+	answer, err := newCaller(w.token, 1).call(ctx, http.MethodGet, w.base+"/payments?reverse=true&limit="+number(int64(payments)), nil)
+	if n := bytes.Count(answer, []byte(`"state":"`+state+`","state_detail"`)); err == nil && n != payments {
+		err = fmt.Errorf("%d of %d payments are %s: %s", n, payments, state, answer)
+	}
+	return err
+}
+
+func (v *customer) order(ctx context.Context, c *caller, origin string) error {
+	answer, err := c.call(ctx, http.MethodPost, origin+"/payments", draftOf(int(v.payment)))
+	if err != nil {
+		return err
+	}
+	var made struct {
+		ID int64 `json:"id"`
+	}
+	err = json.Unmarshal(answer, &made)
+	v.payment = made.ID
+	return err
+}
+
+const theReturn = "https://shop.example/back"
+
+func (v *customer) validate(ctx context.Context, c *caller, origin string) error {
+	answer, err := c.call(ctx, http.MethodPut, v.address(origin), []byte(`{"connector_uuid":"`+promptBankUUID+`","webview_url":"`+theReturn+`","validated":true}`))
+	if err != nil {
+		return err
+	}
+	v.link, err = textIn(answer, "validate_uri")
+	return err
+}
+
+// comeBack follows the link of the bank, at whatever origin.
+func (v *customer) comeBack(ctx context.Context, c *caller, origin string) error {
+	_, state, _ := strings.Cut(v.link, "?")
+	leads, err := c.redirect(ctx, origin+"/webauth/callback?"+state)
+	if err == nil && !strings.HasPrefix(leads, theReturn) {
+		err = fmt.Errorf("the payer was sent to %q", leads)
+	}
+	return err
+}
+
+func (v *customer) cancel(ctx context.Context, c *caller, origin string) error {
+	answer, err := c.call(ctx, http.MethodPut, v.address(origin), []byte(`{"cancel":true,"client_redirect_uri":"`+theReturn+`","client_state":"cancelled"}`))
+	if err == nil && len(answer) < leastAnswer {
+		err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+	}
+	return err
+}
+
+func (v *customer) look(ctx context.Context, c *caller, origin string) error {
+	answer, err := c.call(ctx, http.MethodGet, v.address(origin), nil)
+	if err == nil && len(answer) < leastAnswer {
+		err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+	}
+	return err
+}
+
+func (v *customer) address(origin string) string { return origin + "/payments/" + number(v.payment) }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"slices"
+)
+
+// How many payments are on record before something is measured.
+const (
+	fewPayments  = 1000
+	manyPayments = 1_000_000
+)
+
+// among is a service with so many payments on record: one of its own for few, and one
+// for all rows of a run for many, since filling a database takes minutes.
+func (p *place) among(ctx context.Context, kind string, payments int) (*world, error) {
+	if payments < manyPayments {
+		return p.filled(ctx, kind, payments)
+	}
+	if w := p.run.large[kind]; w != nil {
+		return w, nil
+	}
+	w, err := p.run.place.filled(ctx, kind, payments)
+	if err == nil {
+		p.run.large[kind] = w
+	}
+	return w, err
+}
+
+// run is what rows have in common, until the last of them is measured.
+type run struct {
+	place *place
+	large map[string]*world
+}
+
+func newRun(o options) *run { return &run{place: &place{options: o}, large: map[string]*world{}} }
+
+// filled is a new service with so many payments, at scale 1.
+func (p *place) filled(ctx context.Context, kind string, payments int) (*world, error) {
+	database, err := p.database(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	w, err := p.payingService(ctx, kind, database)
+	if err != nil {
+		return nil, err
+	}
+	first, err := w.liveThrough(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.multiply(ctx, p, first, max(2*listOf, p.amount(payments)), copyPayment...)
+}
+
+// originals are the payments of which copies are made in turn, by what each has behind
+// it: of ten, seven are done, two were cancelled and one was just created.
+var originals = slices.Concat(
+	slices.Repeat([][]step{{(*customer).order, (*customer).validate, (*customer).comeBack}}, 7),
+	slices.Repeat([][]step{{(*customer).order, (*customer).cancel}}, 2),
+	[][]step{{(*customer).order}},
+)
+
+// liveThrough makes the originals and returns the id of the first, which the others
+// follow.
+func (w *world) liveThrough(ctx context.Context) (first int64, err error) {
+	c := newCaller(w.token, 1)
+	for _, steps := range originals {
+		var v customer
+		for _, take := range steps {
+			if err := take(&v, ctx, c, w.base); err != nil {
+				return 0, err
+			}
+		}
+		if first == 0 {
+			first = v.payment
+		}
+	}
+	return first, nil
+}
+
+// manyBesideFew measures the same among many payments and among few.
+func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*world) side) (ours, limit side, err error) {
+	return p.both(func(large bool) (side, error) {
+		n := fewPayments
+		if large {
+			n = manyPayments
+		}
+		w, err := p.among(ctx, kind, n)
+		if err != nil {
+			return nil, err
+		}
+		return of(w), nil
+	})
+}
