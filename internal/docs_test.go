@@ -1,0 +1,768 @@
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/internal/settings"
+	"passerelle/webhook"
+)
+
+// page is a Markdown file. Quoted text is what it shows as code: the spans
+// between backquotes, the lines of shell fences and of fences without a
+// language.
+type page struct {
+	path   string
+	text   string
+	quoted []quoted
+	links  []quoted
+}
+
+// quoted is a piece of a page, with its line.
+type quoted struct {
+	line int
+	text string
+}
+
+var (
+	spanForm = regexp.MustCompile("`([^`]+)`")
+	linkForm = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+)
+
+// pages reads every Markdown file of the module.
+func pages(t *testing.T) []page {
+	t.Helper()
+	var all []page
+	for _, name := range repositoryFiles(t) {
+		if strings.HasSuffix(name, ".md") {
+			all = append(all, readPage(t, name))
+		}
+	}
+	return all
+}
+
+// repositoryFiles lists the files of the module, relative to it.
+func repositoryFiles(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if slices.Contains([]string{".git", "node_modules", "bin"}, entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		all = append(all, name)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("list the files: %v", err)
+	}
+	return all
+}
+
+func readPage(t *testing.T, name string) page {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{path: name, text: string(content)}
+	fence, inFence := "", false
+	for i, line := range strings.Split(p.text, "\n") {
+		if language, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
+			fence, inFence = language, !inFence
+			continue
+		}
+		if inFence {
+			if fence == "sh" || fence == "" {
+				p.quoted = append(p.quoted, quoted{i + 1, line})
+			}
+			continue
+		}
+		for _, match := range spanForm.FindAllStringSubmatch(line, -1) {
+			p.quoted = append(p.quoted, quoted{i + 1, match[1]})
+		}
+		for _, match := range linkForm.FindAllStringSubmatch(spanForm.ReplaceAllString(line, ""), -1) {
+			p.links = append(p.links, quoted{i + 1, match[1]})
+		}
+	}
+	return p
+}
+
+// facts is what the module has of the things that pages name.
+type facts struct {
+	files     []string
+	places    map[string]bool // files and folders
+	commands  map[string]map[string]bool
+	variables map[string]bool
+	settings  map[string]bool
+	targets   map[string]bool
+	tests     map[string]bool
+	benchmark map[string]bool // flags of bench
+	exported  map[string]map[string]bool
+	calls     map[string]map[string]bool // methods by path of the API
+}
+
+func gatherFacts(t *testing.T) *facts {
+	t.Helper()
+	f := &facts{
+		files: repositoryFiles(t), places: map[string]bool{}, commands: map[string]map[string]bool{"": {}},
+		variables: map[string]bool{}, settings: map[string]bool{}, targets: map[string]bool{}, tests: map[string]bool{},
+		benchmark: map[string]bool{}, exported: map[string]map[string]bool{}, calls: map[string]map[string]bool{},
+	}
+	for _, name := range f.files {
+		for ; name != "."; name = path.Dir(name) {
+			f.places[name] = true
+		}
+	}
+	f.readCommands(t)
+	f.readCode(t)
+	f.readAPI(t)
+	for _, key := range settings.Keys() {
+		for _, name := range append(key.Aliases, key.Name) {
+			f.settings[name] = true
+		}
+	}
+	for _, match := range regexp.MustCompile(`(?m)^([a-z]+):`).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		f.targets[match[1]] = true
+	}
+	for _, match := range regexp.MustCompile(`flag\.\w+Var\(&[\w.]+, "(\w+)"`).FindAllStringSubmatch(read(t, "bench/main.go"), -1) {
+		f.benchmark[match[1]] = true
+	}
+	for _, p := range modulePackages(t) {
+		f.exported[p.Name] = exportedNames(p)
+	}
+	return f
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+var (
+	commandHeading = regexp.MustCompile(`(?m)^## passerelle ([a-z -]+)$`)
+	flagForm       = regexp.MustCompile(`--([a-z][a-z-]*[a-z])\b`)
+	aliasForm      = regexp.MustCompile("Also called `([a-z-]+)`")
+	variableForm   = regexp.MustCompile(`PASSERELLE_[A-Z_]*[A-Z]\b`)
+)
+
+// readCommands takes the commands, with their groups, and their flags from the
+// page that a test of the program holds against it.
+func (f *facts) readCommands(t *testing.T) {
+	t.Helper()
+	text := read(t, "docs/commands.md")
+	headings := commandHeading.FindAllStringSubmatchIndex(text, -1)
+	for i, heading := range headings {
+		end := len(text)
+		if i+1 < len(headings) {
+			end = headings[i+1][0]
+		}
+		name, section := text[heading[2]:heading[3]], text[heading[1]:end]
+		flags := map[string]bool{"json": true, "help": true}
+		for _, row := range regexp.MustCompile("(?m)^\\| `(--[a-z-]+)").FindAllStringSubmatch(section, -1) {
+			flags[strings.TrimPrefix(row[1], "--")] = true
+		}
+		f.commands[name] = flags
+		for _, alias := range aliasForm.FindAllStringSubmatch(section, -1) {
+			f.commands[name[:strings.LastIndex(name, " ")+1]+alias[1]] = flags
+		}
+		for group := name; group != ""; {
+			group = group[:max(strings.LastIndex(group, " "), 0)]
+			if f.commands[group] == nil {
+				f.commands[group] = map[string]bool{}
+			}
+			for name := range flags {
+				f.commands[group][name] = true
+			}
+		}
+	}
+}
+
+var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
+
+// readCode takes the tests and the variables from everything that is no page.
+func (f *facts) readCode(t *testing.T) {
+	t.Helper()
+	for _, name := range f.files {
+		if name == "internal/docs_test.go" || !slices.Contains([]string{".go", ".yml", ""}, path.Ext(name)) {
+			continue
+		}
+		text := read(t, name)
+		for _, variable := range variableForm.FindAllString(text, -1) {
+			f.variables[variable] = true
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			for _, match := range testForm.FindAllStringSubmatch(text, -1) {
+				f.tests[match[1]] = true
+			}
+		}
+	}
+	for _, variable := range variableForm.FindAllString(read(t, "docs/commands.md"), -1) {
+		f.variables[variable] = true
+	}
+}
+
+func (f *facts) readAPI(t *testing.T) {
+	t.Helper()
+	var document struct {
+		Paths map[string]map[string]any `json:"paths"`
+	}
+	if err := json.NewDecoder(bytes.NewReader([]byte(read(t, "docs/openapi.json")))).Decode(&document); err != nil {
+		t.Fatalf("read the API document: %v", err)
+	}
+	for name, item := range document.Paths {
+		f.calls[name] = map[string]bool{}
+		for method := range item {
+			f.calls[name][strings.ToUpper(method)] = true
+		}
+	}
+}
+
+func exportedNames(p pkg) map[string]bool {
+	names := map[string]bool{}
+	for _, file := range p.files {
+		for name, object := range file.Scope.Objects {
+			names[name] = object != nil
+		}
+	}
+	return names
+}
+
+// checks are what is asked of each quoted text. Each returns what does not
+// exist.
+var checks = []func(*facts, page, string) []string{
+	(*facts).missingPaths, (*facts).missingCommands, (*facts).missingVariables, (*facts).missingSettings,
+	(*facts).missingTargets, (*facts).missingTests, (*facts).missingNames, (*facts).missingCalls, (*facts).missingEvents,
+}
+
+func TestDocsNameWhatExists(t *testing.T) {
+	f := gatherFacts(t)
+	for _, p := range pages(t) {
+		for _, q := range p.quoted {
+			for _, check := range checks {
+				for _, missing := range check(f, p, q.text) {
+					t.Errorf("%s:%d: %s does not exist", p.path, q.line, missing)
+				}
+			}
+		}
+	}
+}
+
+// TestDocsChecksFindWhatIsMissing has a made-up page name one thing of each
+// kind that is not there.
+func TestDocsChecksFindWhatIsMissing(t *testing.T) {
+	f := gatherFacts(t)
+	for _, text := range []string{
+		"internal/nowhere", "payment/nothing.go", "nothing.go", "connector/<standard>/nothing.go", "./scripts/nothing",
+		"passerelle nothing", "passerelle keys nothing", "keys nothing", "passerelle serve --nothing", "go run ./cmd/passerelle dev --retire",
+		"--nothing", "PASSERELLE_NOTHING", "…_NOTHING", "payment.nothing", "curl -s $BASE/config -d payment.nothing=1", "make nothing",
+		"TestNothingAtAll", "go test -run 'NothingAtAll$' ./internal", "webhook.Nothing", "*payment.Nothing",
+		"GET /nothing", "DELETE /2.0/config", "PUT …/nothing", "/users/me/nothing", "curl -s $BASE/payments/$ID/nothing",
+		"go run ./bench -nothing x", "ACCOUNT_NOTHING",
+	} {
+		found := false
+		for _, check := range checks {
+			found = found || len(check(f, page{path: "docs/made-up.md"}, text)) > 0
+		}
+		if !found {
+			t.Errorf("%q passes", text)
+		}
+	}
+}
+
+var pathForm = regexp.MustCompile(`^\.?/?([\w.-]+(?:/[\w.*<>-]*)*)$`)
+
+// missingPaths looks at words that begin with a folder of the module, or end
+// as files of code do.
+func (f *facts) missingPaths(p page, text string) []string {
+	var missing []string
+	for _, word := range strings.Fields(text) {
+		match := pathForm.FindStringSubmatch(strings.Trim(word, "'\","))
+		if match == nil || strings.HasPrefix(word, "/") {
+			continue
+		}
+		name := strings.TrimRight(match[1], "/")
+		name = strings.TrimSuffix(name, "/...")
+		first, _, below := strings.Cut(match[1], "/")
+		folder := below && f.places[first] && first != "bin"
+		code := slices.Contains([]string{".go", ".sql", ".md", ".mod", ".yml"}, path.Ext(name)) && !strings.HasPrefix(word, "*")
+		if (folder || code) && !f.has(p, name) {
+			missing = append(missing, "the path "+word)
+		}
+	}
+	return missing
+}
+
+var placeholder = regexp.MustCompile(`<[^>]*>`)
+
+// has reports whether a path is there, seen from the module or the page; a
+// placeholder stands for any name.
+func (f *facts) has(p page, name string) bool {
+	pattern := placeholder.ReplaceAllString(name, "*")
+	for place := range f.places {
+		for _, from := range []string{pattern, path.Join(path.Dir(p.path), pattern)} {
+			if matched, err := path.Match(from, place); err == nil && matched {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// otherPrograms are those whose flags are theirs.
+var otherPrograms = regexp.MustCompile(`^(curl|git|openssl|printf|psql|pg_dump|pg_restore|go (tool|build|mod|get|install|vet)|docker|CREATE|INSERT)\b`)
+
+var (
+	commandForm = regexp.MustCompile(`(?:^|[ /])passerelle((?: [a-z][a-z|-]*)+)`)
+	wordForm    = regexp.MustCompile(`^[a-z][a-z|-]*$`)
+	benchForm   = regexp.MustCompile(`(?:^| )-([a-z]+)\b`)
+)
+
+// missingCommands looks at commands of the program, with or without its name
+// before them, and at flags.
+func (f *facts) missingCommands(p page, text string) []string {
+	text = strings.ReplaceAll(text, "go run ./cmd/passerelle", "passerelle")
+	if otherPrograms.MatchString(text) {
+		return nil
+	}
+	if strings.Contains(text, "./bench ") || path.Dir(p.path) == "bench" && strings.HasPrefix(text, "-") {
+		return f.missingBenchFlags(text)
+	}
+	var missing []string
+	command := ""
+	if match := commandForm.FindStringSubmatch(text); match != nil {
+		var ok bool
+		if command, ok = f.command(strings.Fields(match[1])); !ok {
+			missing = append(missing, "the command passerelle"+match[1])
+		}
+	} else if words := strings.Fields(text); len(words) > 1 && f.commands[words[0]] != nil && wordForm.MatchString(words[1]) {
+		var ok bool
+		if command, ok = f.command(words); !ok {
+			missing = append(missing, "the command "+text)
+		}
+	}
+	if command == "" && strings.Contains(text, "./") {
+		return missing // another program of the module
+	}
+	for _, match := range flagForm.FindAllStringSubmatch(text, -1) {
+		if !f.commands[command][match[1]] {
+			missing = append(missing, "the flag --"+match[1]+" of passerelle "+command)
+		}
+	}
+	return missing
+}
+
+func (f *facts) missingBenchFlags(text string) []string {
+	var missing []string
+	for _, match := range benchForm.FindAllStringSubmatch(text, -1) {
+		if !f.benchmark[match[1]] {
+			missing = append(missing, "the flag -"+match[1]+" of bench")
+		}
+	}
+	return missing
+}
+
+// command follows words down the tree of commands; words after a command are
+// its arguments. Alternatives are each a command.
+func (f *facts) command(words []string) (name string, ok bool) {
+	for _, word := range words {
+		if name != "" && !f.group(name) || !wordForm.MatchString(word) {
+			return name, true
+		}
+		for _, alternative := range strings.Split(word, "|") {
+			if f.commands[strings.TrimSpace(name+" "+alternative)] == nil {
+				return name, false
+			}
+		}
+		first, _, _ := strings.Cut(word, "|")
+		name = strings.TrimSpace(name + " " + first)
+	}
+	return name, true
+}
+
+func (f *facts) group(name string) bool {
+	for command := range f.commands {
+		if strings.HasPrefix(command, name+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+var shortenedVariable = regexp.MustCompile(`…(_[A-Z_]*[A-Z])\b`)
+
+func (f *facts) missingVariables(_ page, text string) []string {
+	var missing []string
+	for _, variable := range variableForm.FindAllString(text, -1) {
+		if !f.variables[variable] {
+			missing = append(missing, "the variable "+variable)
+		}
+	}
+	for _, match := range shortenedVariable.FindAllStringSubmatch(text, -1) {
+		ends := func(variable string) bool { return strings.HasSuffix(variable, match[1]) }
+		if !slices.ContainsFunc(slices.Collect(keys(f.variables)), ends) {
+			missing = append(missing, "a variable that ends in "+match[1])
+		}
+	}
+	return missing
+}
+
+func keys(m map[string]bool) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+var (
+	dottedForm  = regexp.MustCompile(`^[a-z_]+(?:\.[a-z_]+)+$`)
+	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
+)
+
+// dotted are names with dots in them that are no setting and no file, with
+// what they are.
+var dotted = map[string]string{
+	"_links.next":      "a member of lists",
+	"connection.state": "a member of the body of CONNECTION_SYNCED",
+	"req.url":          "a property of a request in Node",
+	"webview.origins":  "a key of the configuration of an application",
+	"passerelle.db":    "the database of dev",
+}
+
+func (f *facts) missingSettings(_ page, text string) []string {
+	var missing []string
+	names := []string{}
+	if dottedForm.MatchString(text) {
+		names = append(names, text)
+	}
+	for _, match := range dottedInput.FindAllStringSubmatch(text, -1) {
+		names = append(names, match[1])
+	}
+	for _, name := range names {
+		file := slices.Contains([]string{".go", ".sql", ".md", ".mod", ".yml", ".json", ".txt", ".example"}, path.Ext(name))
+		if !file && dotted[name] == "" && !f.settings[name] {
+			missing = append(missing, "the setting "+name)
+		}
+	}
+	return missing
+}
+
+var targetForm = regexp.MustCompile(`(?:^|\s)make ([a-z]+)`)
+
+func (f *facts) missingTargets(_ page, text string) []string {
+	var missing []string
+	for _, match := range targetForm.FindAllStringSubmatch(text, -1) {
+		if !f.targets[match[1]] {
+			missing = append(missing, "the target of make "+match[1])
+		}
+	}
+	return missing
+}
+
+var (
+	testNameForm = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
+	runForm      = regexp.MustCompile(`-run[ =]'?"?([^\s'"/]+)`)
+)
+
+func (f *facts) missingTests(_ page, text string) []string {
+	var missing []string
+	for _, name := range testNameForm.FindAllString(text, -1) {
+		if !f.tests[name] {
+			missing = append(missing, "the test "+name)
+		}
+	}
+	for _, match := range runForm.FindAllStringSubmatch(text, -1) {
+		pattern, err := regexp.Compile(match[1])
+		if err != nil || !slices.ContainsFunc(slices.Collect(keys(f.tests)), pattern.MatchString) {
+			missing = append(missing, "a test that matches "+match[1])
+		}
+	}
+	return missing
+}
+
+var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
+
+// missingNames looks at exported names of packages.
+func (f *facts) missingNames(_ page, text string) []string {
+	var missing []string
+	for _, match := range nameForm.FindAllStringSubmatch(text, -1) {
+		if names, ours := f.exported[match[1]]; ours && !names[match[2]] {
+			missing = append(missing, "the name "+match[1]+"."+match[2])
+		}
+	}
+	return missing
+}
+
+var (
+	callForm = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE) (…?/[^\s?]*)`)
+	bareForm = regexp.MustCompile(`^(…?/[^\s?]*)(?:\?\S*)?$`)
+	curlForm = regexp.MustCompile(`\$BASE(/[^\s?"']*)`)
+)
+
+// beside are addresses that are served beside the API, and folders of machines.
+var beside = []string{
+	"/webview", "/console", "/healthz", "/readyz", "/metrics", "/docs", "/debug/pprof", "/sandbox/receiver", "/sandbox/shop", "/sandbox/bank",
+	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/backups",
+}
+
+// missingCalls looks at calls of the API: with a method, as an address, and in
+// commands of curl. What is left out before … stands for anything.
+func (f *facts) missingCalls(_ page, text string) []string {
+	var missing []string
+	for _, match := range callForm.FindAllStringSubmatch(text, -1) {
+		if !f.call(match[1], match[2]) {
+			missing = append(missing, "the call "+match[1]+" "+match[2])
+		}
+	}
+	for _, form := range []*regexp.Regexp{bareForm, curlForm} {
+		for _, match := range form.FindAllStringSubmatch(text, -1) {
+			if !f.call("", match[1]) {
+				missing = append(missing, "the address "+match[1])
+			}
+		}
+	}
+	return missing
+}
+
+func (f *facts) call(method, address string) bool {
+	address, shortened := strings.CutPrefix(address, "…")
+	address = strings.TrimPrefix(address, "/2.0")
+	begins := func(prefix string) bool { return strings.HasPrefix(address, prefix) }
+	if slices.ContainsFunc(beside, begins) || address == "" || address == "/" {
+		return true
+	}
+	address, open := strings.CutSuffix(address, "/…")
+	for pattern, methods := range f.calls {
+		if (method == "" || methods[method]) && sameAddress(pattern, strings.Trim(address, "/"), shortened, open || method == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// sameAddress holds an address against a pattern of the API document. It may
+// have its beginning or its end left out.
+func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
+	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
+	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {
+		return false
+	}
+	if beginningOut {
+		patterns = patterns[len(patterns)-len(parts):]
+	}
+	for i, part := range parts {
+		parameter := strings.HasPrefix(patterns[i], "{")
+		given := part == "me" || strings.ContainsAny(part, "{$<") || strings.Trim(part, "0123456789") == ""
+		if parameter && !given || !parameter && patterns[i] != part {
+			return false
+		}
+	}
+	return true
+}
+
+var eventForm = regexp.MustCompile(`\b(?:USER|ACCOUNTS?|CONNECTION|SUBSCRIPTION|PAYMENT|TRANSACTION)_[A-Z_]+\b`)
+
+func (f *facts) missingEvents(_ page, text string) []string {
+	var missing []string
+	for _, name := range eventForm.FindAllString(text, -1) {
+		if _, ok := webhook.Lookup(name); !ok && !strings.Contains(text, "$"+name) && !strings.Contains(text, name+"=") && !strings.Contains(text, "PASSERELLE_") {
+			missing = append(missing, "the event "+name)
+		}
+	}
+	return missing
+}
+
+func TestLinksOfDocsLead(t *testing.T) {
+	f := gatherFacts(t)
+	anchors := map[string]map[string]bool{}
+	all := pages(t)
+	for _, p := range all {
+		anchors[p.path] = headingsOf(p)
+	}
+	for _, p := range all {
+		for _, link := range p.links {
+			if strings.Contains(link.text, "://") {
+				continue
+			}
+			target, anchor, _ := strings.Cut(link.text, "#")
+			file := p.path
+			if target != "" {
+				file = path.Join(path.Dir(p.path), target)
+			}
+			if !f.places[file] {
+				t.Errorf("%s:%d: the link leads to %s, which does not exist", p.path, link.line, file)
+			} else if anchor != "" && !anchors[file][anchor] {
+				t.Errorf("%s:%d: %s has no heading #%s", p.path, link.line, file, anchor)
+			}
+		}
+	}
+}
+
+// headingsOf are the anchors of a page, as GitHub makes them.
+func headingsOf(p page) map[string]bool {
+	anchors := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(p.text, -1) {
+		anchor := regexp.MustCompile(`[^\w\s-]`).ReplaceAllString(strings.ToLower(match[1]), "")
+		anchors[strings.ReplaceAll(strings.TrimSpace(anchor), " ", "-")] = true
+	}
+	return anchors
+}
+
+func TestEveryGuideIsInTheIndex(t *testing.T) {
+	linked := map[string]bool{}
+	all := pages(t)
+	for _, p := range all {
+		if p.path == "README.md" || p.path == "docs/README.md" {
+			for _, link := range p.links {
+				target, _, _ := strings.Cut(link.text, "#")
+				linked[path.Join(path.Dir(p.path), target)] = true
+			}
+		}
+	}
+	for _, p := range all {
+		if path.Dir(p.path) != "bench/results" && p.path != "README.md" && !linked[p.path] {
+			t.Errorf("%s: neither README.md nor docs/README.md links to it", p.path)
+		}
+	}
+}
+
+const maxEntryWords = 25
+
+func TestChangelogIsShort(t *testing.T) {
+	for i, line := range strings.Split(read(t, "CHANGELOG.md"), "\n") {
+		entry, isEntry := strings.CutPrefix(line, "- ")
+		if words := len(strings.Fields(entry)); isEntry && words > maxEntryWords {
+			t.Errorf("CHANGELOG.md:%d: the entry has %d words, %d is the limit", i+1, words, maxEntryWords)
+		}
+		if strings.HasPrefix(line, "  ") {
+			t.Errorf("CHANGELOG.md:%d: an entry is one line", i+1)
+		}
+	}
+}
+
+// TestArchitectureHasTheTable holds the import table of ARCHITECTURE.md against
+// mayImport, and its tree against the packages.
+func TestArchitectureHasTheTable(t *testing.T) {
+	text := read(t, "ARCHITECTURE.md")
+	table := importTable(t, text)
+	for name, allowed := range mayImport {
+		if strings.HasPrefix(name, "internal/store/") || strings.HasPrefix(name, "internal/oidc/") {
+			continue // tests alone use them
+		}
+		got, ok := table[shortName(name)]
+		if !ok {
+			t.Errorf("ARCHITECTURE.md: the table has no line for %s", shortName(name))
+			continue
+		}
+		var want []string
+		for _, imported := range allowed {
+			want = append(want, shortName(imported))
+		}
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("ARCHITECTURE.md: %s may import %v, and the table says %v", shortName(name), want, got)
+		}
+	}
+	for _, p := range modulePackages(t) {
+		if name := path.Base(p.path); p.path != "." && !regexp.MustCompile(`(?m)^ *(.* )?`+name+`/`).MatchString(text) && !strings.Contains(text, p.path) {
+			t.Errorf("ARCHITECTURE.md: the tree has no line for %s", p.path)
+		}
+	}
+}
+
+// shortName is what the table of ARCHITECTURE.md calls a package.
+func shortName(packagePath string) string {
+	switch packagePath {
+	case ".":
+		return module
+	case "*":
+		return "anything"
+	}
+	if packagePath == "cmd/*" {
+		return "cmd"
+	}
+	return strings.TrimPrefix(packagePath, "internal/")
+}
+
+// importTable reads the fence under the heading about imports. A line begins
+// with names, which end in a comma when the next line goes on with them, and a
+// line that begins with blanks goes on with what may be imported.
+func importTable(t *testing.T, text string) map[string][]string {
+	t.Helper()
+	_, text, found := strings.Cut(text, "\n## Who may import whom\n")
+	_, text, opened := strings.Cut(text, "```text\n")
+	text, _, closed := strings.Cut(text, "```")
+	if !found || !opened || !closed {
+		t.Fatal("ARCHITECTURE.md has no import table")
+	}
+	table := map[string][]string{}
+	var names []string
+	fresh := true
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		const column = 20
+		left, right := line[:min(column, len(line))], line[min(column, len(line)):]
+		if strings.TrimSpace(left) != "" && fresh {
+			names = nil
+		}
+		for _, name := range strings.FieldsFunc(left, func(r rune) bool { return r == ',' || r == ' ' }) {
+			names = append(names, name)
+			table[name] = []string{}
+		}
+		fresh = !strings.HasSuffix(strings.TrimSpace(left), ",")
+		if right == "nothing" {
+			continue
+		}
+		right, _, _ = strings.Cut(right, ",")
+		for _, name := range names {
+			table[name] = append(table[name], strings.Fields(right)...)
+		}
+	}
+	for name := range table {
+		slices.Sort(table[name])
+	}
+	return table
+}
+
+func TestContributingHasTheLimits(t *testing.T) {
+	text := read(t, "CONTRIBUTING.md")
+	lint := read(t, ".golangci.yml")
+	limits := []string{fmt.Sprintf("%d lines", maxFunctionLines), fmt.Sprintf("%d,%03d lines", maxPackageLines/1000, maxPackageLines%1000)}
+	for form, sentence := range map[string]string{
+		`(?m)funlen:\n\s+lines: (\d+)`:                           "%s lines of code",
+		`(?m)funlen:\n\s+lines: \d+\n\s+statements: (\d+)`:       "%s statements",
+		`(?m)max-complexity: (\d+)`:                              "complexity of %s",
+		`(?m)name: max-control-nesting\n\s+arguments: \[(\d+)\]`: "nesting of %s",
+	} {
+		match := regexp.MustCompile(form).FindStringSubmatch(lint)
+		if match == nil {
+			t.Fatalf(".golangci.yml has nothing like %s", form)
+		}
+		limits = append(limits, fmt.Sprintf(sentence, match[1]))
+	}
+	for _, limit := range limits {
+		if !strings.Contains(text, limit) {
+			t.Errorf("CONTRIBUTING.md does not name the limit %q", limit)
+		}
+	}
+}
