@@ -347,17 +347,10 @@ func (f *facts) missingCommands(p page, text string) []string {
 		return f.missingBenchFlags(text)
 	}
 	var missing []string
-	command := ""
-	if match := commandForm.FindStringSubmatch(text); match != nil {
-		var ok bool
-		if command, ok = f.command(strings.Fields(match[1])); !ok {
-			missing = append(missing, "the command passerelle"+match[1])
-		}
-	} else if words := strings.Fields(text); len(words) > 1 && f.commands[words[0]] != nil && wordForm.MatchString(words[1]) {
-		var ok bool
-		if command, ok = f.command(words); !ok {
-			missing = append(missing, "the command "+text)
-		}
+	words := f.commandWords(text)
+	command, ok := f.command(words)
+	if !ok {
+		missing = append(missing, "the command passerelle "+strings.Join(words, " "))
 	}
 	if command == "" && strings.Contains(text, "./") {
 		return missing // another program of the module
@@ -368,6 +361,19 @@ func (f *facts) missingCommands(p page, text string) []string {
 		}
 	}
 	return missing
+}
+
+// commandWords are the words after the name of the program, or those of a text
+// that begins with a command and goes on with another word.
+func (f *facts) commandWords(text string) []string {
+	if match := commandForm.FindStringSubmatch(text); match != nil {
+		return strings.Fields(match[1])
+	}
+	words := strings.Fields(text)
+	if len(words) > 1 && f.commands[words[0]] != nil && wordForm.MatchString(words[1]) {
+		return words
+	}
+	return nil
 }
 
 func (f *facts) missingBenchFlags(text string) []string {
