@@ -33,7 +33,7 @@ type Aggregation struct {
 	Connectors *connector.Registry
 	// Now is real time; each domain's clock turns it into its own.
 	Now func() time.Time
-	// Wake tells the sender of webhooks that there is news, Erase the loop that
+	// Wake tells the sender of webhooks that deliveries are due, Erase the loop that
 	// erases that there is something to be erased.
 	Wake, Erase func()
 	// Sync tells the loop that reads in the background that something is due, Fetch
@@ -49,7 +49,7 @@ type Aggregation struct {
 	Name string
 	Log  *slog.Logger
 
-	visits atomic.Int64
+	runs atomic.Int64
 	// passes has a channel for each domain, with room for the one call of
 	// SyncDue that is under way.
 	passes sync.Map

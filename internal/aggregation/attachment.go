@@ -14,35 +14,35 @@ import (
 // maxAttachments is how many files an institution may keep with a transaction.
 const maxAttachments = 20
 
-// keepable are the attachments of a transaction as they can be kept.
-func keepable(given []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
+// validAttachments are the attachments of a transaction as they can be kept.
+func validAttachments(given []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
 	if len(given) > maxAttachments {
-		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errNonsense, maxAttachments)
+		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errInvalidData, maxAttachments)
 	}
 	kept := slices.Clone(given)
 	for i := range kept {
 		a := &kept[i]
-		if !sound(a.Key) {
-			return nil, fmt.Errorf("%w: an attachment has a key of 1 to %d bytes", errNonsense, maxKeyLength)
+		if !validKey(a.Key) {
+			return nil, fmt.Errorf("%w: an attachment has a key of 1 to %d bytes", errInvalidData, maxKeyLength)
 		}
-		a.Name, a.Description, a.MediaType = legible(a.Name), legible(a.Description), legible(a.MediaType)
+		a.Name, a.Description, a.MediaType = storable(a.Name), storable(a.Description), storable(a.MediaType)
 	}
 	return kept, nil
 }
 
-// attached tells of attachments that were found, with an event for each
+// attached returns the events about attachments that were found, one for each
 // transaction that has some.
-func (v *visit) attached(ctx context.Context, accounts []*account) (events []store.Event, err error) {
+func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (events []store.Event, err error) {
 	for _, a := range accounts {
-		found, err := v.foundAttachments(ctx, a.StoredAccount)
+		found, err := run.foundAttachments(ctx, a.StoredAccount)
 		if err != nil {
 			return nil, err
 		}
 		for _, of := range found {
-			l, e := v.letter(ctx), store.Event{Name: webhook.TransactionAttachmentsFound}
-			l.hold(v.c, a.Holding())
-			l.object(of)
-			if err := l.into(&e); err != nil {
+			w, e := run.newPayload(ctx), store.Event{Name: webhook.TransactionAttachmentsFound}
+			w.hold(run.c, a.Holding())
+			w.object(of)
+			if err := w.attachTo(&e); err != nil {
 				return nil, err
 			}
 			events = append(events, e)
@@ -51,23 +51,23 @@ func (v *visit) attached(ctx context.Context, accounts []*account) (events []sto
 	return events, nil
 }
 
-// foundAttachments are those that this visit found in an account, those of a
+// foundAttachments are those that this run found in an account, those of a
 // transaction together.
-func (v *visit) foundAttachments(ctx context.Context, a store.StoredAccount) (found []wire.FoundAttachments, err error) {
+func (run *syncRun) foundAttachments(ctx context.Context, a store.StoredAccount) (found []wire.FoundAttachments, err error) {
 	for after := (passerelle.Attachment{}); ; {
-		page, err := v.DB.FoundAttachments(ctx, a, after, newsPage)
+		page, err := run.DB.FoundAttachments(ctx, a, after, payloadPage)
 		if err != nil {
 			return nil, fmt.Errorf("list attachments found in account %d: %w", a.ID, err)
 		}
 		for _, x := range page {
 			if x.Transaction != after.Transaction {
-				found = append(found, wire.FoundAttachments{IDConnection: int64(v.c.ID), IDAccount: int64(a.ID), IDTransaction: int64(x.Transaction)})
+				found = append(found, wire.FoundAttachments{IDConnection: int64(run.c.ID), IDAccount: int64(a.ID), IDTransaction: int64(x.Transaction)})
 			}
 			last := &found[len(found)-1]
-			last.Attachments = append(last.Attachments, wire.NewAttachment(x, v.domain.BaseURL, v.zone()))
+			last.Attachments = append(last.Attachments, wire.NewAttachment(x, run.domain.BaseURL, run.zone()))
 			after = x
 		}
-		if len(page) < newsPage {
+		if len(page) < payloadPage {
 			return found, nil
 		}
 	}

@@ -75,9 +75,9 @@ func rest(ctx context.Context, pause time.Duration) {
 }
 
 // readOne reads a connection, unless somebody does already, or its person is
-// away and it is barred. The visit is nil when there was none.
-func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.Connection, attended bool) (*visit, error) {
-	v, reader, err := a.again(ctx, d, c.User, c.ID)
+// away and it is barred. The run is nil when there was none.
+func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.Connection, attended bool) (*syncRun, error) {
+	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
 		return nil, nil // gone, or read by somebody else
@@ -85,52 +85,52 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
-	if v.c.Sync != c.Sync {
-		return nil, v.release(ctx) // somebody has read it since it was listed
+	if run.c.Sync != c.Sync {
+		return nil, run.release(ctx) // somebody has read it since it was listed
 	}
-	if v.attended = attended; !attended {
-		if barred, err := v.barred(ctx); barred {
-			return v, err
+	if run.attended = attended; !attended {
+		if barred, err := run.barred(ctx); barred {
+			return run, err
 		}
 	}
-	return v, v.read(ctx, reader, asked{attended: attended})
+	return run, run.read(ctx, reader, readRequest{attended: attended})
 }
 
 // barred reports whether a connection is not to be read without its person, and
 // leaves it then: because the consent has ended, or because the institution was
 // read so as often as it allows in a day.
-func (v *visit) barred(ctx context.Context) (bool, error) {
+func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
-	case v.lapsed():
-		return true, v.lapse(ctx)
-	case !v.allowed():
-		return true, v.postpone(ctx)
+	case run.lapsed():
+		return true, run.lapse(ctx)
+	case !run.allowed():
+		return true, run.postpone(ctx)
 	}
 	return false, nil
 }
 
 // allowed counts an unattended read against the bound of the institution. A read
 // of what the person has just shared is theirs, and not counted.
-func (v *visit) allowed() bool {
-	if v.c.Soon {
+func (run *syncRun) allowed() bool {
+	if run.c.Soon {
 		return true
 	}
-	bound := int64(v.profile.Data.UnattendedReads)
-	if v.started.Sub(v.c.UnattendedFrom) >= unattendedDay {
-		v.c.UnattendedFrom, v.c.Unattended = v.started, 0
+	bound := int64(run.profile.Data.UnattendedReads)
+	if run.started.Sub(run.c.UnattendedFrom) >= unattendedDay {
+		run.c.UnattendedFrom, run.c.Unattended = run.started, 0
 	}
-	v.c.Unattended++
-	return bound == 0 || v.c.Unattended <= bound
+	run.c.Unattended++
+	return bound == 0 || run.c.Unattended <= bound
 }
 
 // postpone leaves the connection until it may be read again.
-func (v *visit) postpone(ctx context.Context) error {
-	next := v.c.UnattendedFrom.Add(unattendedDay)
-	v.c.Unattended--
-	v.c.NextTry = &next
-	return v.write(ctx, func(tx *store.Tx) error {
-		tx.SaveConnection(v.c, v.c.Version)
-		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
+func (run *syncRun) postpone(ctx context.Context) error {
+	next := run.c.UnattendedFrom.Add(unattendedDay)
+	run.c.Unattended--
+	run.c.NextTry = &next
+	return run.write(ctx, func(tx *store.Tx) error {
+		tx.SaveConnection(run.c, run.c.Version)
+		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	})
 }

@@ -21,15 +21,15 @@ const (
 
 // cluster finds the series among the last transactions of an account, when one
 // of them moved.
-func (in *intake) cluster(a *account) error {
-	if !a.moved {
+func (im *importer) cluster(a *syncedAccount) error {
+	if !a.changedTransactions {
 		return nil
 	}
-	recent, err := in.DB.Transactions(in.ctx, store.TransactionFilter{Domain: in.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
+	recent, err := im.DB.Transactions(im.ctx, store.TransactionFilter{Domain: im.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
 	if err != nil {
 		return fmt.Errorf("%w: list the last transactions of account %d: %w", errStore, a.ID, err)
 	}
-	stored, err := in.DB.ClustersOf(in.ctx, a.StoredAccount, maxClusters)
+	stored, err := im.DB.ClustersOf(im.ctx, a.StoredAccount, maxClusters)
 	if err != nil {
 		return fmt.Errorf("%w: list the clusters of account %d: %w", errStore, a.ID, err)
 	}
@@ -46,7 +46,7 @@ func (in *intake) cluster(a *account) error {
 	if len(c.news) == 0 {
 		return nil
 	}
-	return in.store(func(tx *store.Tx) error { return c.write(tx, in, a.StoredAccount) })
+	return im.store(func(tx *store.Tx) error { return c.write(tx, im, a.StoredAccount) })
 }
 
 // clustering is what was known of the series of an account, and what is new.
@@ -78,11 +78,11 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	c.news = append(c.news, r)
 }
 
-func (c *clustering) write(tx *store.Tx, in *intake, a store.StoredAccount) error {
+func (c *clustering) write(tx *store.Tx, im *importer, a store.StoredAccount) error {
 	for _, r := range c.news {
 		if r.ID != 0 {
-			tx.UpdateCluster(in.domain.ID, a.User, r.Cluster)
-		} else if err := tx.CreateCluster(in.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
+			tx.UpdateCluster(im.domain.ID, a.User, r.Cluster)
+		} else if err := tx.CreateCluster(im.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
 			return err
 		}
 		if len(r.Transactions) > 0 {

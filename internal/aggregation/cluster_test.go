@@ -68,7 +68,7 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// toldOfClusters: the account is told of with transactions in all of the
+// toldOfClusters: the account is reported with transactions in all of the
 // clusters.
 func (h *home) toldOfClusters(n int) {
 	h.t.Helper()

@@ -55,26 +55,26 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
 		return store.Connection{}, err
 	}
-	v, reader, err := a.open(ctx, d, user, r)
+	run, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
 		return store.Connection{}, err
 	}
-	if err := v.create(ctx, own(v.profile.Data.Fields, r.Values), r.Execution); err != nil {
-		return v.c, err
+	if err := run.create(ctx, own(run.profile.Data.Fields, r.Values), r.Execution); err != nil {
+		return run.c, err
 	}
 	if r.Background {
-		return v.start(ctx, reader, asked{attended: true, landing: r.Landing})
+		return run.start(ctx, reader, readRequest{attended: true, landing: r.Landing})
 	}
-	if err := v.read(ctx, reader, asked{attended: true, landing: r.Landing}); err != nil {
-		return v.c, err
+	if err := run.read(ctx, reader, readRequest{attended: true, landing: r.Landing}); err != nil {
+		return run.c, err
 	}
-	if v.c.State != passerelle.Wrongpass {
-		return v.c, nil
+	if run.c.State != passerelle.Wrongpass {
+		return run.c, nil
 	}
-	if err := a.Disconnect(context.WithoutCancel(ctx), d, user, v.c.ID); err != nil {
-		return v.c, err
+	if err := a.Disconnect(context.WithoutCancel(ctx), d, user, run.c.ID); err != nil {
+		return run.c, err
 	}
-	return v.c, wrongpass(v.c.Message)
+	return run.c, wrongpass(run.c.Message)
 }
 
 func wrongpass(message string) error {
@@ -85,7 +85,7 @@ func wrongpass(message string) error {
 }
 
 // open checks a request for a new connection.
-func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*visit, connector.DataReader, error) {
+func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*syncRun, connector.DataReader, error) {
 	reader, known := a.Connectors.DataReader(r.Connector)
 	if !known || !usable(d, reader.Profile()) {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "no connector of that UUID reads accounts or documents")
@@ -109,35 +109,35 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	if err != nil {
 		return nil, nil, err
 	}
-	v := a.visit(d, user, profile, values)
-	v.attended, v.sync = true, 1
-	expire := v.started.Add(time.Duration(values.Int(settings.ConnectionExpire)) * time.Minute)
-	v.c = store.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: v.started, State: passerelle.Validating, Active: true, Expire: &expire}
-	v.source = store.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: v.started}
-	return v, reader, nil
+	run := a.newRun(d, user, profile, values)
+	run.attended, run.sync = true, 1
+	expire := run.started.Add(time.Duration(values.Int(settings.ConnectionExpire)) * time.Minute)
+	run.c = store.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: run.started, State: passerelle.Validating, Active: true, Expire: &expire}
+	run.source = store.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: run.started}
+	return run, reader, nil
 }
 
-func (a *Aggregation) visit(d passerelle.Domain, user passerelle.User, profile connector.Profile, values settings.Values) *visit {
-	return &visit{
+func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile connector.Profile, values settings.Values) *syncRun {
+	return &syncRun{
 		Aggregation: a, domain: d, user: user, profile: profile, settings: values, started: a.now(d),
-		holder: fmt.Sprintf("%s/%d", a.Name, a.visits.Add(1)),
+		holder: fmt.Sprintf("%s/%d", a.Name, a.runs.Add(1)),
 	}
 }
 
 // create stores the connection, locked, before the institution is asked: what
-// it does is on record however the visit ends.
-func (v *visit) create(ctx context.Context, values map[string]string, e store.Execution) error {
-	err := v.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.HoldUserAs(v.user)
-		if err := tx.CreateConnection(&v.c, values, v.holder, visitLease); err != nil {
+// it does is on record however the run ends.
+func (run *syncRun) create(ctx context.Context, values map[string]string, e store.Execution) error {
+	err := run.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.HoldUserAs(run.user)
+		if err := tx.CreateConnection(&run.c, values, run.holder, runLease); err != nil {
 			return err
 		}
-		v.source.Connection = v.c.ID
-		tx.Executed(e, int64(v.c.ID))
-		return tx.CreateSource(v.domain.ID, &v.source)
+		run.source.Connection = run.c.ID
+		tx.Executed(e, int64(run.c.ID))
+		return tx.CreateSource(run.domain.ID, &run.source)
 	})
-	if errors.Is(err, store.ErrConflict) && v.kept(ctx) {
-		return v.create(ctx, values, e)
+	if errors.Is(err, store.ErrConflict) && run.userBecamePermanent(ctx) {
+		return run.create(ctx, values, e)
 	}
 	if err != nil {
 		return fmt.Errorf("store a connection: %w", err)
@@ -150,86 +150,86 @@ func (v *visit) create(ctx context.Context, values map[string]string, e store.Ex
 // is not read more often than it allows, nor after the end of the consent: the
 // connection is then left as it is.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (store.Connection, error) {
-	take := a.await
+	take := a.awaitLease
 	if r.Background {
-		take = a.again
+		take = a.takeLease
 	}
-	v, reader, err := take(ctx, d, user, id, r.Acts...)
+	run, reader, err := take(ctx, d, user, id, r.Acts...)
 	if err != nil {
 		return store.Connection{}, err
 	}
-	v.attended = !r.Absent
-	answers, err := v.prepare(ctx, r)
+	run.attended = !r.Absent
+	answers, err := run.prepare(ctx, r)
 	if err != nil {
-		return v.c, errors.Join(err, v.release(ctx))
+		return run.c, errors.Join(err, run.release(ctx))
 	}
 	if r.Absent {
-		if barred, err := v.barred(ctx); barred {
-			return v.c, err
+		if barred, err := run.barred(ctx); barred {
+			return run.c, err
 		}
 	}
-	with := asked{attended: v.attended, answers: answers, resumed: r.Resume, landing: r.Landing}
+	with := readRequest{attended: run.attended, answers: answers, resumed: r.Resume, landing: r.Landing}
 	if r.Background {
-		return v.begin(ctx, reader, with)
+		return run.firstRead(ctx, reader, with)
 	}
-	err = v.read(ctx, reader, with)
-	if err == nil && v.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
-		err = wrongpass(v.c.Message)
+	err = run.read(ctx, reader, with)
+	if err == nil && run.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
+		err = wrongpass(run.c.Message)
 	}
-	return v.c, err
+	return run.c, err
 }
 
 // prepare brings a request into the connection, and gives what in it answers the
 // institution.
-func (v *visit) prepare(ctx context.Context, r Request) (answers map[string]string, err error) {
-	if r.Source != "" && r.Source != v.source.Name {
-		return nil, passerelle.InvalidField("source", "the connection goes through %s", v.source.Name)
+func (run *syncRun) prepare(ctx context.Context, r Request) (answers map[string]string, err error) {
+	if r.Source != "" && r.Source != run.source.Name {
+		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.source.Name)
 	}
 	if r.Active != nil {
-		v.c.Active = *r.Active
+		run.c.Active = *r.Active
 	}
-	values, err := jwe.Open(ctx, &v.DB.Reader, v.domain, "", r.Values)
+	values, err := jwe.Open(ctx, &run.DB.Reader, run.domain, "", r.Values)
 	if err != nil {
 		return nil, err
 	}
-	return v.sort(ctx, values)
+	return run.sort(ctx, values)
 }
 
-// begin reads in the background. Until that ends the connection is validating;
+// firstRead reads in the background. Until that ends the connection is validating;
 // should it never end, the connection is read as one that is due.
-func (v *visit) begin(ctx context.Context, reader connector.DataReader, a asked) (store.Connection, error) {
-	former, overdue := v.c, v.started.Add(visitTime)
-	v.c.State, v.c.Message, v.c.Fields, v.c.URL, v.c.NextTry = passerelle.Validating, "", "", "", &overdue
-	if err := v.save(ctx); err != nil {
-		return v.c, err
+func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, a readRequest) (store.Connection, error) {
+	former, overdue := run.c, run.started.Add(maxRunTime)
+	run.c.State, run.c.Message, run.c.Fields, run.c.URL, run.c.NextTry = passerelle.Validating, "", "", "", &overdue
+	if err := run.save(ctx); err != nil {
+		return run.c, err
 	}
-	shown := v.c
-	begun := v.Background(func(ctx context.Context) {
-		if err := v.read(ctx, reader, a); err != nil {
-			v.Log.Error("a visit in the background failed", "connection", shown.ID, "error", err)
+	shown := run.c
+	begun := run.Background(func(ctx context.Context) {
+		if err := run.read(ctx, reader, a); err != nil {
+			run.Log.Error("a visit in the background failed", "connection", shown.ID, "error", err)
 		}
 	})
 	if begun {
 		return shown, nil
 	}
-	v.c = former
+	run.c = former
 	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being read; try again later.", RetryAfter: 10}
-	return former, errors.Join(busy, v.save(ctx), v.release(ctx))
+	return former, errors.Join(busy, run.save(ctx), run.release(ctx))
 }
 
 // start is begin for a new connection, of which nothing is left when there is too
 // much to do.
-func (v *visit) start(ctx context.Context, reader connector.DataReader, a asked) (store.Connection, error) {
-	c, err := v.begin(ctx, reader, a)
+func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a readRequest) (store.Connection, error) {
+	c, err := run.firstRead(ctx, reader, a)
 	if err != nil {
-		err = errors.Join(err, v.Disconnect(context.WithoutCancel(ctx), v.domain, v.user.ID, v.c.ID))
+		err = errors.Join(err, run.Disconnect(context.WithoutCancel(ctx), run.domain, run.user.ID, run.c.ID))
 	}
 	return c, err
 }
 
-func (v *visit) save(ctx context.Context) error {
-	return v.write(ctx, func(tx *store.Tx) error {
-		tx.SaveConnection(v.c, v.c.Version)
+func (run *syncRun) save(ctx context.Context) error {
+	return run.write(ctx, func(tx *store.Tx) error {
+		tx.SaveConnection(run.c, run.c.Version)
 		return nil
 	})
 }
@@ -240,17 +240,17 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// await is again for somebody who can wait: while the connection is being read,
+// awaitLease is takeLease for a caller who can wait: while the connection is being read,
 // and no longer than Patience. Sharing one account after the other, each of which
 // has the connection read, is thus nothing that fails.
-func (a *Aggregation) await(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*visit, connector.DataReader, error) {
+func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	waiting, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		v, reader, err := a.again(ctx, d, id, connection, acts...)
+		run, reader, err := a.takeLease(ctx, d, id, connection, acts...)
 		var refused *passerelle.Error
 		if !errors.As(err, &refused) || refused.Code != lockedCode {
-			return v, reader, err
+			return run, reader, err
 		}
 		select {
 		case <-waiting.Done():
@@ -260,9 +260,9 @@ func (a *Aggregation) await(ctx context.Context, d passerelle.Domain, id passere
 	}
 }
 
-// again takes the lease of a connection, with acts on record. One that is being
+// takeLease takes the lease of a connection, with acts on record. One that is being
 // read is locked.
-func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*visit, connector.DataReader, error) {
+func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	user, err := a.User(ctx, d, id)
 	if err != nil {
 		return nil, nil, err
@@ -279,35 +279,35 @@ func (a *Aggregation) again(ctx context.Context, d passerelle.Domain, id passere
 	if !known {
 		return nil, nil, passerelle.Conflicting("the connector of this connection is no longer offered")
 	}
-	v := a.visit(d, user, values.Configured(reader.Profile()), values)
-	v.c = c
-	if err := v.lock(ctx, acts); err != nil {
+	run := a.newRun(d, user, values.Configured(reader.Profile()), values)
+	run.c = c
+	if err := run.lock(ctx, acts); err != nil {
 		return nil, nil, err
 	}
-	return v, reader, nil
+	return run, reader, nil
 }
 
 // lock takes the lease and reads the connection as it then stands.
-func (v *visit) lock(ctx context.Context, acts []store.Audit) error {
-	err := v.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.LeaseConnection(v.domain.ID, v.c.ID, v.holder, visitLease)
+func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
+	err := run.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.LeaseConnection(run.domain.ID, run.c.ID, run.holder, runLease)
 		return tx.Audit(acts...)
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return locked()
 	}
 	if err != nil {
-		return fmt.Errorf("lock connection %d: %w", v.c.ID, err)
+		return fmt.Errorf("lock connection %d: %w", run.c.ID, err)
 	}
-	c, err := v.Connection(ctx, v.domain, v.user.ID, v.c.ID)
+	c, err := run.Connection(ctx, run.domain, run.user.ID, run.c.ID)
 	if err != nil {
-		return errors.Join(err, v.release(ctx))
+		return errors.Join(err, run.release(ctx))
 	}
-	sources, err := v.DB.SourcesOf(ctx, v.domain.ID, c.ID)
+	sources, err := run.DB.SourcesOf(ctx, run.domain.ID, c.ID)
 	if err != nil || len(sources) == 0 {
-		return errors.Join(fmt.Errorf("list the sources of connection %d: %w", c.ID, err), v.release(ctx))
+		return errors.Join(fmt.Errorf("list the sources of connection %d: %w", c.ID, err), run.release(ctx))
 	}
-	v.c, v.source, v.sync = c, sources[0], c.Sync+1
+	run.c, run.source, run.sync = c, sources[0], c.Sync+1
 	return nil
 }
 
@@ -320,32 +320,32 @@ func locked() error {
 	return e
 }
 
-func (v *visit) release(ctx context.Context) error {
-	return v.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
+func (run *syncRun) release(ctx context.Context) error {
+	return run.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	})
 }
 
 // sort tells values of the connector's own fields, which replace those that are
 // stored, from answers to what the institution asks for now.
-func (v *visit) sort(ctx context.Context, given map[string]string) (answers map[string]string, err error) {
-	fields := v.profile.Data.Fields
+func (run *syncRun) sort(ctx context.Context, given map[string]string) (answers map[string]string, err error) {
+	fields := run.profile.Data.Fields
 	news := own(fields, given)
 	answers = maps.Clone(given)
 	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := news[name]; return isOwn })
 	if len(news) == 0 {
 		return answers, nil
 	}
-	stored, _, err := v.DB.ConnectionSecrets(ctx, v.domain.ID, v.c.ID)
+	stored, _, err := run.DB.ConnectionSecrets(ctx, run.domain.ID, run.c.ID)
 	if err != nil {
-		return nil, fmt.Errorf("load the secrets of connection %d: %w", v.c.ID, err)
+		return nil, fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, err)
 	}
 	maps.Copy(stored, news)
-	if err := connector.CheckValues(fields, "", v.source.Name, stored); err != nil {
+	if err := connector.CheckValues(fields, "", run.source.Name, stored); err != nil {
 		return nil, err
 	}
-	return answers, v.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(v.c, stored) })
+	return answers, run.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(run.c, stored) })
 }
 
 // own are the values that are of fields of the connector. What the institution
@@ -373,7 +373,7 @@ func (a *Aggregation) Connection(ctx context.Context, d passerelle.Domain, user 
 }
 
 // Disconnect deletes a connection with everything that was read through it: out
-// of sight at once, erased soon after. A visit under way comes to nothing. Acts of
+// of sight at once, erased soon after. A run under way comes to nothing. Acts of
 // an operator go on record with it.
 func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
 	for range attempts {

@@ -5,7 +5,7 @@ import "time"
 // SetMaxStated changes the largest payload that a statement is made of, and
 // returns what it was.
 func SetMaxStated(most int) (before int) {
-	before, maxStated = maxStated, most
+	before, maxStatementPayload = maxStatementPayload, most
 	return before
 }
 
@@ -13,8 +13,8 @@ func SetMaxStated(most int) (before int) {
 // how often the lease is renewed while it says nothing; it returns both as they
 // were.
 func SetPatience(afterwards, renewal time.Duration) (time.Duration, time.Duration) {
-	before, often := patience, beat
-	patience, beat = afterwards, renewal
+	before, often := lateGrace, renewalInterval
+	lateGrace, renewalInterval = afterwards, renewal
 	return before, often
 }
 

@@ -51,7 +51,7 @@ func (h *home) toldErrors(events []event) (all []any) {
 }
 
 // TestErrorOfAFailedUpdate: what is enabled has the code of the last failed update,
-// is told of with it, and has none after a success.
+// is reported with it, and has none after a success.
 func TestErrorOfAFailedUpdate(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {
 		c, err := h.connect("anna", "1234")

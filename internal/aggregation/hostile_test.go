@@ -136,7 +136,7 @@ func (h *home) resume(id passerelle.ConnectionID) (state passerelle.ConnectionSt
 	return c.State, err
 }
 
-// The events of visits that end early, and of one that reads everything.
+// The events of runs that end early, and of one that reads everything.
 const (
 	onlySynced  = "CONNECTION_SYNCED"
 	someFetched = "ACCOUNTS_FETCHED CONNECTION_SYNCED"
@@ -279,7 +279,7 @@ func misbehaviour() map[string]crime {
 
 // TestHostileConnectors: whatever a connector does, the connection ends in the
 // state that says so, what was known before stays as it was, and no event tells
-// of what was not read to its end. The next good visit is as if nothing had been.
+// of what was not read to its end. The next good run is as if nothing had been.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
 		eyes := storetest.Inspect(t, h.url)
@@ -346,8 +346,8 @@ func (h *home) shareSubscription(connection passerelle.ConnectionID, key string)
 	}
 }
 
-// TestHalfAPageIsToldOfInTheEnd: what was stored before a visit broke off is
-// there at once, and is told of when the account has been read to its end.
+// TestHalfAPageIsToldOfInTheEnd: what was stored before a run broke off is
+// there at once, and is reported when the account has been read to its end.
 func TestHalfAPageIsToldOfInTheEnd(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
 		id := h.shared(s)
@@ -454,8 +454,8 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 				err := out.Accounts([]passerelle.AccountDetails{{Key: person, Currency: person}})
 				return connector.Outcome{}, fmt.Errorf("%s: %w", person, err)
 			}, "a currency is none of ISO 4217"},
-			"a state":  {ending(connector.Outcome{State: person}), "no visit ends in such a state"},
-			"a memory": {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a visit leaves at most"},
+			"a state":  {ending(connector.Outcome{State: person}), "no run ends in such a state"},
+			"a memory": {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a run leaves at most"},
 			"a total": {func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
 				err := errors.Join(out.Accounts(b.accounts), out.Transactions("a", []passerelle.TransactionDetails{{Key: person, Wording: person, Date: passerelle.DateOf(noon, time.UTC), Value: decimal.MustParse("-9999999999999999999")}}))
 				return connector.Outcome{}, errors.Join(errors.New(person), err)
@@ -514,7 +514,7 @@ func TestDeafConnectors(t *testing.T) {
 }
 
 // TestVisitsToWhatIsGone: a connection that is deleted while it is read is
-// missing for the reader, and nothing more is told of it.
+// missing for the reader, and no event reports it again.
 func TestVisitsToWhatIsGone(t *testing.T) {
 	defer aggregation.SetPatience(aggregation.SetPatience(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestManualTransactionsOutliveVisits: what a program created stays when the
-// institution, which knows nothing of it, is read, and is told of once.
+// institution, which knows nothing of it, is read, and is reported once.
 func TestManualTransactionsOutliveVisits(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
 		a := h.sharedAccount(s)

@@ -42,15 +42,15 @@ func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) er
 }
 
 func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c store.Connection) error {
-	v, _, err := a.again(ctx, d, c.User, c.ID)
+	run, _, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
 		return nil // gone, or read by somebody else
 	}
-	if err == nil && !v.lapsed() {
-		err = v.release(ctx)
+	if err == nil && !run.lapsed() {
+		err = run.release(ctx)
 	} else if err == nil {
-		err = v.lapse(ctx)
+		err = run.lapse(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("end the consent of connection %d: %w", c.ID, err)
@@ -59,24 +59,24 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c store.Co
 }
 
 // lapsed reports whether the consent has ended.
-func (v *visit) lapsed() bool {
-	return v.c.ConsentUntil != nil && !v.started.Before(*v.c.ConsentUntil)
+func (run *syncRun) lapsed() bool {
+	return run.c.ConsentUntil != nil && !run.started.Before(*run.c.ConsentUntil)
 }
 
-// lapse ends a visit before it begins, because nobody consents to it. Where
+// lapse ends a run before it begins, because nobody consents to it. Where
 // receivers know that, it stays as it is.
-func (v *visit) lapse(ctx context.Context) error {
-	if v.c.State == v.renewal() {
-		return v.release(ctx)
+func (run *syncRun) lapse(ctx context.Context) error {
+	if run.c.State == run.renewal() {
+		return run.release(ctx)
 	}
-	return v.end(ctx, &intake{visit: v, ctx: ctx}, connector.Outcome{State: v.renewal()})
+	return run.end(ctx, &importer{syncRun: run, ctx: ctx}, connector.Outcome{State: run.renewal()})
 }
 
 // renewal is the state in which a person is asked to consent anew: at a page of
 // the institution where the source has one.
-func (v *visit) renewal() passerelle.ConnectionState {
-	for _, source := range v.profile.Sources {
-		if source.Name == v.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
+func (run *syncRun) renewal() passerelle.ConnectionState {
+	for _, source := range run.profile.Sources {
+		if source.Name == run.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
 			return passerelle.WebauthRequired
 		}
 	}

@@ -228,7 +228,7 @@ func TestConsentsEndWhereTheyWereGiven(t *testing.T) {
 	})
 }
 
-// TestUserSynced: a round that ends two connections of a user or more tells of
+// TestUserSynced: a batch that ends two connections of a user or more tells of
 // the user after that, with what is new of each.
 func TestUserSynced(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {
@@ -270,7 +270,7 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest: asking for all connections is a round as well, one
+// TestUserSyncedOnRequest: asking for all connections is a batch as well, one
 // connection is none, and a withheld account takes the news along.
 func TestUserSyncedOnRequest(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {

@@ -22,36 +22,36 @@ const (
 
 // next is when a connection is to be read without anybody asking; nil is when
 // somebody asks.
-func (v *visit) next(now time.Time, o connector.Outcome) *time.Time {
-	wait, wanted := v.pause(o)
-	if !wanted || !v.c.Active || !v.settings.On(settings.AutosyncEnabled) {
+func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
+	wait, wanted := run.pause(o)
+	if !wanted || !run.c.Active || !run.settings.On(settings.AutosyncEnabled) {
 		return nil
 	}
 	next := now.Add(max(wait, o.RetryAfter))
 	return &next
 }
 
-func (v *visit) pause(o connector.Outcome) (wait time.Duration, wanted bool) {
+func (run *syncRun) pause(o connector.Outcome) (wait time.Duration, wanted bool) {
 	switch {
 	case o.State == "":
-		return v.spread(v.frequency()), true
-	case o.State == passerelle.Wrongpass && v.settings.On(settings.RetryWrongpass) && v.c.Established != nil:
-		if v.c.Failures <= 1 {
+		return run.spread(run.frequency()), true
+	case o.State == passerelle.Wrongpass && run.settings.On(settings.RetryWrongpass) && run.c.Established != nil:
+		if run.c.Failures <= 1 {
 			return firstWrongpass, true
 		}
 		return laterWrongpass, true
 	case o.State.Resolution() == passerelle.ByRetry:
-		return backoff(v.c.Failures), true
+		return backoff(run.c.Failures), true
 	}
 	return 0, false
 }
 
 // frequency is how often a connection is read that is well.
-func (v *visit) frequency() time.Duration {
-	if own, set := settings.DaysOf(v.profile.SyncDays); set {
+func (run *syncRun) frequency() time.Duration {
+	if own, set := settings.DaysOf(run.profile.SyncDays); set {
 		return own
 	}
-	return v.settings.Days(settings.AutosyncFrequency)
+	return run.settings.Days(settings.AutosyncFrequency)
 }
 
 func backoff(failures int64) time.Duration {
@@ -66,8 +66,8 @@ func backoff(failures int64) time.Duration {
 
 // spread shortens a pause by up to a tenth, each connection by its own share, so
 // that those which came together do not stay together.
-func (v *visit) spread(pause time.Duration) time.Duration {
+func (run *syncRun) spread(pause time.Duration) time.Duration {
 	const parts = 1024
-	share := (int64(v.c.ID)*2654435761 + v.sync) % parts
+	share := (int64(run.c.ID)*2654435761 + run.sync) % parts
 	return pause - pause/10*time.Duration(share)/parts
 }

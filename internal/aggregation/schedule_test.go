@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ending is a visit that ends at once.
+// ending is a run that ends at once.
 func ending(o connector.Outcome) reading {
 	return func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) { return o, nil }
 }

@@ -97,30 +97,30 @@ func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user pa
 }
 
 func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, ids []passerelle.AccountID, change AccountChange) error {
-	v, _, err := a.await(ctx, d, user, connection)
+	run, _, err := a.awaitLease(ctx, d, user, connection)
 	if err != nil {
 		return err
 	}
 	all, err := a.accounts(ctx, d, user, ids) // as they stand under the lease
 	if err == nil {
-		err = v.change(ctx, all, change)
+		err = run.change(ctx, all, change)
 	}
 	if err != nil {
-		return errors.Join(err, v.release(ctx))
+		return errors.Join(err, run.release(ctx))
 	}
 	return nil
 }
 
-// turns reports whether a change shares or withholds an account.
-func (c AccountChange) turns(account store.StoredAccount) bool {
+// changesDisabled reports whether a change shares or withholds an account.
+func (c AccountChange) changesDisabled(account store.StoredAccount) bool {
 	return c.Disabled != nil && *c.Disabled != (account.Disabled != nil)
 }
 
-func (v *visit) change(ctx context.Context, accounts []store.StoredAccount, change AccountChange) error {
-	now := v.instant()
+func (run *syncRun) change(ctx context.Context, accounts []store.StoredAccount, change AccountChange) error {
+	now := run.instant()
 	var events []store.Event
 	for _, account := range accounts {
-		if !change.turns(account) {
+		if !change.changesDisabled(account) {
 			continue
 		}
 		apply(&account, change)
@@ -128,38 +128,38 @@ func (v *visit) change(ctx context.Context, accounts []store.StoredAccount, chan
 		if account.Disabled = nil; *change.Disabled {
 			name, account.Disabled = webhook.AccountDisabled, &now
 		}
-		events = append(events, v.accountEvent(name, account))
+		events = append(events, run.accountEvent(name, account))
 	}
-	return v.write(ctx, func(tx *store.Tx) error {
+	return run.write(ctx, func(tx *store.Tx) error {
 		for _, account := range accounts {
 			before := account
 			apply(&account, change)
-			tx.EditAccount(v.domain.ID, account.BankAccount, change.Usage)
-			if err := v.turnAccount(tx, before, change, now); err != nil {
+			tx.EditAccount(run.domain.ID, account.BankAccount, change.Usage)
+			if err := run.changeAccount(tx, before, change, now); err != nil {
 				return err
 			}
 		}
-		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
+		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	}, events...)
 }
 
-// turnAccount shares or withholds an account, when the change does.
-func (v *visit) turnAccount(tx *store.Tx, account store.StoredAccount, change AccountChange, now time.Time) error {
-	if !change.turns(account) {
+// changeAccount shares or withholds an account, when the change does.
+func (run *syncRun) changeAccount(tx *store.Tx, account store.StoredAccount, change AccountChange, now time.Time) error {
+	if !change.changesDisabled(account) {
 		return nil
 	}
 	if *change.Disabled {
-		tx.DisableAccount(v.domain.ID, v.user.ID, account, now)
-		tx.WithdrawConsent(v.domain.ID, account.ID, now)
-		tx.AfterCommit(v.Erase)
+		tx.DisableAccount(run.domain.ID, run.user.ID, account, now)
+		tx.WithdrawConsent(run.domain.ID, account.ID, now)
+		tx.AfterCommit(run.Erase)
 		return nil
 	}
-	tx.EnableAccount(v.domain.ID, v.user.ID, account.ID)
-	tx.ReadSoon(v.domain.ID, v.c.ID, now)
-	tx.AfterCommit(v.Sync)
-	return tx.RecordConsent(v.domain.ID, store.Consent{
-		User: v.user.ID, Connection: v.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
+	tx.EnableAccount(run.domain.ID, run.user.ID, account.ID)
+	tx.ReadSoon(run.domain.ID, run.c.ID, now)
+	tx.AfterCommit(run.Sync)
+	return tx.RecordConsent(run.domain.ID, store.Consent{
+		User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
 	})
 }
 
@@ -178,6 +178,6 @@ func apply(account *store.StoredAccount, change AccountChange) {
 	}
 }
 
-func (v *visit) accountEvent(name webhook.Event, account store.StoredAccount) store.Event {
-	return store.Event{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, v.zone()))}
+func (run *syncRun) accountEvent(name webhook.Event, account store.StoredAccount) store.Event {
+	return store.Event{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, run.zone()))}
 }

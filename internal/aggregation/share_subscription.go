@@ -33,7 +33,7 @@ func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Doma
 	var order []passerelle.ConnectionID
 	together := map[passerelle.ConnectionID][]passerelle.SubscriptionID{}
 	for _, s := range all {
-		if !change.turns(s) {
+		if !change.changesDisabled(s) {
 			continue
 		}
 		if together[s.Connection] == nil {
@@ -49,8 +49,8 @@ func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Doma
 	return nil
 }
 
-// turns reports whether a change has an effect.
-func (c SubscriptionChange) turns(s store.StoredSubscription) bool {
+// changesDisabled reports whether a change has an effect.
+func (c SubscriptionChange) changesDisabled(s store.StoredSubscription) bool {
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
 
@@ -69,47 +69,47 @@ func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, us
 }
 
 func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
-	v, _, err := a.await(ctx, d, user, connection)
+	run, _, err := a.awaitLease(ctx, d, user, connection)
 	if err != nil {
 		return err
 	}
 	all, err := a.subscriptions(ctx, d, user, ids) // as they stand under the lease
 	if err == nil {
-		err = v.turn(ctx, all, change)
+		err = run.changeSubscriptions(ctx, all, change)
 	}
 	if err != nil {
-		return errors.Join(err, v.release(ctx))
+		return errors.Join(err, run.release(ctx))
 	}
 	return nil
 }
 
-// turn shares subscriptions, or withholds them again.
-func (v *visit) turn(ctx context.Context, all []store.StoredSubscription, change SubscriptionChange) error {
-	now := v.instant()
-	return v.write(ctx, func(tx *store.Tx) error {
+// changeSubscriptions shares subscriptions, or withholds them again.
+func (run *syncRun) changeSubscriptions(ctx context.Context, all []store.StoredSubscription, change SubscriptionChange) error {
+	now := run.instant()
+	return run.write(ctx, func(tx *store.Tx) error {
 		for _, s := range all {
-			if !change.turns(s) {
+			if !change.changesDisabled(s) {
 				continue
 			}
-			if err := v.turnOne(tx, s, now, change); err != nil {
+			if err := run.changeSubscription(tx, s, now, change); err != nil {
 				return err
 			}
 		}
-		tx.ReleaseConnection(v.domain.ID, v.c.ID, v.holder)
+		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	})
 }
 
-func (v *visit) turnOne(tx *store.Tx, s store.StoredSubscription, now time.Time, change SubscriptionChange) error {
+func (run *syncRun) changeSubscription(tx *store.Tx, s store.StoredSubscription, now time.Time, change SubscriptionChange) error {
 	if *change.Disabled {
-		tx.DisableSubscription(v.domain.ID, v.user.ID, s, now)
-		tx.AfterCommit(v.Erase)
+		tx.DisableSubscription(run.domain.ID, run.user.ID, s, now)
+		tx.AfterCommit(run.Erase)
 		return nil
 	}
-	tx.EnableSubscription(v.domain.ID, v.user.ID, s.ID)
-	tx.ReadSoon(v.domain.ID, v.c.ID, now)
-	tx.AfterCommit(v.Sync)
-	return tx.RecordConsent(v.domain.ID, store.Consent{
-		User: v.user.ID, Connection: v.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
+	tx.EnableSubscription(run.domain.ID, run.user.ID, s.ID)
+	tx.ReadSoon(run.domain.ID, run.c.ID, now)
+	tx.AfterCommit(run.Sync)
+	return tx.RecordConsent(run.domain.ID, store.Consent{
+		User: run.user.ID, Connection: run.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
 	})
 }

@@ -66,7 +66,7 @@ func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.
 	return &shown
 }
 
-// ShowLog renders the account of a visit to the institution of a connection.
+// ShowLog renders the account of a run to the institution of a connection.
 func (a *Aggregation) ShowLog(c store.Connection, l store.ConnectionLog, zone *time.Location) wire.ConnectionLog {
 	out := wire.ConnectionLog{
 		ID: l.ID, IDUser: int64(l.User), IDConnection: int64(l.Connection), IDConnector: a.Show(c, zone).IDConnector, Timestamp: passerelle.FormatDateTime(l.At, zone),
@@ -125,9 +125,9 @@ func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user 
 	return shown, nil
 }
 
-// connector renders the connector of a visit.
-func (v *visit) connector() *wire.Connector {
-	shown := wire.NewConnector(bank(v.profile, v.zone()), wire.ConnectorView{})
+// connector renders the connector of a run.
+func (run *syncRun) connector() *wire.Connector {
+	shown := wire.NewConnector(bank(run.profile, run.zone()), wire.ConnectorView{})
 	return &shown
 }
 

@@ -17,7 +17,7 @@ func (h *home) subscriptions() []store.StoredSubscription {
 	return all
 }
 
-// TestSubscriptionThatEnds: a subscription with an end disappears, is told of as
+// TestSubscriptionThatEnds: a subscription with an end disappears, is reported as
 // deleted while it is shared, and is erased with its connection.
 func TestSubscriptionThatEnds(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {

@@ -18,8 +18,8 @@ const (
 	// maxInline is the largest body that is stored in one piece, of which every
 	// request under way holds one.
 	maxInline = 64 << 10
-	// maxTold is how many deliveries of a triggered event are told of.
-	maxTold = 1000
+	// maxTriggerItems is how many deliveries of a triggered event are reported.
+	maxTriggerItems = 1000
 )
 
 // Trigger is an event that nothing has caused, asked for by somebody who tries
@@ -60,14 +60,14 @@ func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t Trigge
 	if e.Body = t.Data; e.Body == nil {
 		e.Body = webhook.SampleOf(entry.Event, user, connection)
 	}
-	if err := a.state(ctx, &e); err != nil {
+	if err := a.makeTriggeredStatement(ctx, &e); err != nil {
 		return Triggered{}, err
 	}
 	if err := a.emitTriggered(ctx, d, &e); err != nil {
 		return Triggered{}, err
 	}
 	out := Triggered{Event: entry, SubjectID: e.SubjectID, Held: e.Held}
-	if out.Deliveries, err = a.DB.DeliveriesOf(ctx, e, maxTold); err != nil {
+	if out.Deliveries, err = a.DB.DeliveriesOf(ctx, e, maxTriggerItems); err != nil {
 		return out, fmt.Errorf("list the deliveries of %s: %w", e.Name, err)
 	}
 	return out, nil
@@ -115,8 +115,8 @@ func about(t Trigger) (user, connection int64) {
 
 func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
 
-// state makes a statement of the body where the domain wants that.
-func (a *Aggregation) state(ctx context.Context, e *store.Event) error {
+// makeTriggeredStatement makes a statement of the body where the domain wants that.
+func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Event) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
 	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.Stated(), e.Name) {
 		return err

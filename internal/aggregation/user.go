@@ -21,8 +21,8 @@ const attempts = 5
 // such as its token.
 type Also func(tx *store.Tx, u passerelle.User) error
 
-// CreateUser makes a user. A permanent one is told of at once; a temporary one
-// expires after the minutes of the key auth.user_token_expire, and is told of
+// CreateUser makes a user. A permanent one is reported at once; a temporary one
+// expires after the minutes of the key auth.user_token_expire, and is reported
 // if it becomes permanent.
 func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, permanent bool, also Also) (passerelle.User, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
@@ -117,8 +117,8 @@ func changing(id passerelle.UserID) error {
 	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
 }
 
-// DeleteUser removes a user. A permanent one is told of, with its token still
-// in the request; nothing is told of a temporary one. Acts of an operator go on
+// DeleteUser removes a user. A permanent one is reported, with its token still
+// in the request; no event reports a temporary one. Acts of an operator go on
 // record with it.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)

@@ -173,12 +173,12 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 	if back.RedirectURI != "" && !left(id) {
 		return Arrival{}, passerelle.Forbidden
 	}
-	v, reader, err := a.again(ctx, d, back.User, id)
+	run, reader, err := a.takeLease(ctx, d, back.User, id)
 	if err != nil {
 		return Arrival{}, err
 	}
-	v.attended = true
-	err = v.write(ctx, func(tx *store.Tx) error {
+	run.attended = true
+	err = run.write(ctx, func(tx *store.Tx) error {
 		tx.SpendReturn(d.ID, id, nonce)
 		return nil
 	})
@@ -186,12 +186,12 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		err = passerelle.Missing()
 	}
 	if err != nil {
-		return Arrival{}, errors.Join(err, v.release(ctx))
+		return Arrival{}, errors.Join(err, run.release(ctx))
 	}
 	landing := Landing{back.RedirectURI, back.State}
 	// The person may close the window: what they agreed to is read all the same.
-	err = v.read(context.WithoutCancel(ctx), reader, asked{attended: true, callback: callback, landing: landing})
-	return Arrival{URL: landing.arrival(v.c, callback), State: v.c.State}, err
+	err = run.read(context.WithoutCancel(ctx), reader, readRequest{attended: true, callback: callback, landing: landing})
+	return Arrival{URL: landing.arrival(run.c, callback), State: run.c.State}, err
 }
 
 // The codes of an institution that a client is told: RFC 6749, section 4.1.2.1.
@@ -245,35 +245,35 @@ func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }
 
-// wayBack is where the institution is to send the person's browser, for a visit
+// prepareReturn is where the institution is to send the person's browser, for a run
 // through a source with a page. The way that somebody may be on stays open, with
 // its landing unless there is a new one.
-func (v *visit) wayBack(ctx context.Context, l Landing) (string, error) {
-	if !hasPage(v.profile, v.source.Name) {
+func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
+	if !hasPage(run.profile, run.source.Name) {
 		return "", nil
 	}
-	back, err := v.DB.ConnectionReturn(ctx, v.domain.ID, v.c.ID)
+	back, err := run.DB.ConnectionReturn(ctx, run.domain.ID, run.c.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		back = store.ConnectionReturn{User: v.user.ID, Nonce: make([]byte, nonceSize)}
+		back = store.ConnectionReturn{User: run.user.ID, Nonce: make([]byte, nonceSize)}
 		rand.Read(back.Nonce) // never fails, by its documentation
 		err = nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("load the way back to connection %d: %w", v.c.ID, err)
+		return "", fmt.Errorf("load the way back to connection %d: %w", run.c.ID, err)
 	}
 	if l.RedirectURI != "" {
 		back.RedirectURI, back.State = l.RedirectURI, l.State
 	}
-	v.back = back
-	return v.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(v.c.ID, back.Nonce)}}.Encode(), nil
+	run.back = back
+	return run.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.c.ID, back.Nonce)}}.Encode(), nil
 }
 
-// expect leaves the way back open while the person is wanted at the institution,
+// storeReturn leaves the way back open while the person is wanted at the institution,
 // and closes it otherwise.
-func (v *visit) expect(tx *store.Tx) {
-	if v.c.State == passerelle.WebauthRequired && v.back.Nonce != nil {
-		tx.ExpectReturn(v.domain.ID, v.c.ID, v.back)
+func (run *syncRun) storeReturn(tx *store.Tx) {
+	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
+		tx.ExpectReturn(run.domain.ID, run.c.ID, run.back)
 	} else {
-		tx.EndReturn(v.domain.ID, v.c.ID)
+		tx.EndReturn(run.domain.ID, run.c.ID)
 	}
 }

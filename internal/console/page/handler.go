@@ -3,7 +3,7 @@
 // around a page, leads through lists and tells failures.
 //
 // It owns the addresses below Root, the cookies of operators and the frame of
-// their pages. It has one page of its own, that of a fault. The packages console
+// their pages. It does not own other pages than that of a fault: the packages console
 // and console/webhooks have the others and decide what they show and do. Package
 // operators decides who may come in. Package web says how pages look and are sent.
 //

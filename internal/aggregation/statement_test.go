@@ -53,7 +53,7 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// What happens is told of in statements as what is triggered is. The statement of an
+// What happens is reported in statements as what is triggered is. The statement of an
 // account that was just found has no movements; once it is shared it has.
 func TestWhatIsReadIsStated(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {
@@ -96,7 +96,7 @@ func TestWhatIsReadIsStated(t *testing.T) {
 	})
 }
 
-// foundStated: each account that was found is told of in a statement with a balance
+// foundStated: each account that was found is reported in a statement with a balance
 // and without movements, or in an empty one, and is named besides.
 func (h *home) foundStated(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
@@ -191,7 +191,7 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 	return r.Sink.Accounts(all)
 }
 
-// What a statement has no columns for does not end a visit.
+// What a statement has no columns for does not end a run.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
 	atHome(t, func(t *testing.T, h *home) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

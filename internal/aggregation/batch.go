@@ -14,67 +14,67 @@ import (
 	"passerelle/webhook"
 )
 
-// round is what reads several connections at once, because somebody asked for
+// batch reads several connections at once, because somebody asked for
 // all of them or because they were due together.
-type round struct {
+type batch struct {
 	*Aggregation
 	domain passerelle.Domain
 
 	mu    sync.Mutex
-	ended map[passerelle.UserID][]*visit
+	ended map[passerelle.UserID][]*syncRun
 	errs  []error
 }
 
 // readAll reads connections, a bounded number at the same time. What fails for
-// one leaves the others alone. A user of whom two or more came to an end is told
+// one leaves the others alone. A user with two or more that ended gets USER_SYNCED
 // of after that.
-func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []store.Connection, read func(context.Context, store.Connection) (*visit, error)) error {
-	r := &round{Aggregation: a, domain: d, ended: map[passerelle.UserID][]*visit{}}
+func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []store.Connection, read func(context.Context, store.Connection) (*syncRun, error)) error {
+	b := &batch{Aggregation: a, domain: d, ended: map[passerelle.UserID][]*syncRun{}}
 	var reading sync.WaitGroup
 	room := make(chan struct{}, maxReading)
 	for _, c := range all {
 		room <- struct{}{}
 		reading.Go(func() {
 			defer func() { <-room }()
-			r.note(read(ctx, c))
+			b.add(read(ctx, c))
 		})
 	}
 	reading.Wait()
-	for _, user := range slices.Sorted(maps.Keys(r.ended)) {
-		if err := r.tell(ctx, user); err != nil {
-			r.errs = append(r.errs, fmt.Errorf("tell of user %d: %w", user, err))
+	for _, user := range slices.Sorted(maps.Keys(b.ended)) {
+		if err := b.emitUserSynced(ctx, user); err != nil {
+			b.errs = append(b.errs, fmt.Errorf("tell of user %d: %w", user, err))
 		}
 	}
-	return errors.Join(r.errs...)
+	return errors.Join(b.errs...)
 }
 
-// note keeps a visit that came to an end; nil is one that was not made.
-func (r *round) note(v *visit, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.errs = append(r.errs, err)
-	if v != nil && v.ended {
-		r.ended[v.user.ID] = append(r.ended[v.user.ID], v)
+// add keeps a run that ended; nil means that none was made.
+func (b *batch) add(run *syncRun, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.errs = append(b.errs, err)
+	if run != nil && run.ended {
+		b.ended[run.user.ID] = append(b.ended[run.user.ID], run)
 	}
 }
 
-// tell emits USER_SYNCED for a user of whom several connections came to an end.
+// emitUserSynced emits USER_SYNCED for a user of whom several connections came to an end.
 // What was withdrawn since is left out, and what is withdrawn while the body is
 // written has it written anew.
-func (r *round) tell(ctx context.Context, user passerelle.UserID) error {
-	visits := r.ended[user]
-	slices.SortFunc(visits, func(a, b *visit) int { return int(a.c.ID - b.c.ID) })
+func (b *batch) emitUserSynced(ctx context.Context, user passerelle.UserID) error {
+	runs := b.ended[user]
+	slices.SortFunc(runs, func(a, b *syncRun) int { return int(a.c.ID - b.c.ID) })
 	for range attempts {
-		u, err := r.User(ctx, r.domain, user)
+		u, err := b.User(ctx, b.domain, user)
 		if errors.Is(err, passerelle.NotFound) {
 			return nil // deleted meanwhile
 		}
 		if err != nil {
 			return err
 		}
-		err = r.tellOnce(ctx, u, visits)
+		err = b.emitUserSyncedOnce(ctx, u, runs)
 		if errors.Is(err, store.ErrHeard) {
-			visits[0].listened = true
+			runs[0].writeAll = true
 			continue
 		}
 		if !errors.Is(err, store.ErrConflict) {
@@ -84,53 +84,53 @@ func (r *round) tell(ctx context.Context, user passerelle.UserID) error {
 	return changing(user)
 }
 
-func (r *round) tellOnce(ctx context.Context, u passerelle.User, visits []*visit) error {
-	visits, err := r.standing(ctx, u, visits)
-	if err != nil || len(visits) < 2 {
+func (b *batch) emitUserSyncedOnce(ctx context.Context, u passerelle.User, runs []*syncRun) error {
+	runs, err := b.current(ctx, u, runs)
+	if err != nil || len(runs) < 2 {
 		return err
 	}
-	e, err := r.userSynced(ctx, u, visits)
+	e, err := b.userSynced(ctx, u, runs)
 	if err != nil {
 		return err
 	}
 	u.Version++
 	e.Domain, e.Name, e.Subject, e.SubjectID, e.Version = u.Domain, webhook.UserSynced, string(webhook.SubjectUser), int64(u.ID), u.Version
-	e.User, e.Held, e.Created = u.ID, u.Permanent == nil, r.now(r.domain)
-	return r.DB.Write(ctx, func(tx *store.Tx) error {
+	e.User, e.Held, e.Created = u.ID, u.Permanent == nil, b.now(b.domain)
+	return b.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.BumpUser(u)
 		tx.HoldUserAs(u)
-		for _, v := range visits {
-			for _, a := range v.told.accounts {
-				tx.HoldAccount(v.domain.ID, a)
+		for _, run := range runs {
+			for _, a := range run.report.accounts {
+				tx.HoldAccount(run.domain.ID, a)
 			}
-			for _, s := range v.told.subscriptions {
-				tx.HoldSubscription(v.domain.ID, s)
+			for _, s := range run.report.subscriptions {
+				tx.HoldSubscription(run.domain.ID, s)
 			}
 		}
-		tx.AfterCommit(r.Wake)
+		tx.AfterCommit(b.Wake)
 		return tx.Emit(e)
 	})
 }
 
-// standing are the visits of connections that are still there, with what is
-// still shared of what they have to tell of. It costs three queries.
-func (r *round) standing(ctx context.Context, u passerelle.User, visits []*visit) ([]*visit, error) {
-	ids, subscribed := make([]passerelle.ConnectionID, len(visits)), []passerelle.SubscriptionID{}
-	for i, v := range visits {
-		ids[i] = v.c.ID
-		for _, s := range v.told.subscriptions {
+// current are the runs of connections that still exist, with what is
+// still shared of their reports. It costs three queries.
+func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun) ([]*syncRun, error) {
+	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
+	for i, run := range runs {
+		ids[i] = run.c.ID
+		for _, s := range run.report.subscriptions {
 			subscribed = append(subscribed, s.ID)
 		}
 	}
-	there, err := r.DB.ConnectionsByID(ctx, u.Domain, u.ID, ids)
+	there, err := b.DB.ConnectionsByID(ctx, u.Domain, u.ID, ids)
 	if err != nil {
 		return nil, fmt.Errorf("load the connections of user %d: %w", u.ID, err)
 	}
-	accounts, err := r.DB.BankAccounts(ctx, store.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
+	accounts, err := b.DB.BankAccounts(ctx, store.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of user %d: %w", u.ID, err)
 	}
-	subscriptions, err := r.DB.Subscriptions(ctx, store.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
+	subscriptions, err := b.DB.Subscriptions(ctx, store.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
 	if err != nil {
 		return nil, fmt.Errorf("load the subscriptions of user %d: %w", u.ID, err)
 	}
@@ -141,39 +141,39 @@ func (r *round) standing(ctx context.Context, u passerelle.User, visits []*visit
 	for _, s := range subscriptions {
 		shared[s.Holding()] = true
 	}
-	return stillShared(visits, there, shared), nil
+	return withoutWithdrawn(runs, there, shared), nil
 }
 
-func stillShared(visits []*visit, there map[passerelle.ConnectionID]store.Connection, shared map[store.Holding]bool) (left []*visit) {
-	for _, v := range visits {
-		if _, is := there[v.c.ID]; !is {
+func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]store.Connection, shared map[store.Holding]bool) (left []*syncRun) {
+	for _, run := range runs {
+		if _, is := there[run.c.ID]; !is {
 			continue
 		}
-		v.told.accounts = slices.DeleteFunc(v.told.accounts, func(a store.StoredAccount) bool { return !shared[a.Holding()] })
-		v.told.subscriptions = slices.DeleteFunc(v.told.subscriptions, func(s store.StoredSubscription) bool { return !shared[s.Holding()] })
-		left = append(left, v)
+		run.report.accounts = slices.DeleteFunc(run.report.accounts, func(a store.StoredAccount) bool { return !shared[a.Holding()] })
+		run.report.subscriptions = slices.DeleteFunc(run.report.subscriptions, func(s store.StoredSubscription) bool { return !shared[s.Holding()] })
+		left = append(left, run)
 	}
 	return left
 }
 
 // userSynced writes the body, connection by connection.
-func (r *round) userSynced(ctx context.Context, u passerelle.User, visits []*visit) (store.Event, error) {
-	first := visits[0]
+func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncRun) (store.Event, error) {
+	first := runs[0]
 	first.user = u
-	e, l := store.Event{Name: webhook.UserSynced}, first.statable(ctx)
-	if unheard, err := first.unheard(ctx, &e); unheard || err != nil {
+	e, w := store.Event{Name: webhook.UserSynced}, first.newStatementPayload(ctx)
+	if unheard, err := first.unwanted(ctx, &e); unheard || err != nil {
 		return e, err
 	}
-	first.openUser(l, "connections")
-	l.add("[")
-	for i, v := range visits {
-		l.item(i)
-		if err := v.writeConnection(ctx, l, v.told); err != nil {
+	first.openUser(w, "connections")
+	w.add("[")
+	for i, run := range runs {
+		w.item(i)
+		if err := run.writeConnection(ctx, w, run.report); err != nil {
 			return e, err
 		}
 	}
-	l.add("]}")
-	return e, first.finish(l, &e)
+	w.add("]}")
+	return e, first.finish(w, &e)
 }
 
 // SyncDue reads the connections of a domain that are due, without their
@@ -197,7 +197,7 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 	if err != nil {
 		return 0, fmt.Errorf("list connections that are due: %w", err)
 	}
-	return len(due), a.readAll(ctx, d, due, func(ctx context.Context, c store.Connection) (*visit, error) {
+	return len(due), a.readAll(ctx, d, due, func(ctx context.Context, c store.Connection) (*syncRun, error) {
 		return a.readOne(ctx, d, c, false)
 	})
 }
@@ -214,7 +214,7 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	if err != nil {
 		return nil, err
 	}
-	err = a.readAll(ctx, d, all, func(ctx context.Context, c store.Connection) (*visit, error) {
+	err = a.readAll(ctx, d, all, func(ctx context.Context, c store.Connection) (*syncRun, error) {
 		return a.readOne(ctx, d, c, attended)
 	})
 	if err != nil {

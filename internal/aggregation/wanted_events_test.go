@@ -99,7 +99,7 @@ func TestListeningLate(t *testing.T) {
 	})
 }
 
-// TestUserIsHeardLate: the same holds for what is told of several connections
+// TestUserIsHeardLate: the same holds for the event about several connections
 // together.
 func TestUserIsHeardLate(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {

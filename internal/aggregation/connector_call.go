@@ -14,21 +14,21 @@ import (
 	"passerelle/internal/wire"
 )
 
-// A connector is a stranger: it may be silent, give nonsense, panic, heed no
+// A connector is not trusted: it may hang, give invalid data, panic, ignore
 // error and no deadline, or go on when nobody listens any more. What is here
-// stands between it and the visit.
+// stands between it and the run.
 
-// patience is how long after its deadline a connector may still come back, and
-// beat how often the lease is renewed while it says nothing. Only tests change
+// lateGrace is how long after its deadline a connector may still come back, and
+// renewalInterval how often the lease is renewed while it says nothing. Only tests change
 // them.
 var (
-	patience = 10 * time.Second
-	beat     = visitLease / 5
+	lateGrace       = 10 * time.Second
+	renewalInterval = runLease / 5
 )
 
 var (
-	errDeaf = errors.New("the connector does not heed its deadline")
-	errOver = errors.New("the visit is over")
+	errDeadlineIgnored = errors.New("the connector does not heed its deadline")
+	errRunOver         = errors.New("the run is over")
 )
 
 // answer is what came back from a connector.
@@ -37,11 +37,11 @@ type answer struct {
 	err     error
 }
 
-// converse has a connector read, in another goroutine, and keeps the lease
+// callConnector has a connector read, in another goroutine, and keeps the lease
 // meanwhile. When the lease is lost, because the connection is gone or because
-// somebody else reads, so is the visit. A connector that does not come back is
+// somebody else reads, so is the run. A connector that does not come back is
 // left behind.
-func (v *visit) converse(ctx context.Context, reader connector.DataReader, with connector.Visit, out connector.Sink) (connector.Outcome, error) {
+func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.Visit, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	answers := make(chan answer, 1)
@@ -53,36 +53,36 @@ func (v *visit) converse(ctx context.Context, reader connector.DataReader, with 
 			return err
 		})
 	}()
-	pulse := time.NewTicker(beat)
+	pulse := time.NewTicker(renewalInterval)
 	defer pulse.Stop()
 	for {
 		select {
 		case a := <-answers:
 			return a.outcome, a.err
 		case <-pulse.C:
-			v.keep(ctx, cancel)
+			run.renewLease(ctx, cancel)
 		case <-ctx.Done():
-			return lastWord(answers)
+			return lateAnswer(answers)
 		}
 	}
 }
 
-// lastWord is the answer of a connector whose time is up.
-func lastWord(answers <-chan answer) (connector.Outcome, error) {
-	timer := time.NewTimer(patience)
+// lateAnswer is the answer of a connector whose time is up.
+func lateAnswer(answers <-chan answer) (connector.Outcome, error) {
+	timer := time.NewTimer(lateGrace)
 	defer timer.Stop()
 	select {
 	case a := <-answers:
 		return a.outcome, a.err
 	case <-timer.C:
-		return connector.Outcome{}, errDeaf
+		return connector.Outcome{}, errDeadlineIgnored
 	}
 }
 
-// keep renews the lease, and ends the visit when it is lost.
-func (v *visit) keep(ctx context.Context, end context.CancelCauseFunc) {
-	err := v.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.KeepConnection(v.domain.ID, v.c.ID, v.holder, visitLease)
+// renewLease renews the lease, and ends the run when it is lost.
+func (run *syncRun) renewLease(ctx context.Context, end context.CancelCauseFunc) {
+	err := run.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -90,109 +90,109 @@ func (v *visit) keep(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// lost is the answer of a visit that ended with an error: its connection may
+// errorOfLostLease is the answer of a run that ended with an error: its connection may
 // have been deleted meanwhile, or taken over.
-func (v *visit) lost(ctx context.Context, err error) error {
+func (run *syncRun) errorOfLostLease(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	if _, gone := v.Connection(ctx, v.domain, v.user.ID, v.c.ID); gone != nil {
+	if _, gone := run.Connection(ctx, run.domain, run.user.ID, run.c.ID); gone != nil {
 		return gone
 	}
 	return locked()
 }
 
-// sink hands what a connector gives to the intake: one call at a time, nothing
+// sink passes what a connector gives to the importer: one call at a time, nothing
 // after the first that failed, whether the connector heeds that or not, and
-// nothing once the visit is over.
+// nothing once the run is over.
 type sink struct {
-	mu     sync.Mutex
-	intake *intake
-	fault  error
+	mu       sync.Mutex
+	importer *importer
+	err      error
 }
 
-func (s *sink) give(take func() error) error {
+func (s *sink) pass(take func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fault == nil {
-		s.fault = take()
+	if s.err == nil {
+		s.err = take()
 	}
-	return s.fault
+	return s.err
 }
 
 // close ends the giving, and says what it failed of.
 func (s *sink) close() (fault error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fault, s.fault = s.fault, errOver
+	fault, s.err = s.err, errRunOver
 	return fault
 }
 
 func (s *sink) Accounts(all []passerelle.AccountDetails) error {
-	return s.give(func() error { return s.intake.Accounts(all) })
+	return s.pass(func() error { return s.importer.Accounts(all) })
 }
 
 func (s *sink) Wanted(account string) (from passerelle.Date, wanted bool) {
-	err := s.give(func() error {
-		from, wanted = s.intake.Wanted(account)
+	err := s.pass(func() error {
+		from, wanted = s.importer.Wanted(account)
 		return nil
 	})
 	return from, wanted && err == nil
 }
 
 func (s *sink) Transactions(account string, page []passerelle.TransactionDetails) error {
-	return s.give(func() error { return s.intake.Transactions(account, page) })
+	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
 func (s *sink) Wealth(account string, page passerelle.Wealth) error {
-	return s.give(func() error { return s.intake.Wealth(account, page) })
+	return s.pass(func() error { return s.importer.Wealth(account, page) })
 }
 
 func (s *sink) AccountRead(account string, from passerelle.Date) error {
-	return s.give(func() error { return s.intake.AccountRead(account, from) })
+	return s.pass(func() error { return s.importer.AccountRead(account, from) })
 }
 
 func (s *sink) Subscriptions(all []passerelle.SubscriptionDetails) error {
-	return s.give(func() error { return s.intake.Subscriptions(all) })
+	return s.pass(func() error { return s.importer.Subscriptions(all) })
 }
 
 func (s *sink) SubscriptionWanted(subscription string) (wanted bool) {
-	err := s.give(func() error {
-		wanted = s.intake.SubscriptionWanted(subscription)
+	err := s.pass(func() error {
+		wanted = s.importer.SubscriptionWanted(subscription)
 		return nil
 	})
 	return wanted && err == nil
 }
 
 func (s *sink) Documents(subscription string, page []passerelle.DocumentDetails) error {
-	return s.give(func() error { return s.intake.Documents(subscription, page) })
+	return s.pass(func() error { return s.importer.Documents(subscription, page) })
 }
 
 func (s *sink) SubscriptionRead(subscription string) error {
-	return s.give(func() error { return s.intake.SubscriptionRead(subscription) })
+	return s.pass(func() error { return s.importer.SubscriptionRead(subscription) })
 }
 
-// settled is how a visit ended, whatever came of it. One that broke off, or
+// outcomeOf is how a run ended, whatever came of it. One that broke off, or
 // whose time was up, is tried again like one of a site that is away; one whose
 // connector is at fault, or that could not be stored, says so.
-func (v *visit) settled(outcome connector.Outcome, err error, late bool) connector.Outcome {
+func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) connector.Outcome {
 	if err == nil {
-		outcome, err = bounded(outcome, v.started)
+		outcome, err = bounded(outcome, run.started)
 	}
 	switch {
 	case err == nil:
 		return outcome
-	case errors.Is(err, connector.ErrPanicked) || errors.Is(err, errNonsense):
-		v.Log.Error("a connector is at fault", "connection", v.c.ID, "connector", v.c.Connector, "error", err)
+	case errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData):
+		run.Log.Error("a connector is at fault", "connection", run.c.ID, "connector", run.c.Connector, "error", err)
 		return connector.Outcome{State: passerelle.Bug}
 	case errors.Is(err, errStore) && !late:
 		return connector.Outcome{State: passerelle.Bug}
 	}
-	v.Log.Warn("a visit broke off", "connection", v.c.ID, "connector", v.c.Connector, "error", err)
+	run.Log.Warn("a synchronisation broke off", "connection", run.c.ID, "connector", run.c.Connector, "error", err)
 	return connector.Outcome{State: passerelle.WebsiteUnavailable}
 }
 
-// The bounds of what a visit may end with.
+// The bounds of what a run may end with.
 const (
 	maxMessage    = 1000
 	maxMemory     = 1 << 20
@@ -205,13 +205,13 @@ const (
 func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	switch {
 	case !o.State.Known() || o.State == passerelle.Validating:
-		return o, fmt.Errorf("%w: no visit ends in such a state", errNonsense)
+		return o, fmt.Errorf("%w: no run ends in such a state", errInvalidData)
 	case len(o.Memory) > maxMemory || len(o.URL) > maxMessage || len(wire.Encode(o.Fields)) > maxFields:
-		return o, fmt.Errorf("%w: a visit leaves at most %d bytes, an address of %d and fields of %d", errNonsense, maxMemory, maxMessage, maxFields)
+		return o, fmt.Errorf("%w: a run leaves at most %d bytes, an address of %d and fields of %d", errInvalidData, maxMemory, maxMessage, maxFields)
 	case o.ConsentUntil != nil && (o.ConsentUntil.Before(now) || o.ConsentUntil.Sub(now) > maxConsent):
-		return o, fmt.Errorf("%w: no consent lasts until %s", errNonsense, o.ConsentUntil)
+		return o, fmt.Errorf("%w: no consent lasts until %s", errInvalidData, o.ConsentUntil)
 	}
-	o.Message, o.URL = legible(o.Message), legible(o.URL)
+	o.Message, o.URL = storable(o.Message), storable(o.URL)
 	if runes := []rune(o.Message); len(runes) > maxMessage {
 		o.Message = string(runes[:maxMessage-1]) + "…"
 	}
@@ -219,8 +219,8 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	return o, nil
 }
 
-// legible is a text that both databases can keep: without what is not UTF-8,
+// storable is a text that both databases can keep: without what is not UTF-8,
 // such as half of a surrogate pair, and without NUL.
-func legible(text string) string {
+func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -1,0 +1,345 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/webhook"
+)
+
+// The bounds of what an institution may give.
+const (
+	maxAccounts = 1000
+	maxWording  = 2048
+)
+
+// noReadingNumber is the number before any: nothing carries the next.
+const noReadingNumber = -1
+
+var (
+	// errStore marks what is not the connector's fault: it passes through its
+	// hands on the way back.
+	errStore = errors.New("the store failed")
+	// errInvalidData marks what no institution can mean. It is logged: what is said
+	// with it repeats nothing that was given.
+	errInvalidData = errors.New("the connector gave invalid data")
+)
+
+// importer takes what a run reads into the store, page by page, so that memory
+// is bounded however long the history. It notices what is new, what changed and
+// what is gone, and writes nothing else.
+type importer struct {
+	*syncRun
+	ctx         context.Context
+	accounts    map[string]*syncedAccount
+	accountKeys []string
+	// goneAccounts and goneSubscriptions are no longer listed.
+	goneAccounts      []store.StoredAccount
+	goneSubscriptions []store.StoredSubscription
+
+	subscriptions    map[string]*syncedSubscription
+	subscriptionKeys []string
+}
+
+// syncedAccount is an account of the run.
+type syncedAccount struct {
+	store.StoredAccount
+	transactions reconciler[passerelle.TransactionDetails]
+	// changedTransactions says that a transaction came, changed or went.
+	changedTransactions bool
+	investments         reconciler[store.NewAsset]
+	// first is the first day of what was handed over.
+	first passerelle.Date
+	read  bool
+}
+
+// reported is the account as events show it: without transactions unless it was read
+// to its end.
+func (a *syncedAccount) reported() store.StoredAccount {
+	told := a.StoredAccount
+	if !a.read {
+		told.Readings = noReadingNumber
+	}
+	return told
+}
+
+// Accounts takes the list of accounts there are. New ones are disabled until
+// the person shares them; those that are no longer listed are deleted.
+func (im *importer) Accounts(all []passerelle.AccountDetails) error {
+	if im.accounts != nil || len(all) > maxAccounts {
+		return fmt.Errorf("%w: accounts come once, at most %d", errInvalidData, maxAccounts)
+	}
+	stored, err := im.DB.AccountsOf(im.ctx, im.domain.ID, im.c.ID)
+	if err != nil {
+		return fmt.Errorf("%w: list accounts: %w", errStore, err)
+	}
+	known := map[string]*store.StoredAccount{}
+	for i := range stored {
+		known[stored[i].Key] = &stored[i]
+	}
+	im.accounts = map[string]*syncedAccount{}
+	for _, details := range all {
+		if err := im.account(known[details.Key], details); err != nil {
+			return err
+		}
+		delete(known, details.Key)
+	}
+	for _, gone := range known {
+		if err := im.lost(*gone); err != nil {
+			return err
+		}
+	}
+	return im.fetched()
+}
+
+func (im *importer) account(known *store.StoredAccount, details passerelle.AccountDetails) error {
+	if _, twice := im.accounts[details.Key]; twice || !validKey(details.Key) {
+		return fmt.Errorf("%w: accounts have distinct keys of 1 to %d bytes", errInvalidData, maxKeyLength)
+	}
+	details.Type = details.Type.Details().Type
+	encoded, err := store.EncodeDetails(details)
+	if err = errors.Join(err, checkCurrencies(details.Currency)); err != nil {
+		return fmt.Errorf("%w: %w", errInvalidData, err)
+	}
+	a := &syncedAccount{}
+	if known == nil {
+		a.StoredAccount, err = im.found(details)
+	} else {
+		a.StoredAccount, err = im.refreshed(*known, details, encoded.Digest)
+	}
+	a.transactions, a.investments = im.transactionsReconciler(a), im.investmentsReconciler(a)
+	im.accounts[details.Key], im.accountKeys = a, append(im.accountKeys, details.Key)
+	return err
+}
+
+// found stores a new account and emits ACCOUNT_FOUND.
+func (im *importer) found(details passerelle.AccountDetails) (store.StoredAccount, error) {
+	now := im.instant()
+	a := store.StoredAccount{Changed: im.sync, BankAccount: passerelle.BankAccount{
+		Connection: im.c.ID, User: im.user.ID, Source: im.source.ID, AccountDetails: details, Display: true, Disabled: &now, LastUpdate: &now,
+	}}
+	if parent := im.accounts[details.Parent]; parent != nil {
+		a.ParentID = parent.ID
+	}
+	var err error
+	if a.ID, err = im.DB.NewAccountID(im.ctx); err != nil {
+		return a, fmt.Errorf("%w: number an account: %w", errStore, err)
+	}
+	body := wire.Encode(wire.FoundAccount{
+		ID: int64(a.ID), IDUser: int64(a.User), IDConnection: int64(a.Connection), Disabled: passerelle.FormatDateTime(now, im.zone()), Type: details.Type,
+	})
+	e := store.Event{Name: webhook.AccountFound, Body: body, Account: a.ID}
+	im.makeStatement(im.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, im.zone())))
+	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
+		e.Holds = []store.Holding{im.c.Holding()}
+	}
+	return a, im.store(func(tx *store.Tx) error { return tx.CreateAccount(im.domain.ID, &a) }, e)
+}
+
+// refreshed stores what changed of a known account.
+func (im *importer) refreshed(a store.StoredAccount, details passerelle.AccountDetails, digest int64) (store.StoredAccount, error) {
+	if digest == a.Digest && a.Deleted == nil {
+		return a, nil
+	}
+	now := im.instant()
+	a.AccountDetails, a.Deleted, a.LastUpdate, a.Changed, a.Source = details, nil, &now, im.sync, im.source.ID
+	return a, im.store(func(tx *store.Tx) error { return tx.UpdateAccount(im.domain.ID, &a) })
+}
+
+// lost marks an account that the institution no longer lists.
+func (im *importer) lost(a store.StoredAccount) error {
+	if a.Deleted != nil {
+		return nil
+	}
+	now := im.instant()
+	a.Deleted, a.Changed = &now, im.sync
+	im.goneAccounts = append(im.goneAccounts, (&syncedAccount{StoredAccount: a}).reported())
+	return im.store(func(tx *store.Tx) error { return tx.UpdateAccount(im.domain.ID, &a) })
+}
+
+// store is write for errors that pass through a connector.
+func (im *importer) store(fn func(tx *store.Tx) error, events ...store.Event) error {
+	if err := im.write(im.ctx, fn, events...); err != nil {
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	return nil
+}
+
+// storeWithEvent is writeWithEvents for one event and for errors that pass through a connector.
+func (im *importer) storeWithEvent(event func() (store.Event, error), fn func(tx *store.Tx) error) error {
+	err := im.writeWithEvents(im.ctx, func() ([]store.Event, error) {
+		e, err := event()
+		return []store.Event{e}, err
+	}, fn)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	return nil
+}
+
+// Wanted says whether an account is shared, and from which day on it is to be
+// read: all there is at first, then what may still change.
+func (im *importer) Wanted(key string) (from passerelle.Date, wanted bool) {
+	a := im.accounts[key]
+	if a == nil || a.Disabled != nil || a.Deleted != nil {
+		return passerelle.Date{}, false
+	}
+	if a.CoveredFrom.IsZero() || a.LastUpdate == nil {
+		return im.horizon(), true
+	}
+	return passerelle.DateOf(*a.LastUpdate, time.UTC).AddDays(-rereadDays), true
+}
+
+// rereadDays is how far back institutions still change what they have booked.
+const rereadDays = 30
+
+// horizon is the first day that a first read wants.
+func (im *importer) horizon() passerelle.Date {
+	months := im.profile.Data.MonthsToFetch
+	if months == 0 {
+		return passerelle.Date{}
+	}
+	return passerelle.DateOf(im.started, time.UTC).AddMonths(-months)
+}
+
+// Transactions takes a page of an account.
+func (im *importer) Transactions(key string, page []passerelle.TransactionDetails) error {
+	a := im.accounts[key]
+	if _, wanted := im.Wanted(key); !wanted || a.read {
+		return fmt.Errorf("%w: transactions of an account that was not asked for", errInvalidData)
+	}
+	booked, err := a.booked(page)
+	if err != nil {
+		return err
+	}
+	return a.transactions.reconcile(im, booked)
+}
+
+// booked are the transactions of a page with what institutions leave out.
+func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerelle.TransactionDetails, error) {
+	booked := slices.Clone(page)
+	for i := range booked {
+		d := &booked[i]
+		if d.Date.IsZero() || len(d.Wording) > maxWording {
+			return nil, fmt.Errorf("%w: a transaction has a day and a label of at most %d bytes", errInvalidData, maxWording)
+		}
+		attachments, err := validAttachments(d.Attachments)
+		if err = errors.Join(err, checkAmount(d.Value), checkCurrencies(d.OriginalCurrency, d.CommissionCurrency)); err != nil {
+			return nil, err
+		}
+		d.Attachments = attachments
+		d.Wording = storable(d.Wording)
+		if a.first.IsZero() || d.Date.Compare(a.first) < 0 {
+			a.first = d.Date
+		}
+		if !d.Type.Known() {
+			d.Type = passerelle.UnknownTransaction
+		}
+		if d.RDate.IsZero() {
+			d.RDate = d.Date
+		}
+	}
+	return booked, nil
+}
+
+// checkAmount refuses what lists could not compare exactly.
+func checkAmount(d decimal.Decimal) error {
+	if d.Coef() > math.MaxInt64 || d.Scale() > store.ValueDigits {
+		return fmt.Errorf("%w: an amount has more digits than any", errInvalidData)
+	}
+	return nil
+}
+
+// checkCurrencies refuses codes that are none; nothing is said by no code.
+func checkCurrencies(codes ...passerelle.Currency) error {
+	for _, code := range codes {
+		if code != "" && !code.Known() {
+			return fmt.Errorf("%w: a currency is none of ISO 4217", errInvalidData)
+		}
+	}
+	return nil
+}
+
+// transactionsReconciler are the transactions of an account.
+func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerelle.TransactionDetails] {
+	return reconciler[passerelle.TransactionDetails]{
+		seen:    map[uint64]struct{}{},
+		key:     func(d passerelle.TransactionDetails) string { return d.Key },
+		details: func(d passerelle.TransactionDetails) any { return d },
+		rows:    store.TransactionShelf(a.StoredAccount),
+		create: func(tx *store.Tx, all []newRow[passerelle.TransactionDetails], at time.Time) error {
+			return tx.CreateTransactions(im.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
+		},
+		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {
+			return tx.UpdateTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
+		},
+		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
+			tx.LoseTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
+		},
+		count: func(tx *store.Tx, there, gone int64) {
+			a.changedTransactions = true
+			tx.CountTransactions(im.domain.ID, a.StoredAccount, there, gone)
+		},
+	}
+}
+
+// newTransactions are transactions as they are stored when they were found.
+func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) []store.NewTransaction {
+	stored := make([]store.NewTransaction, len(all))
+	for i, one := range all {
+		d := one.row
+		stored[i] = store.NewTransaction{Details: one.details, Transaction: &passerelle.Transaction{
+			TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: passerelle.Categorize(d.Wording, d.Type),
+		}}
+	}
+	return stored
+}
+
+// AccountRead ends an account: what is stored from that day on and was not
+// handed over is gone at the institution. It emits an event with what changed.
+func (im *importer) AccountRead(key string, from passerelle.Date) error {
+	a := im.accounts[key]
+	if _, wanted := im.Wanted(key); !wanted || a.read {
+		return fmt.Errorf("%w: the end of an account that was not asked for", errInvalidData)
+	}
+	for _, end := range []func() error{
+		func() error { return a.transactions.removeMissing(im, from) },
+		func() error { return im.cluster(a) },
+		func() error { return a.investments.removeMissing(im, passerelle.Date{}) },
+		func() error { return im.value(a) },
+	} {
+		if err := end(); err != nil {
+			return err
+		}
+	}
+	a.read = true
+	now := im.instant()
+	a.LastUpdate, a.Error = &now, ""
+	a.cover(from, passerelle.DateOf(im.started, time.UTC))
+	return im.storeWithEvent(func() (store.Event, error) { return im.accountSynced(im.ctx, a) }, func(tx *store.Tx) error {
+		tx.TouchAccount(im.domain.ID, a.ID, now, a.CoveredFrom)
+		return nil
+	})
+}
+
+// cover moves the first day of which everything is known. A read without a
+// bound covers what it gave, and today when that is nothing.
+func (a *syncedAccount) cover(from, today passerelle.Date) {
+	if from.IsZero() {
+		if from = a.first; from.IsZero() {
+			from = today
+		}
+	}
+	if a.CoveredFrom.IsZero() || from.Compare(a.CoveredFrom) < 0 {
+		a.CoveredFrom = from
+	}
+}

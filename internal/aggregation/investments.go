@@ -1,0 +1,163 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+)
+
+// maxInvestments is how much an institution may say that an account holds.
+const maxInvestments = 2000
+
+// Wealth takes a page of what an account holds.
+func (im *importer) Wealth(key string, page passerelle.Wealth) error {
+	a := im.accounts[key]
+	if _, wanted := im.Wanted(key); !wanted || a.read {
+		return fmt.Errorf("%w: what an account holds that was not asked for", errInvalidData)
+	}
+	page.Complete(a.Currency)
+	held, err := investmentsOf(page)
+	if err != nil {
+		return err
+	}
+	if len(a.investments.seen)+len(held) > maxInvestments {
+		return fmt.Errorf("%w: an account holds at most %d things", errInvalidData, maxInvestments)
+	}
+	return a.investments.reconcile(im, held)
+}
+
+// investmentsOf are all things of a page in the form in which they are kept.
+func investmentsOf(page passerelle.Wealth) (all []store.NewAsset, err error) {
+	for _, d := range page.Investments {
+		one := store.NewAsset{Kind: store.Investments, Key: d.Key, Date: d.ValueDate, Details: d}
+		if d.UnitValue != nil {
+			one.Value = &passerelle.UnitValue{Value: *d.UnitValue, OriginalCurrency: d.OriginalCurrency, OriginalValue: d.OriginalUnitValue}
+		}
+		all, err = append(all, one), errors.Join(err, checkCurrencies(d.OriginalCurrency))
+	}
+	for _, d := range page.MarketOrders {
+		all = append(all, store.NewAsset{Kind: store.MarketOrders, Key: d.Key, Date: d.Date, Details: d})
+	}
+	for _, d := range page.Pockets {
+		all = append(all, store.NewAsset{Kind: store.Pockets, Key: d.Key, Investment: d.Investment, Date: d.Available, Details: d})
+	}
+	for _, d := range page.Amortizations {
+		all = append(all, store.NewAsset{Kind: store.Amortizations, Key: d.Key, Date: d.Date, Details: d})
+	}
+	for _, one := range all {
+		if !validKey(one.Key) {
+			err = errors.Join(err, fmt.Errorf("%w: what an account holds has a key of 1 to %d bytes", errInvalidData, maxKeyLength))
+		}
+	}
+	return all, err
+}
+
+// investmentsReconciler is what an account holds.
+func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[store.NewAsset] {
+	return reconciler[store.NewAsset]{
+		seen:    map[uint64]struct{}{},
+		key:     store.NewAsset.StoredKey,
+		details: func(n store.NewAsset) any { return n.Details },
+		rows:    store.AssetShelf(a.StoredAccount),
+		create: each(func(tx *store.Tx, n store.NewAsset, at time.Time) error {
+			return tx.CreateAsset(im.domain.ID, a.StoredAccount, n, at, a.NextReading())
+		}),
+		update: func(tx *store.Tx, id int64, n store.NewAsset, at time.Time) error {
+			return tx.UpdateAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), n, at, a.NextReading())
+		},
+		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
+			tx.LoseAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), at, a.NextReading())
+		},
+		count: func(tx *store.Tx, _, _ int64) { tx.KeepAccount(im.domain.ID, a.StoredAccount) },
+	}
+}
+
+// assets selects those of an account of a kind.
+func (run *syncRun) assets(a store.StoredAccount, kind store.AssetKind) store.AssetFilter {
+	return store.AssetFilter{Domain: run.domain.ID, User: a.User, Account: a.ID, Kind: kind}
+}
+
+// value brings what the investments of an account are worth up to date, once all
+// of them were handed over.
+func (im *importer) value(a *syncedAccount) error {
+	if len(a.investments.seen) == 0 && a.Worth == nil {
+		return nil
+	}
+	all, err := store.ReadAssets[passerelle.InvestmentDetails](im.ctx, &im.DB.Reader, im.assets(a.StoredAccount, store.Investments), store.Window{Limit: maxInvestments})
+	if err != nil {
+		return fmt.Errorf("%w: list the investments of account %d: %w", errStore, a.ID, err)
+	}
+	var worth *passerelle.Worth
+	if len(all) > 0 {
+		total := passerelle.TotalWorth(all)
+		worth = &total
+	}
+	if a.Worth == worth || a.Worth != nil && worth != nil && a.Worth.Equal(*worth) {
+		return nil
+	}
+	a.Worth, a.Changed = worth, im.sync
+	return im.store(func(tx *store.Tx) error { return tx.SetAccountWorth(im.domain.ID, a.StoredAccount, worth) })
+}
+
+// changedInvestments are the assets of a kind that changed until the account was read to its
+// end. One that has no investments, and had none, is not asked for them.
+func changedInvestments[D any](ctx context.Context, run *syncRun, a store.StoredAccount, kind store.AssetKind) ([]passerelle.Asset[D], error) {
+	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == run.sync
+	if !invests || a.Readings == noReadingNumber {
+		return nil, nil
+	}
+	f := run.assets(a, kind)
+	f.Reading = a.NextReading()
+	all, err := store.ReadAssets[D](ctx, &run.DB.Reader, f, store.Window{Limit: 2 * maxInvestments})
+	if err != nil {
+		return nil, fmt.Errorf("list what changed in account %d: %w", a.ID, err)
+	}
+	return all, nil
+}
+
+// writeInvestments writes the positions that changed or have a pocket that did,
+// each with those pockets.
+func (run *syncRun) writeInvestments(ctx context.Context, w *payloadWriter, a store.StoredAccount) error {
+	pockets, err := changedInvestments[passerelle.PocketDetails](ctx, run, a, store.Pockets)
+	if err != nil {
+		return err
+	}
+	of := map[passerelle.AssetID]*[]wire.Pocket{}
+	for _, p := range pockets {
+		if of[p.Investment] == nil {
+			of[p.Investment] = &[]wire.Pocket{}
+		}
+		*of[p.Investment] = append(*of[p.Investment], wire.NewPocket(p, run.zone()))
+	}
+	changed, err := changedInvestments[passerelle.InvestmentDetails](ctx, run, a, store.Investments)
+	if err != nil {
+		return err
+	}
+	w.add("[")
+	for i, one := range changed {
+		shown := wire.NewInvestment(one, a.BankAccount, run.zone())
+		if shown.Pockets = of[one.ID]; shown.Pockets == nil {
+			shown.Pockets = &[]wire.Pocket{}
+		}
+		w.item(i)
+		w.object(shown)
+	}
+	w.add("]")
+	return nil
+}
+
+func (run *syncRun) writeMarketOrders(ctx context.Context, w *payloadWriter, a store.StoredAccount) error {
+	orders, err := changedInvestments[passerelle.MarketOrderDetails](ctx, run, a, store.MarketOrders)
+	w.add("[")
+	for i, one := range orders {
+		w.item(i)
+		w.object(wire.NewMarketOrder(one, run.zone()))
+	}
+	w.add("]")
+	return err
+}

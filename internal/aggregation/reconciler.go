@@ -1,0 +1,218 @@
+package aggregation
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// The bounds of what an institution may give below an account or a subscription.
+const (
+	pageSize     = 500
+	maxPerRun    = 2_000_000
+	maxKeyLength = 255
+)
+
+// reconciler compares the keyed rows that an institution gives for an account or a
+// subscription with those that are stored, page by page. It writes what is new, what
+// changed and what is gone, and nothing else.
+type reconciler[D any] struct {
+	// key is the institution's name of a row, details what is stored of it, and rows
+	// the table they are in.
+	key     func(d D) string
+	details func(d D) any
+	rows    store.Shelf
+	// Rows that are handed over are created, or updated, which brings them back
+	// when they were gone; one that is not is marked deleted. Count moves the numbers of those
+	// that are there and of those that are gone.
+	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
+	update      func(tx *store.Tx, id int64, d D, at time.Time) error
+	markDeleted func(tx *store.Tx, id int64, at time.Time)
+	count       func(tx *store.Tx, there, gone int64)
+	// seen are hashes of the keys handed over: eight bytes each, whatever the
+	// history.
+	seen map[uint64]struct{}
+	// empty says that nothing was stored before the run, once checked is true:
+	// then nothing that is handed over is known, and nothing missed.
+	empty, checked bool
+}
+
+// newRow is a row that is not stored yet, with its details as they will be.
+type newRow[D any] struct {
+	row     D
+	details store.Details
+}
+
+var seed = maphash.MakeSeed()
+
+func hashed(key string) uint64 { return maphash.String(seed, key) }
+
+// validKey reports whether a text can be a key.
+func validKey(key string) bool { return key != "" && len(key) <= maxKeyLength && storable(key) == key }
+
+// each has rows created one by one.
+func each[D any](create func(tx *store.Tx, d D, at time.Time) error) func(*store.Tx, []newRow[D], time.Time) error {
+	return func(tx *store.Tx, all []newRow[D], at time.Time) error {
+		for _, one := range all {
+			if err := create(tx, one.row, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// reconcile brings a page into the store.
+func (rc *reconciler[D]) reconcile(im *importer, page []D) error {
+	for chunk := range slices.Chunk(page, pageSize) {
+		if err := rc.reconcilePage(im, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
+	fresh, keys, err := rc.unseen(page)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	known, err := rc.known(im, keys)
+	if err != nil {
+		return err
+	}
+	news, err := rc.compare(fresh, known)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errInvalidData, err)
+	}
+	return rc.write(im, news)
+}
+
+// known are the rows of the keys that were stored before.
+func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]store.Known, err error) {
+	if err = rc.checkEmpty(im); err == nil && !rc.empty {
+		known, err = im.DB.KnownByKey(im.ctx, rc.rows, keys)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: find rows by their keys: %w", errStore, err)
+	}
+	return known, nil
+}
+
+// checkEmpty finds out, once, whether anything was stored before.
+func (rc *reconciler[D]) checkEmpty(im *importer) (err error) {
+	if !rc.checked {
+		rc.empty, err = im.DB.Bare(im.ctx, rc.rows)
+		rc.checked = err == nil
+	}
+	return err
+}
+
+// unseen are those of a page that did not come before in this run:
+// institutions that turn pages while they book give some twice.
+func (rc *reconciler[D]) unseen(page []D) (fresh []D, keys []string, err error) {
+	for _, d := range page {
+		key := rc.key(d)
+		if !validKey(key) || len(rc.seen) >= maxPerRun {
+			return nil, nil, fmt.Errorf("%w: a row has a key of 1 to %d bytes, and there are at most %d", errInvalidData, maxKeyLength, maxPerRun)
+		}
+		if _, twice := rc.seen[hashed(key)]; !twice {
+			rc.seen[hashed(key)] = struct{}{}
+			fresh, keys = append(fresh, d), append(keys, key)
+		}
+	}
+	return fresh, keys, nil
+}
+
+// pageChanges are what is to be written of a page.
+type pageChanges[D any] struct {
+	created []newRow[D]
+	updated []changedRow[D]
+	// restored counts those that were gone.
+	restored int64
+}
+
+type changedRow[D any] struct {
+	id      int64
+	details D
+}
+
+func (rc *reconciler[D]) compare(fresh []D, known map[string]store.Known) (n pageChanges[D], err error) {
+	for _, d := range fresh {
+		details, err := store.EncodeDetails(rc.details(d))
+		if err != nil {
+			return n, err
+		}
+		before, isKnown := known[rc.key(d)]
+		switch {
+		case !isKnown:
+			n.created = append(n.created, newRow[D]{d, details})
+		case before.Deleted:
+			n.restored++
+			n.updated = append(n.updated, changedRow[D]{before.ID, d})
+		case details.Digest != before.Digest:
+			n.updated = append(n.updated, changedRow[D]{before.ID, d})
+		}
+	}
+	return n, nil
+}
+
+func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
+	if len(n.created)+len(n.updated) == 0 {
+		return nil
+	}
+	now := im.instant()
+	return im.store(func(tx *store.Tx) error {
+		if err := rc.create(tx, n.created, now); err != nil {
+			return err
+		}
+		for _, c := range n.updated {
+			if err := rc.update(tx, c.id, c.details, now); err != nil {
+				return err
+			}
+		}
+		rc.count(tx, int64(len(n.created))+n.restored, -n.restored)
+		return nil
+	})
+}
+
+// removeMissing marks what was not handed over as gone, from a day on when there is one:
+// what is older is never missed.
+func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
+	if err := rc.checkEmpty(im); err != nil {
+		return fmt.Errorf("%w: look for rows: %w", errStore, err)
+	}
+	if rc.empty {
+		return nil
+	}
+	var gone []int64
+	err := im.DB.EachKey(im.ctx, rc.rows, from, func(id int64, key string) {
+		if _, seen := rc.seen[hashed(key)]; !seen {
+			gone = append(gone, id)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%w: list rows by their keys: %w", errStore, err)
+	}
+	for some := range slices.Chunk(gone, pageSize) {
+		if err := rc.markGone(im, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (rc *reconciler[D]) markGone(im *importer, gone []int64) error {
+	now := im.instant()
+	return im.store(func(tx *store.Tx) error {
+		for _, id := range gone {
+			rc.markDeleted(tx, id, now)
+		}
+		rc.count(tx, -int64(len(gone)), int64(len(gone)))
+		return nil
+	})
+}

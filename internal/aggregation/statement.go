@@ -1,0 +1,54 @@
+package aggregation
+
+import (
+	"context"
+
+	"passerelle/internal/settings"
+	"passerelle/internal/statement"
+	"passerelle/internal/store"
+)
+
+// maxStatementPayload is the largest payload that a statement is made of: since movements
+// are sorted all of it has to be in memory. Only tests change it.
+var maxStatementPayload = 32 << 20
+
+// newStatementPayload is a payload that can be sent as a statement: where the domain wants
+// one, it stays in memory for as long as it can become one.
+func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
+	w := run.newPayload(ctx)
+	if run.settings.On(settings.CFONB) {
+		w.limit = maxStatementPayload
+	}
+	return w
+}
+
+// finish makes such a payload the body of an event.
+func (run *syncRun) finish(w *payloadWriter, e *store.Event) error {
+	if w.parts != nil && run.settings.On(settings.CFONB) {
+		run.Log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "most", maxStatementPayload)
+	}
+	if err := w.attachTo(e); err != nil || e.Parts != nil {
+		return err
+	}
+	run.makeStatement(w.ctx, e, e.Body)
+	if len(e.Body) <= maxInline {
+		return nil
+	}
+	e.Domain = run.domain.ID
+	return run.inParts(w.ctx, e)
+}
+
+// makeStatement makes the body of an event a statement of a payload where the domain
+// wants that. A payload with values that do not fit into the columns stays what
+// it was: the receiver can tell by the type, and the run goes on.
+func (run *syncRun) makeStatement(ctx context.Context, e *store.Event, payload []byte) {
+	if !run.settings.On(settings.CFONB) {
+		return
+	}
+	text, omitted, err := statement.Of(payload)
+	if err != nil {
+		run.Log.ErrorContext(ctx, "a payload does not fit into a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "error", err)
+		return
+	}
+	e.MediaType, e.Body, e.Omitted = statement.MediaType, text, omitted
+}

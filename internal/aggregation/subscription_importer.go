@@ -1,0 +1,216 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/webhook"
+)
+
+// maxSubscriptions is how many subscriptions a provider may give.
+const maxSubscriptions = 1000
+
+// syncedSubscription is a subscription of the run.
+type syncedSubscription struct {
+	store.StoredSubscription
+	documents reconciler[passerelle.DocumentDetails]
+	read      bool
+}
+
+// reported is the subscription as events show it: without documents unless it was
+// read to its end.
+func (s *syncedSubscription) reported() store.StoredSubscription {
+	told := s.StoredSubscription
+	if !s.read {
+		told.Readings = noReadingNumber
+	}
+	return told
+}
+
+// Subscriptions takes the list of subscriptions there are. New ones are
+// disabled until the person shares them; those no longer listed are deleted.
+func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
+	if im.subscriptions != nil || len(all) > maxSubscriptions {
+		return fmt.Errorf("%w: subscriptions come once, at most %d", errInvalidData, maxSubscriptions)
+	}
+	stored, err := im.DB.SubscriptionsOf(im.ctx, im.domain.ID, im.c.ID)
+	if err != nil {
+		return fmt.Errorf("%w: list subscriptions: %w", errStore, err)
+	}
+	known := map[string]*store.StoredSubscription{}
+	for i := range stored {
+		known[stored[i].Key] = &stored[i]
+	}
+	im.subscriptions = map[string]*syncedSubscription{}
+	for _, details := range all {
+		if err := im.subscription(known[details.Key], details); err != nil {
+			return err
+		}
+		delete(known, details.Key)
+	}
+	for _, gone := range known {
+		if err := im.lostSubscription(*gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (im *importer) subscription(known *store.StoredSubscription, details passerelle.SubscriptionDetails) error {
+	if _, twice := im.subscriptions[details.Key]; twice || !validKey(details.Key) {
+		return fmt.Errorf("%w: subscriptions have distinct keys of 1 to %d bytes", errInvalidData, maxKeyLength)
+	}
+	encoded, err := store.EncodeDetails(details)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errInvalidData, err)
+	}
+	s := &syncedSubscription{}
+	if known == nil {
+		s.StoredSubscription, err = im.foundSubscription(details)
+	} else {
+		s.StoredSubscription, err = im.refreshedSubscription(*known, details, encoded.Digest)
+	}
+	s.documents = im.documentsReconciler(s)
+	im.subscriptions[details.Key], im.subscriptionKeys = s, append(im.subscriptionKeys, details.Key)
+	return err
+}
+
+func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (store.StoredSubscription, error) {
+	now := im.instant()
+	s := store.StoredSubscription{Changed: im.sync, Subscription: passerelle.Subscription{
+		Connection: im.c.ID, User: im.user.ID, Source: im.source.ID, SubscriptionDetails: details, Disabled: &now, LastUpdate: &now,
+	}}
+	var err error
+	if s.ID, err = im.DB.NewSubscriptionID(im.ctx); err != nil {
+		return s, fmt.Errorf("%w: number a subscription: %w", errStore, err)
+	}
+	body := wire.Encode(wire.FoundSubscription{ID: int64(s.ID), IDUser: int64(s.User), IDConnection: int64(s.Connection)})
+	return s, im.store(func(tx *store.Tx) error { return tx.CreateSubscription(im.domain.ID, &s) }, store.Event{Name: webhook.SubscriptionFound, Body: body})
+}
+
+func (im *importer) refreshedSubscription(s store.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (store.StoredSubscription, error) {
+	if digest == s.Digest && s.Deleted == nil {
+		return s, nil
+	}
+	now := im.instant()
+	s.SubscriptionDetails, s.Deleted, s.LastUpdate, s.Changed = details, nil, &now, im.sync
+	return s, im.store(func(tx *store.Tx) error { return tx.UpdateSubscription(im.domain.ID, &s) })
+}
+
+func (im *importer) lostSubscription(s store.StoredSubscription) error {
+	if s.Deleted != nil {
+		return nil
+	}
+	now := im.instant()
+	s.Deleted, s.Changed = &now, im.sync
+	im.goneSubscriptions = append(im.goneSubscriptions, (&syncedSubscription{StoredSubscription: s}).reported())
+	return im.store(func(tx *store.Tx) error { return tx.UpdateSubscription(im.domain.ID, &s) })
+}
+
+// SubscriptionWanted says whether a subscription is shared.
+func (im *importer) SubscriptionWanted(key string) bool {
+	s := im.subscriptions[key]
+	return s != nil && s.Disabled == nil && s.Deleted == nil
+}
+
+// Documents takes a page of a subscription.
+func (im *importer) Documents(key string, page []passerelle.DocumentDetails) error {
+	s := im.subscriptions[key]
+	if !im.SubscriptionWanted(key) || s.read {
+		return fmt.Errorf("%w: documents of a subscription that was not asked for", errInvalidData)
+	}
+	bills := slices.Clone(page)
+	for i := range bills {
+		if err := checkDocumentAmount(bills[i]); err != nil {
+			return err
+		}
+		bills[i].MediaType = storable(bills[i].MediaType)
+	}
+	return s.documents.reconcile(im, bills)
+}
+
+// checkDocumentAmount refuses amounts that cannot be.
+func checkDocumentAmount(d passerelle.DocumentDetails) error {
+	if d.Total == nil {
+		return checkCurrencies(d.Currency)
+	}
+	return errors.Join(checkAmount(*d.Total), checkCurrencies(d.Currency))
+}
+
+// documentsReconciler are the documents of a subscription.
+func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passerelle.DocumentDetails] {
+	return reconciler[passerelle.DocumentDetails]{
+		seen:    map[uint64]struct{}{},
+		key:     func(d passerelle.DocumentDetails) string { return d.Key },
+		details: func(d passerelle.DocumentDetails) any { return d },
+		rows:    store.DocumentShelf(s.StoredSubscription),
+		create: each(func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
+			return tx.CreateDocument(im.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
+		}),
+		update: func(tx *store.Tx, id int64, d passerelle.DocumentDetails, at time.Time) error {
+			return tx.UpdateDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
+		},
+		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
+			tx.LoseDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, s.NextReading())
+		},
+		count: func(tx *store.Tx, there, _ int64) { tx.CountDocuments(im.domain.ID, s.StoredSubscription, there) },
+	}
+}
+
+// SubscriptionRead ends a subscription: documents that were not handed over are
+// gone at the provider. It emits an event with what changed.
+func (im *importer) SubscriptionRead(key string) error {
+	s := im.subscriptions[key]
+	if !im.SubscriptionWanted(key) || s.read {
+		return fmt.Errorf("%w: the end of a subscription that was not asked for", errInvalidData)
+	}
+	if err := s.documents.removeMissing(im, passerelle.Date{}); err != nil {
+		return err
+	}
+	s.read = true
+	now := im.instant()
+	s.LastUpdate, s.Error = &now, ""
+	return im.storeWithEvent(func() (store.Event, error) { return im.subscriptionSynced(im.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
+		tx.TouchSubscription(im.domain.ID, s.ID, now)
+		return nil
+	})
+}
+
+func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscription) (store.Event, error) {
+	e, w := store.Event{Name: webhook.SubscriptionSynced}, run.newPayload(ctx)
+	if unheard, err := run.unwanted(ctx, &e); unheard || err != nil {
+		return e, err
+	}
+	err := errors.Join(run.writeSubscription(ctx, w, s), w.attachTo(&e))
+	return e, err
+}
+
+// writeSubscription writes a subscription with the documents that changed.
+func (run *syncRun) writeSubscription(ctx context.Context, w *payloadWriter, s store.StoredSubscription) error {
+	w.hold(run.c, s.Holding())
+	w.open(wire.NewSubscription(s.Subscription, run.zone()))
+	w.add(`,"documents":[`)
+	n := 0
+	for after := passerelle.DocumentID(0); ; {
+		page, err := run.DB.ChangedDocuments(ctx, s, after, payloadPage)
+		if err != nil {
+			return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
+		}
+		for _, d := range page {
+			w.item(n)
+			w.object(run.ShowDocument(run.domain, d.Document, run.zone()))
+			after, n = d.ID, n+1
+		}
+		if len(page) < payloadPage {
+			break
+		}
+	}
+	w.add("]}")
+	return w.err
+}

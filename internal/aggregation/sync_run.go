@@ -1,0 +1,221 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/failpoint"
+	"passerelle/internal/settings"
+	"passerelle/internal/store"
+	"passerelle/internal/wire"
+	"passerelle/webhook"
+)
+
+const (
+	// maxRunTime bounds a run, runLease is what a crash keeps locked: every
+	// page that is stored renews it, and so does time while the connector is asked.
+	maxRunTime = 15 * time.Minute
+	runLease   = time.Minute
+)
+
+// syncRun is one conversation with an institution under the lease of a
+// connection, and everything that is written because of it.
+type syncRun struct {
+	*Aggregation
+	domain   passerelle.Domain
+	user     passerelle.User
+	c        store.Connection
+	source   store.ConnectionSource
+	profile  connector.Profile
+	settings settings.Values
+	holder   string
+	attended bool
+	started  time.Time
+	// sync numbers what this run changes.
+	sync int64
+	// back is how the person returns who is sent to a page of the institution's.
+	back store.ConnectionReturn
+	// wantedEvents are the events that webhooks want, nil before they were read; writeAll
+	// says that one came since, and that every body is written.
+	wantedEvents map[webhook.Event]bool
+	writeAll     bool
+	// report is what its last events are about, once it has ended.
+	report report
+	// ended is true when how it ended is on record.
+	ended bool
+}
+
+// readRequest is what a run is begun with.
+type readRequest struct {
+	attended bool
+	answers  map[string]string
+	resumed  bool
+	callback map[string][]string
+	landing  Landing
+}
+
+// zone is that of times in the bodies of events.
+func (run *syncRun) zone() *time.Location { return run.settings.Location() }
+
+// instant is the present one of the domain.
+func (run *syncRun) instant() time.Time { return run.now(run.domain) }
+
+// write executes a unit of the run, unless the lease has lapsed: then somebody
+// else may be at work, and a late reader writes nothing. Events get the next
+// versions of the connection, in their order; those of a temporary user are
+// held.
+func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.Event) error {
+	version := run.c.Version + int64(len(events))
+	err := run.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
+		tx.HoldUserAs(run.user)
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return run.emit(tx, version, events)
+	})
+	if errors.Is(err, store.ErrConflict) && run.userBecamePermanent(ctx) {
+		return run.write(ctx, fn, events...)
+	}
+	if err != nil {
+		return fmt.Errorf("store what connection %d gave: %w", run.c.ID, err)
+	}
+	run.c.Version = version
+	return nil
+}
+
+func (run *syncRun) emit(tx *store.Tx, version int64, events []store.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	tx.VersionConnection(run.domain.ID, run.c.ID, run.c.Version, version)
+	tx.AfterCommit(run.Wake)
+	for i, e := range events {
+		e.Domain, e.Subject, e.SubjectID, e.Version = run.domain.ID, string(webhook.SubjectConnection), int64(run.c.ID), run.c.Version+int64(i)+1
+		e.User, e.Held, e.Created = run.user.ID, run.user.Permanent == nil, run.instant()
+		if err := tx.Emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// userBecamePermanent reports that the user became permanent since it was read, which undoes a
+// unit and lets the next one through.
+func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
+	u, err := run.DB.User(ctx, run.domain.ID, run.user.ID)
+	changed := err == nil && (u.Permanent == nil) != (run.user.Permanent == nil)
+	if changed {
+		run.user = u
+	}
+	return changed
+}
+
+// read reads the institution and stores what it gives and how the run ended. The
+// lease is held and is released.
+func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a readRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
+	defer cancel()
+	values, memory, err := run.DB.ConnectionSecrets(ctx, run.domain.ID, run.c.ID)
+	if err != nil {
+		return fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, err)
+	}
+	back, err := run.prepareReturn(ctx, a.landing)
+	if err != nil {
+		return err
+	}
+	im := &importer{syncRun: run, ctx: ctx}
+	out := &sink{importer: im}
+	failpoint.Before("bank")
+	outcome, err := run.callConnector(ctx, reader, connector.Visit{
+		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
+		Callback: a.callback, ReturnURL: back, Memory: memory, Present: a.attended, Now: run.started,
+	}, out)
+	failpoint.After("bank")
+	if broken := out.close(); broken != nil {
+		err = broken
+	}
+	late := ctx.Err() != nil
+	ended := run.end(context.WithoutCancel(ctx), im, run.outcomeOf(outcome, err, late))
+	if errors.Is(err, errStore) && !late {
+		ended = errors.Join(err, ended)
+	}
+	return run.errorOfLostLease(context.WithoutCancel(ctx), ended)
+}
+
+// end stores how a run ended, with the account of it and its last events.
+func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) error {
+	now := run.instant()
+	first := run.c.Established == nil && o.State == ""
+	run.applyOutcome(now, o)
+	err := run.writeWithEvents(ctx, func() ([]store.Event, error) { return run.finalEvents(ctx, im, first) }, func(tx *store.Tx) error {
+		c := run.c
+		tx.SaveConnection(c, c.Version)
+		tx.SaveSource(run.domain.ID, run.source)
+		tx.SetUpdateError(c)
+		run.storeReturn(tx)
+		if o.Memory != nil {
+			if err := tx.SetConnectionMemory(c, o.Memory); err != nil {
+				return err
+			}
+		}
+		tx.ReleaseConnection(run.domain.ID, c.ID, run.holder)
+		if o.State == "" {
+			tx.ResumeFiles(c)
+			tx.AfterCommit(func() { run.Fetch(c.Connector) })
+		}
+		return tx.LogVisit(run.domain.ID, store.ConnectionLog{
+			User: run.user.ID, Connection: c.ID, Source: run.source.ID, Started: run.started, At: now, NextTry: c.NextTry,
+			State: o.State, Message: o.Message, Accounts: int64(len(im.accounts)), Attended: run.attended,
+		})
+	})
+	run.ended = err == nil
+	return err
+}
+
+// applyOutcome brings an outcome into the connection.
+func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
+	c := &run.c
+	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
+	if len(o.Fields) > 0 {
+		c.Fields = string(wire.Encode(shownFields(o.Fields)))
+	}
+	c.Sync, c.Soon, run.source.State = run.sync, false, o.State
+	run.source.LastUpdate = &now
+	if o.State == "" {
+		c.LastUpdate, c.LastPush, c.Expire, c.Failures = &now, &now, nil, 0
+		if c.Established == nil {
+			c.Established = &now
+		}
+		run.setConsentEnd(now, o)
+	} else {
+		c.Failures++
+	}
+	c.NextTry = run.next(now, o)
+	run.source.NextTry = c.NextTry
+}
+
+// consentDays is how long a consent lasts when neither the institution nor its
+// connector says otherwise.
+const consentDays = 180
+
+// setConsentEnd moves the end of the consent when the institution gave one, and when
+// the person took part and it is the connector that knows.
+func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
+	until := o.ConsentUntil
+	if until == nil && (run.attended || run.c.ConsentUntil == nil) {
+		days := consentDays
+		if run.profile.Data.ConsentDays > 0 {
+			days = run.profile.Data.ConsentDays
+		}
+		end := now.AddDate(0, 0, days)
+		until = &end
+	}
+	if until != nil {
+		run.c.ConsentUntil, run.source.AccessExpire = until, until
+	}
+}

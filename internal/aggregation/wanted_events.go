@@ -1,0 +1,45 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"passerelle/internal/store"
+)
+
+// The bodies of some events are as long as a history, and many services want none
+// of them: whether somebody does is asked before one is written.
+
+// unwanted reports that nobody wants an event, which then gets no body. What a
+// temporary user has is for whoever listens once they are permanent.
+func (run *syncRun) unwanted(ctx context.Context, e *store.Event) (bool, error) {
+	if run.user.Permanent == nil || run.writeAll {
+		return false, nil
+	}
+	if run.wantedEvents == nil {
+		heard, err := run.DB.Heard(ctx, run.domain.ID, run.user.ID)
+		if err != nil {
+			return false, fmt.Errorf("list the events that webhooks want: %w", err)
+		}
+		run.wantedEvents = heard
+	}
+	e.Unheard = !run.wantedEvents[e.Name]
+	return e.Unheard, nil
+}
+
+// writeWithEvents executes a unit of the run with events that are written for it. When
+// a webhook was registered since it was asked who listens, they are written anew,
+// and so is all that follows.
+func (run *syncRun) writeWithEvents(ctx context.Context, events func() ([]store.Event, error), fn func(tx *store.Tx) error) error {
+	all, err := events()
+	if err != nil {
+		return err
+	}
+	err = run.write(ctx, fn, all...)
+	if !errors.Is(err, store.ErrHeard) || run.writeAll {
+		return err
+	}
+	run.writeAll = true
+	return run.writeWithEvents(ctx, events, fn)
+}
