@@ -73,6 +73,14 @@ var mayImport = map[string][]string{
 	"internal/background":       {},
 	"internal/httpd":            {},
 	"connector/*":               {".", "payment", "connector"},
+	"testbank":                  {"testbank/*"},
+	"testbank/eidas":            {},
+	"testbank/ledger":           {},
+	"testbank/bank":             {"testbank/ledger"},
+	"testbank/xs2a":             {"testbank/bank", "testbank/eidas", "testbank/ledger"},
+	"testbank/oauth":            {"testbank/bank", "testbank/eidas"},
+	"testbank/page":             {"testbank/bank", "testbank/ledger"},
+	"testbank/control":          {"testbank/bank", "testbank/ledger"},
 	"internal/service":          {"*"},
 	"internal/servicetest":      {"*"},
 	"bench":                     {"*"},
@@ -86,6 +94,7 @@ var mayImport = map[string][]string{
 // ownImport names imports that belong to one package and the packages below
 // it, with the reason. A prefix ends in a slash.
 // Programs that measure a limit are apart from it all: they do without the store.
+// So is the test bank, whose books are no business of the service's.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/store", "all SQL is in one place"},
 	{"github.com/jackc/", "internal/store", "all SQL is in one place"},
@@ -143,6 +152,8 @@ type pkg struct {
 	Name    string
 	Imports []string
 	GoFiles []string
+	// TestImports and XTestImports are those of its tests.
+	TestImports, XTestImports []string
 	// path is relative to the module; the root package is ".".
 	path  string
 	files map[string]*ast.File
@@ -152,7 +163,7 @@ type pkg struct {
 // modulePackages loads every package that has code besides tests.
 func modulePackages(t *testing.T) []pkg {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,Name,Imports,GoFiles", "./...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,Name,Imports,TestImports,XTestImports,GoFiles", "./...")
 	list.Dir = ".."
 	list.Stderr = os.Stderr
 	out, err := list.Output()
@@ -239,6 +250,23 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
+// TestTheTestBankIsApart keeps a bank that the connectors are tested against from
+// sharing a mistake with them: neither uses the other's code, in tests either. The
+// command line starts both.
+func TestTheTestBankIsApart(t *testing.T) {
+	const bank = "testbank"
+	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
+	for _, p := range modulePackages(t) {
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			other := relative(imported)
+			if !inModule(imported) || inBank(p.path) == inBank(other) || matches(p.path, "cmd/*") {
+				continue
+			}
+			t.Errorf("%s imports %s: the test bank shares no code with what is tested against it", p.path, other)
+		}
+	}
+}
+
 func TestNothingBuildsOnTheEnds(t *testing.T) {
 	for name, allowed := range mayImport {
 		for _, imported := range allowed {
@@ -275,7 +303,7 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		for _, imported := range p.Imports {
 			for _, own := range ownImport {
-				if strings.HasPrefix(imported, own.prefix) && !matches(p.path, own.owner, own.owner+"/*", "bench") {
+				if strings.HasPrefix(imported, own.prefix) && !matches(p.path, own.owner, own.owner+"/*", "bench", "testbank/ledger") {
 					t.Errorf("%s imports %s, which belongs to %s: %s", p.path, imported, own.owner, own.why)
 				}
 			}

@@ -68,6 +68,7 @@ type program struct {
 	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
 	Audit       auditCommand       `cmd:"" help:"What operators did, and whether that record was changed."`
 	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`
+	Testbank    testbankCommand    `cmd:"" help:"Banks to test connectors against."`
 	Maintenance maintenanceCommand `cmd:"" help:"Close the interface for a while."`
 	Backup      backupCommand      `cmd:"" help:"Copy a database to a file, while it is in use."`
 	Restore     restoreCommand     `cmd:"" help:"Make a database from such a copy."`

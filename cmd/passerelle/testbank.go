@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"passerelle/testbank"
+	"passerelle/testbank/eidas"
+)
+
+type testbankCommand struct {
+	Run   testbankRun   `cmd:"" default:"withargs" help:"Run banks to test against, as a program of their own: their interface over mutual TLS, their pages, and an interface to steer them. The word run may be left out."`
+	Certs testbankCerts `cmd:"" help:"Make a test authority and certificates with the roles of PSD2, good and bad ones."`
+}
+
+type testbankRun struct {
+	Listen     string        `default:"127.0.0.1:9443" help:"Address where third parties call; port 0 picks a free one."`
+	Pages      string        `default:"127.0.0.1:9444" help:"Address of the pages for customers."`
+	Control    string        `default:"127.0.0.1:9445" help:"Address of the interface that steers the banks; keep it on loopback, it asks for no credentials."`
+	Data       string        `default:"testbank-data" help:"Folder of certificates, books and bank files; it is made when it is missing." type:"path"`
+	Profile    []string      `placeholder:"NAME,…" help:"Banks to open, by their profiles; all when none is named."`
+	Settlement time.Duration `default:"2s" help:"How long a transfer is pending; instant ones never are."`
+	SlowAnswer time.Duration `default:"3s" help:"How long an answer takes that is slow on demand."`
+}
+
+// banksView is what testbank prints once it is ready.
+type banksView struct {
+	Banks   []testbank.Opened `json:"banks"`
+	Folder  string            `json:"folder"`
+	Control string            `json:"control"`
+}
+
+// Run serves until the context ends.
+func (t *testbankRun) Run(c *console) error {
+	program, err := testbank.Open(c.ctx, testbank.Config{
+		Data: t.Data, Listen: t.Listen, Pages: t.Pages, Control: t.Control, Profiles: t.Profile,
+		Settlement: t.Settlement, SlowAnswer: t.SlowAnswer, Log: c.log,
+	})
+	if err != nil {
+		return err
+	}
+	view := banksView{Banks: program.Opened, Folder: program.Folder, Control: program.Control}
+	if c.json {
+		err = c.show(view)
+	} else {
+		view.print(c)
+	}
+	if err != nil {
+		return err
+	}
+	return program.Serve(c.ctx)
+}
+
+func (v banksView) print(c *console) {
+	for _, b := range v.Banks {
+		fmt.Fprintf(c.out, "%-48s %s\n", b.Title, b.API)
+	}
+	fmt.Fprintf(c.out, "\nBank files:  %s   (passerelle serve --banks, or dev --banks)\nPages:       %s\nSteering:    %s/banks\n", v.Folder, v.Banks[0].Pages+"/", v.Control)
+}
+
+type testbankCerts struct {
+	Folder string   `arg:"" name:"dir" type:"path" help:"Folder to write to; one that has an authority is left as it is."`
+	Host   []string `placeholder:"HOST,…" help:"Names and addresses that the server's certificate is for, besides this machine."`
+}
+
+// certsView is what testbank certs prints.
+type certsView struct {
+	Organization string   `json:"organization"`
+	Files        []string `json:"files"`
+}
+
+// Run writes the certificates.
+func (t *testbankCerts) Run(c *console) error {
+	written, err := eidas.WriteFolder(t.Folder, time.Now(), t.Host...)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.show(certsView{eidas.TestOrganization, written})
+	}
+	for _, path := range written {
+		fmt.Fprintln(c.out, path)
+	}
+	return nil
+}

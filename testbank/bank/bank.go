@@ -1,0 +1,130 @@
+package bank
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"passerelle/testbank/ledger"
+)
+
+// Bank is one bank, open for business.
+type Bank struct {
+	Profile Profile
+	// Faults are those that the tester injected.
+	Faults Faults
+
+	book  *ledger.Book
+	clock func() time.Time
+	// ahead is how far the bank's time is ahead of the machine's.
+	ahead atomic.Int64
+	// settlement is how long a transfer is pending.
+	settlement time.Duration
+	// notes are the third parties to tell of changes, as they commit.
+	notes chan<- Note
+}
+
+// Options are what differs between the banks of a program and those of a test.
+type Options struct {
+	// Clock is the machine's; nil: the real one.
+	Clock func() time.Time
+	// Settlement is how long a transfer other than an instant one stays pending.
+	Settlement time.Duration
+	// Notes gets what third parties asked to be told; it may be nil. What does not
+	// fit is dropped, as notes are never promised.
+	Notes chan<- Note
+}
+
+// aheadCounter keeps the bank's time in its file.
+const aheadCounter = "clock ahead, in milliseconds"
+
+// Open opens a bank on its file, or founds it.
+func Open(ctx context.Context, p Profile, path string, o Options) (*Bank, error) {
+	book, err := ledger.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bank{Profile: p, book: book, clock: o.Clock, settlement: o.Settlement, notes: o.Notes}
+	if b.clock == nil {
+		b.clock = time.Now
+	}
+	if err := b.found(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open bank %s: %w", p.Name, err), book.Close())
+	}
+	return b, nil
+}
+
+func (b *Bank) found(ctx context.Context) error {
+	return b.book.Update(ctx, func(tx *ledger.Tx) error {
+		ahead, err := tx.Counter(aheadCounter)
+		if err != nil {
+			return err
+		}
+		b.ahead.Store(ahead)
+		_, err = tx.AccountByID(capital)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return b.openAccounts(tx, b.Now())
+		}
+		return err
+	})
+}
+
+// Close closes the bank's file.
+func (b *Bank) Close() error { return b.book.Close() }
+
+// Now is the bank's time, in UTC.
+func (b *Bank) Now() time.Time {
+	return b.clock().Add(time.Duration(b.ahead.Load()) * time.Millisecond).UTC()
+}
+
+// Advance moves the bank's time on, and does what falls due meanwhile.
+func (b *Bank) Advance(ctx context.Context, by time.Duration) error {
+	if by < 0 {
+		return wrongFormat("advance", "time goes forward only")
+	}
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
+		return tx.SetCounter(aheadCounter, b.ahead.Load()+by.Milliseconds())
+	})
+	if err != nil {
+		return err
+	}
+	b.ahead.Add(by.Milliseconds())
+	return b.Run(ctx)
+}
+
+// Accounts lists the accounts of a customer, or all when it is empty.
+func (b *Bank) Accounts(ctx context.Context, customer string) ([]ledger.Account, error) {
+	var all []ledger.Account
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		all, err = tx.Accounts(customer)
+		return err
+	})
+	return all, err
+}
+
+// Check looks whether the books are right, and says what is not.
+func (b *Bank) Check(ctx context.Context) ([]string, error) {
+	var wrong []string
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		if wrong, err = tx.Check(); err != nil {
+			return err
+		}
+		also, err := checkOrders(tx)
+		wrong = append(wrong, also...)
+		return err
+	})
+	return wrong, err
+}
+
+// newID makes an id that nobody guesses.
+func newID() string { return rand.Text() }
+
+// day is the date of an instant, at midnight.
+func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+const dayLayout = time.DateOnly

@@ -1,0 +1,113 @@
+package bank
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Reference names an account; the bank knows IBANs, and numbers of cards.
+type Reference struct {
+	IBAN      string `json:"iban,omitempty"`
+	MaskedPAN string `json:"maskedPan,omitempty"`
+	Currency  string `json:"currency,omitempty"`
+}
+
+// Number is what the account is known by.
+func (r Reference) Number() string {
+	if r.IBAN != "" {
+		return r.IBAN
+	}
+	return r.MaskedPAN
+}
+
+// transfer is what the standard says of one transfer.
+type transfer struct {
+	EndToEnd        string    `json:"endToEndIdentification"`
+	Amount          Amount    `json:"instructedAmount"`
+	CreditorAccount Reference `json:"creditorAccount"`
+	CreditorAgent   string    `json:"creditorAgent"`
+	CreditorName    string    `json:"creditorName"`
+	Remittance      string    `json:"remittanceInformationUnstructured"`
+	Remittances     []string  `json:"remittanceInformationUnstructuredArray"`
+}
+
+// paymentBody is the union of the bodies of all payment services.
+type paymentBody struct {
+	transfer
+	DebtorAccount *Reference `json:"debtorAccount"`
+	Execution     string     `json:"requestedExecutionDate"`
+	Payments      []transfer `json:"payments"`
+	Start         string     `json:"startDate"`
+	End           string     `json:"endDate"`
+	Frequency     string     `json:"frequency"`
+	Rule          string     `json:"executionRule"`
+	Day           string     `json:"dayOfExecution"`
+	Months        []string   `json:"monthsOfExecution"`
+}
+
+// DecodeBody reads a JSON object, and refuses anything else by the place.
+func DecodeBody(body []byte, into any) error {
+	if !utf8.Valid(body) {
+		return wrongFormat("", "the body is not UTF-8")
+	}
+	if trimmed := strings.TrimSpace(string(body)); !strings.HasPrefix(trimmed, "{") {
+		return wrongFormat("", "the body has to be a JSON object")
+	}
+	err := json.Unmarshal(body, into)
+	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrongType):
+		return wrongFormat(wrongType.Field, "the value has the wrong type: "+wrongType.Value)
+	case errors.As(err, &syntax):
+		return wrongFormat("", fmt.Sprintf("the body is not JSON, at byte %d", syntax.Offset))
+	case err != nil:
+		return wrongFormat("", "the body cannot be read")
+	}
+	return nil
+}
+
+var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)
+
+// Limits of texts, in characters.
+const (
+	maxName       = 70
+	maxEndToEnd   = 35
+	maxRemittance = 140
+)
+
+// line holds a transfer against the standard. The path is that of its object, and
+// ends in a point, or is empty.
+func (p Profile) line(t transfer, path string) (Line, error) {
+	amount, err := parseAmount(t.Amount, path+"instructedAmount")
+	if err != nil {
+		return Line{}, err
+	}
+	text := t.Remittance
+	if text == "" {
+		text = strings.Join(t.Remittances, " ")
+	}
+	rules := []struct {
+		broken     bool
+		path, text string
+	}{
+		{amount < p.Min || amount > p.Max, "instructedAmount", "the bank takes amounts from " + Decimal(p.Min) + " to " + Decimal(p.Max)},
+		{t.CreditorName == "", "creditorName", "a creditor has a name"},
+		{utf8.RuneCountInString(t.CreditorName) > maxName, "creditorName", "a name has at most 70 characters"},
+		{t.CreditorAccount.IBAN == "", "creditorAccount.iban", "a creditor has an IBAN"},
+		{!validIBAN(t.CreditorAccount.IBAN), "creditorAccount.iban", "the check digits are not those of an IBAN"},
+		{t.CreditorAgent != "" && !bicPattern.MatchString(t.CreditorAgent), "creditorAgent", "this is not a BIC"},
+		{utf8.RuneCountInString(t.EndToEnd) > maxEndToEnd, "endToEndIdentification", "a reference has at most 35 characters"},
+		{utf8.RuneCountInString(text) > maxRemittance, "remittanceInformationUnstructured", "a text has at most 140 characters"},
+	}
+	for _, rule := range rules {
+		if rule.broken {
+			return Line{}, wrongFormat(path+rule.path, rule.text)
+		}
+	}
+	return Line{EndToEnd: t.EndToEnd, Amount: amount, Creditor: t.CreditorName, IBAN: t.CreditorAccount.IBAN, Text: text}, nil
+}

@@ -1,0 +1,99 @@
+package bank
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"passerelle/testbank/ledger"
+)
+
+// Customer is one who has accounts at the bank, and signs in by ID and Password.
+type Customer struct {
+	ID   string
+	Name string
+}
+
+// Password is that of every customer, Code that of every authentication method.
+const (
+	Password = "1234"
+	Code     = "123456"
+)
+
+// Customers are the same at each bank.
+func Customers() []Customer {
+	return []Customer{{"anna", "Anna Amsel"}, {"bert", "Bert Buchfink"}, {"clara", "Clara Company GmbH"}}
+}
+
+// CustomerByID finds a customer.
+func CustomerByID(id string) (Customer, bool) {
+	all := Customers()
+	i := slices.IndexFunc(all, func(c Customer) bool { return c.ID == id })
+	if i < 0 {
+		return Customer{}, false
+	}
+	return all[i], true
+}
+
+// Ids of the bank's own accounts.
+const (
+	// capital is where the money of accounts comes from when they open.
+	capital = "own-capital"
+	// clearing stands for all other banks.
+	clearing = "own-clearing"
+)
+
+// opening are the accounts that a bank begins with, and the euros on them.
+var opening = []struct {
+	ledger.Account
+	euros int64
+}{
+	{ledger.Account{ID: "anna-current", Customer: "anna", Kind: ledger.Cash, Name: "Current account", Overdraft: 1_000_00}, 25_000},
+	{ledger.Account{ID: "anna-savings", Customer: "anna", Kind: ledger.Cash, Name: "Savings account"}, 5_000},
+	{ledger.Account{ID: "anna-card", Customer: "anna", Kind: ledger.Card, Name: "Credit card", Overdraft: 2_000_00}, 0},
+	{ledger.Account{ID: "bert-current", Customer: "bert", Kind: ledger.Cash, Name: "Current account"}, 50},
+	{ledger.Account{ID: "clara-current", Customer: "clara", Kind: ledger.Cash, Name: "Business account", Overdraft: 50_000_00}, 1_000_000},
+}
+
+// BankCode is that of a profile's bank; none that is in use begins with a nine.
+func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
+
+// BIC is that of a profile's bank.
+func (p Profile) BIC() string { return "EXBKDE2" + string(rune('A'-1+p.Number())) + "XXX" }
+
+// openAccounts opens the accounts of a new bank.
+func (b *Bank) openAccounts(tx *ledger.Tx, now time.Time) error {
+	for _, id := range []string{capital, clearing} {
+		if err := tx.AddAccount(ledger.Account{ID: id, Number: id, Kind: ledger.Own, Owner: "Example Bank", Name: id, Currency: currency}); err != nil {
+			return err
+		}
+	}
+	for i, open := range opening {
+		account := open.Account
+		holder, _ := CustomerByID(account.Customer)
+		account.Owner, account.Currency, account.Number = holder.Name, currency, germanIBAN(b.Profile.BankCode(), i+1)
+		if account.Kind == ledger.Card {
+			account.Number = fmt.Sprintf("525412******%04d", 1000+i)
+		}
+		if err := tx.AddAccount(account); err != nil {
+			return err
+		}
+		if open.euros > 0 {
+			if err := deposit(tx, account, open.euros*100, "Opening balance", "opening:"+account.ID, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deposit puts money of the bank's on an account, and books it.
+func deposit(tx *ledger.Tx, to ledger.Account, amount int64, text, cause string, now time.Time) error {
+	err := tx.Enter(ledger.Movement{
+		Cause: cause, From: capital, To: to.ID, Amount: amount, FromName: "Example Bank", ToName: to.Owner, ToNumber: to.Number, Text: text, Day: now,
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Post(cause, now)
+}

@@ -1,0 +1,280 @@
+package bank
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"passerelle/testbank/ledger"
+)
+
+// Decision is what a customer says on a page or in the app.
+type Decision struct {
+	Approve bool
+	// PSU is who says it, where the third party did not know; empty: the first customer.
+	PSU string
+	// Accounts are the ids of those that the customer chose: one that pays, or those
+	// to show; empty: the first one, or all.
+	Accounts []string
+}
+
+// ErrLinkOver is returned for a page's address that does not work any more.
+var ErrLinkOver = errors.New("this link has been used, or its time is over")
+
+// Question is what a page asks a customer.
+type Question struct {
+	Authorisation *Authorisation
+	// Order or Consent is what it is about.
+	Order   *Order
+	Consent *Consent
+	// Silent says that the bank does not answer.
+	Silent bool
+}
+
+// Ask finds what the page that a ticket opens asks.
+func (b *Bank) Ask(ctx context.Context, ticket string) (Question, error) {
+	var q Question
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		a, err := b.byTicket(tx, ticket)
+		if err != nil {
+			return err
+		}
+		q, err = b.question(tx, a)
+		return err
+	})
+	return q, err
+}
+
+func (b *Bank) question(tx *ledger.Tx, a *Authorisation) (Question, error) {
+	q := Question{Authorisation: a}
+	if a.Subject.Kind == OfConsent {
+		q.Consent = new(Consent)
+		return q, tx.Get(consentKind, a.Subject.ID, q.Consent)
+	}
+	q.Order = new(Order)
+	err := tx.Get(orderKind, a.Subject.ID, q.Order)
+	if err == nil {
+		q.Silent = mannerOf(q.Order).Silent && a.Subject.Kind == OfPayment
+	}
+	return q, err
+}
+
+// byTicket finds the authorisation that a page's address names.
+func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
+	id, secret, _ := strings.Cut(ticket, "-")
+	var a Authorisation
+	err := tx.Get(authorisationKind, id, &a)
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && subtle.ConstantTimeCompare([]byte(secret), []byte(a.Secret)) != 1 {
+		return nil, ErrLinkOver
+	}
+	return &a, err
+}
+
+// Waiting lists what a customer is asked in the app.
+func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
+	var waiting []Question
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		all, err := ledger.ListDue[Authorisation](tx, authorisationKind)
+		if err != nil {
+			return err
+		}
+		for _, a := range all {
+			if a.Approach != Decoupled || a.PSU != psu || !a.Open() {
+				continue
+			}
+			q, err := b.question(tx, a)
+			if err != nil {
+				return err
+			}
+			waiting = append(waiting, q)
+		}
+		return nil
+	})
+	return waiting, err
+}
+
+// Decide takes a customer's decision.
+func (b *Bank) Decide(ctx context.Context, ticket string, d Decision) (*Authorisation, error) {
+	var a *Authorisation
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		if a, err = b.byTicket(tx, ticket); err != nil {
+			return err
+		}
+		if !a.Open() || b.Now().After(a.LinkEnds) && a.Approach != Decoupled || a.Approach == Embedded {
+			return ErrLinkOver
+		}
+		q, err := b.question(tx, a)
+		if err != nil {
+			return err
+		}
+		if q.Silent {
+			a.Status = "started"
+			return tx.Put(a)
+		}
+		if err := b.decide(tx, a, q, d); err != nil {
+			return err
+		}
+		if a.Application != nil && a.Status != "failed" {
+			a.Application.Code, a.Application.CodeEnds = newID(), b.Now().Add(codeLife)
+		}
+		return tx.Put(a)
+	})
+	return a, err
+}
+
+// ReturnTo is where the customer goes after a decision; empty: nowhere.
+func (a *Authorisation) ReturnTo() string {
+	address, err := url.Parse(a.Return.to(a.Status != "failed"))
+	if err != nil || address.Host == "" {
+		return ""
+	}
+	query := address.Query()
+	switch app := a.Application; {
+	case app != nil:
+		if address, err = url.Parse(app.Redirect); err != nil {
+			return ""
+		}
+		query = address.Query()
+		query.Set("state", app.State)
+		if app.Code == "" {
+			query.Set("error", "access_denied")
+		} else {
+			query.Set("code", a.ID+"-"+app.Code)
+		}
+	case a.Status == "unconfirmed":
+		query.Set("confirmationCode", a.Confirmation)
+	default:
+		return address.String() // as it came, to the letter
+	}
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
+func (b *Bank) decide(tx *ledger.Tx, a *Authorisation, q Question, d Decision) error {
+	if a.PSU == "" {
+		a.PSU = cmp.Or(d.PSU, Customers()[0].ID)
+	}
+	if _, known := CustomerByID(a.PSU); !known {
+		return wrongFormat("psu", "the bank has no such customer")
+	}
+	if !d.Approve {
+		return b.fail(tx, a, "CUST")
+	}
+	if err := b.choose(tx, a, q, d); err != nil {
+		return err
+	}
+	if b.Profile.Confirmation && a.Approach == Redirect {
+		a.Status, a.Confirmation = "unconfirmed", newID()
+		return nil
+	}
+	return b.approve(tx, a)
+}
+
+// choose stores the accounts that the customer chose.
+func (b *Bank) choose(tx *ledger.Tx, a *Authorisation, q Question, d Decision) error {
+	if q.Consent != nil {
+		return b.chooseShown(tx, a, q.Consent, d.Accounts)
+	}
+	if q.Order.Debtor != "" {
+		return nil
+	}
+	return b.choosePayer(tx, a, q.Order, d.Accounts)
+}
+
+// choosePayer makes an account that is chosen, or the customer's first, the one that pays.
+func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []string) error {
+	accounts, err := tx.Accounts(a.PSU)
+	if err != nil {
+		return err
+	}
+	for _, account := range accounts {
+		if account.Kind == ledger.Cash && (len(chosen) == 0 || slices.Contains(chosen, account.ID)) {
+			o.Debtor = account.Number
+			return tx.Put(o)
+		}
+	}
+	return wrongFormat("account", "the customer has no such account")
+}
+
+// approve ends an authorisation well, unless its order asked for the contrary.
+func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
+	if a.Subject.Kind != OfPayment {
+		return b.finalise(tx, a)
+	}
+	var o Order
+	if err := tx.Get(orderKind, a.Subject.ID, &o); err != nil {
+		return err
+	}
+	manner := mannerOf(&o)
+	switch {
+	case manner.Fails:
+		return b.fail(tx, a, "")
+	case manner.Silent:
+		a.Status = "started"
+		return nil
+	}
+	return b.finalise(tx, a)
+}
+
+// finalise does what was authorised.
+func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
+	a.end("finalised")
+	if a.Subject.Kind == OfConsent {
+		return b.grant(tx, a)
+	}
+	var o Order
+	if err := tx.Get(orderKind, a.Subject.ID, &o); err != nil {
+		return err
+	}
+	if a.Subject.Kind == OfCancellation {
+		return b.cancelled(tx, &o)
+	}
+	return b.sign(tx, &o, a)
+}
+
+// sign counts an authorisation; the last that is needed has the order accepted.
+func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
+	if !o.waits() {
+		return Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
+	}
+	if !slices.Contains(o.Signed, a.PSU) {
+		o.Signed = append(o.Signed, a.PSU)
+	}
+	if o.PSU == "" {
+		o.PSU = a.PSU
+	}
+	if o.Debtor == "" {
+		if err := b.choosePayer(tx, a, o, nil); err != nil {
+			return err
+		}
+	}
+	if len(o.Signed) < b.Profile.Signatories {
+		o.Status = "PATC"
+		return b.putOrder(tx, o)
+	}
+	return b.accept(tx, o, b.Now())
+}
+
+// fail ends an authorisation badly, and what it was for.
+func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
+	a.end("failed")
+	if a.Subject.Kind == OfConsent {
+		return b.reject(tx, a)
+	}
+	var o Order
+	if err := tx.Get(orderKind, a.Subject.ID, &o); err != nil {
+		return err
+	}
+	switch {
+	case a.Subject.Kind == OfCancellation:
+		o.Cancelling = false
+	case o.waits():
+		o.finish("RJCT", reason)
+	}
+	return b.putOrder(tx, &o)
+}

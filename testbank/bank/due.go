@@ -1,0 +1,76 @@
+package bank
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"passerelle/testbank/ledger"
+)
+
+// Run does all that is due by the bank's time, one after the other as it fell due.
+func (b *Bank) Run(ctx context.Context) error {
+	for {
+		done := false
+		err := b.update(ctx, func(tx *ledger.Tx) error {
+			kind, id, at, err := tx.NextDue(b.Now())
+			if errors.Is(err, ledger.ErrNotFound) {
+				done = true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return b.fallDue(tx, kind, id, at)
+		})
+		if err != nil || done {
+			return err
+		}
+	}
+}
+
+// fallDue does what is due. The document is stored with a later instant or none, so
+// that Run comes to an end.
+func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
+	switch kind {
+	case orderKind:
+		var o Order
+		if err := tx.Get(kind, id, &o); err != nil {
+			return err
+		}
+		return b.orderDue(tx, &o, at)
+	case authorisationKind:
+		var a Authorisation
+		if err := tx.Get(kind, id, &a); err != nil {
+			return err
+		}
+		a.end("failed")
+		return tx.Put(&a)
+	case consentKind:
+		var c Consent
+		if err := tx.Get(kind, id, &c); err != nil {
+			return err
+		}
+		return b.consentDue(tx, &c)
+	}
+	return tx.Delete(kind, id) // tokens
+}
+
+func (b *Bank) orderDue(tx *ledger.Tx, o *Order, at time.Time) error {
+	switch {
+	case o.Status == "RCVD" || o.Status == "PATC":
+		// The standard wants an order that nobody authorised in time to be rejected.
+		o.finish("RJCT", "NOAS")
+		return b.putOrder(tx, o)
+	case o.Schedule != nil:
+		return b.occur(tx, o, at)
+	case o.Status == "ACSP":
+		return b.settle(tx, o, at)
+	}
+	return b.execute(tx, o, at)
+}
+
+// update is a transaction on the bank's file.
+func (b *Bank) update(ctx context.Context, f func(*ledger.Tx) error) error {
+	return b.book.Update(ctx, f)
+}

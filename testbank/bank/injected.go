@@ -1,0 +1,110 @@
+package bank
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Injected is a fault that the tester asked for, of calls that are yet to come. It is
+// not kept over a restart.
+type Injected struct {
+	ID int `json:"id"`
+	// Call selects: a method and a part of the path under /v1, such as "GET /accounts";
+	// empty: every call.
+	Call string `json:"call"`
+	// What happens: a way of the answer to go wrong, or a code of the standard, or a
+	// status without a body.
+	Wire   Wire   `json:"wire,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Status int    `json:"status,omitempty"`
+	// Delay is how long the bank waits before it goes on as usual, in milliseconds.
+	Delay int `json:"delay_ms,omitempty"`
+	// Times is how many calls are left; zero: all, until the fault is taken away.
+	Times int `json:"times,omitempty"`
+	// Hits is how many calls it met.
+	Hits int `json:"hits"`
+}
+
+// Faults are the injected ones of a bank.
+type Faults struct {
+	mu   sync.Mutex
+	last int
+	all  []*Injected
+}
+
+// Wires are all ways in which an answer can go wrong.
+func Wires() []Wire {
+	return []Wire{Slow, Hang, Lost, Cut, Malformed, Huge, Deep, Elsewhere, Gone, Duplicates}
+}
+
+// Add injects a fault, or refuses it.
+func (f *Faults) Add(one Injected) (Injected, error) {
+	asked := 0
+	for _, there := range []bool{one.Wire != "", one.Code != "", one.Status != 0, one.Delay != 0} {
+		if there {
+			asked++
+		}
+	}
+	_, known := codeStatus[one.Code]
+	switch {
+	case asked != 1:
+		return one, wrongFormat("fault", "exactly one of wire, code, status and delay_ms is given")
+	case one.Wire != "" && !slices.Contains(Wires(), one.Wire):
+		return one, wrongFormat("wire", "there is no such way to fail")
+	case one.Code != "" && !known:
+		return one, wrongFormat("code", "the standard has no such code")
+	case one.Status != 0 && (one.Status < 400 || one.Status > 599):
+		return one, wrongFormat("status", "a refusal is 400 to 599")
+	case one.Delay < 0 || one.Times < 0:
+		return one, wrongFormat("times", "numbers are not below zero")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	one.ID, one.Hits = f.last, 0
+	f.all = append(f.all, &one)
+	return one, nil
+}
+
+// List are the injected faults.
+func (f *Faults) List() []Injected {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := []Injected{}
+	for _, one := range f.all {
+		all = append(all, *one)
+	}
+	return all
+}
+
+// Clear takes all faults away.
+func (f *Faults) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = nil
+}
+
+// Meet is what a call meets, if anything. It counts.
+func (f *Faults) Meet(method, path string) (Injected, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, one := range f.all {
+		wantMethod, wantPath, _ := strings.Cut(one.Call, " ")
+		if one.Call != "" && (wantMethod != method || !strings.Contains(path, wantPath)) {
+			continue
+		}
+		one.Hits++
+		if one.Times > 0 {
+			if one.Times--; one.Times == 0 {
+				f.all = slices.Delete(f.all, i, i+1)
+			}
+		}
+		return *one, true
+	}
+	return Injected{}, false
+}
+
+// Wait is the delay of a fault.
+func (i Injected) Wait() time.Duration { return time.Duration(i.Delay) * time.Millisecond }

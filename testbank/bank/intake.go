@@ -1,0 +1,239 @@
+package bank
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"passerelle/testbank/ledger"
+)
+
+// Taken is an order that the bank took, with the authorisation that it began, if any.
+type Taken struct {
+	Order         *Order
+	Authorisation *Authorisation
+	// Again says that the order was here before.
+	Again bool
+}
+
+// Take takes an order, or refuses it. It is on disk when Take returns.
+func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body []byte) (Taken, error) {
+	order, err := b.read(c, service, product, body)
+	if err != nil {
+		return Taken{}, err
+	}
+	if refusal := mannerOf(order).refusal(); refusal != nil {
+		return Taken{}, refusal
+	}
+	var taken Taken
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		if b.Profile.Idempotent {
+			earlier, err := sameOrder(tx, order)
+			if earlier != nil || err != nil {
+				taken = Taken{Order: earlier, Again: true}
+				return err
+			}
+		}
+		if err := b.knowDebtor(tx, c, order); err != nil {
+			return err
+		}
+		taken.Order = order
+		if err := tx.Put(order); err != nil {
+			return err
+		}
+		var err error
+		taken.Authorisation, err = b.beginImplicitly(tx, c, subjectOf(order), order.Prefers)
+		return err
+	})
+	return taken, err
+}
+
+// sameOrder finds the order that came with the same id and the same body.
+func sameOrder(tx *ledger.Tx, order *Order) (*Order, error) {
+	all, err := ledger.List[Order](tx, orderKind, order.Belongs())
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	if !bytes.Equal(all[0].Body, order.Body) {
+		return nil, wrongFormat("X-Request-ID", "another order came with this id")
+	}
+	return all[0], nil
+}
+
+// read makes an order of a body.
+func (b *Bank) read(c Caller, service, product string, body []byte) (*Order, error) {
+	if !slices.Contains(b.Profile.Products[service], product) {
+		return nil, Refuse("PRODUCT_UNKNOWN", "", "the bank does not offer "+product+" as "+service)
+	}
+	if !c.Attended {
+		return nil, wrongFormat("PSU-IP-Address", "an order says where the customer is")
+	}
+	var parsed paymentBody
+	if err := DecodeBody(body, &parsed); err != nil {
+		return nil, err
+	}
+	compact := &bytes.Buffer{}
+	if err := json.Compact(compact, body); err != nil {
+		return nil, wrongFormat("", "the body is not JSON")
+	}
+	now := b.Now()
+	o := &Order{
+		ID: newID(), Service: service, Product: product, Party: c.Party, RequestID: c.RequestID, Body: compact.Bytes(), PSU: c.PSU,
+		Status: "RCVD", Return: c.Return, Prefers: b.Profile.approach(c.Prefers), Notify: c.Notify, Received: now, Next: now.Add(b.Profile.Life),
+	}
+	if parsed.DebtorAccount != nil {
+		o.Debtor = parsed.DebtorAccount.IBAN
+	}
+	if err := serviceReaders[service](b, o, parsed); err != nil {
+		return nil, err
+	}
+	o.Manner = mannerOf(o).Word
+	return o, b.checkDebtorIsWanted(parsed.DebtorAccount)
+}
+
+func (b *Bank) checkDebtorIsWanted(debtor *Reference) error {
+	switch {
+	case debtor == nil && b.Profile.DebtorAccount == Required:
+		return wrongFormat("debtorAccount", "the bank wants to know the account that pays")
+	case debtor != nil && b.Profile.DebtorAccount == Refused:
+		return wrongFormat("debtorAccount", "the customer chooses the account at the bank")
+	case debtor != nil && !validIBAN(debtor.IBAN):
+		return wrongFormat("debtorAccount.iban", "the check digits are not those of an IBAN")
+	}
+	return nil
+}
+
+// serviceReaders read what each payment service has of its own.
+var serviceReaders = map[string]func(*Bank, *Order, paymentBody) error{
+	Single:   (*Bank).readSingle,
+	Bulk:     (*Bank).readBulk,
+	Periodic: (*Bank).readPeriodic,
+}
+
+func (b *Bank) readSingle(o *Order, p paymentBody) error {
+	line, err := b.Profile.line(p.transfer, "")
+	if err != nil {
+		return err
+	}
+	o.Lines, o.Execution = []Line{line}, p.Execution
+	return b.checkExecution(o)
+}
+
+func (b *Bank) readBulk(o *Order, p paymentBody) error {
+	if len(p.Payments) == 0 || len(p.Payments) > b.Profile.MaxBulk {
+		return wrongFormat("payments", fmt.Sprintf("a bulk has 1 to %d payments", b.Profile.MaxBulk))
+	}
+	for i, one := range p.Payments {
+		line, err := b.Profile.line(one, fmt.Sprintf("payments[%d].", i))
+		if err != nil {
+			return err
+		}
+		o.Lines = append(o.Lines, line)
+	}
+	o.Execution = p.Execution
+	return b.checkExecution(o)
+}
+
+// checkExecution holds the day asked for against what the bank does.
+func (b *Bank) checkExecution(o *Order) error {
+	if o.Execution == "" {
+		return nil
+	}
+	const path = "requestedExecutionDate"
+	asked, err := time.Parse(dayLayout, o.Execution)
+	if err != nil {
+		return wrongFormat(path, "a date is YYYY-MM-DD")
+	}
+	today := day(b.Now())
+	switch {
+	case !b.Profile.FutureDates || o.Product == Instant && asked.After(today):
+		return Refuse("EXECUTION_DATE_INVALID", path, "the bank executes this at once only")
+	case asked.Before(today):
+		return Refuse("EXECUTION_DATE_INVALID", path, "the day is over")
+	case asked.After(today.AddDate(0, 0, b.Profile.MaxDays)):
+		return Refuse("EXECUTION_DATE_INVALID", path, fmt.Sprintf("the bank keeps orders for %d days", b.Profile.MaxDays))
+	}
+	return nil
+}
+
+func (b *Bank) readPeriodic(o *Order, p paymentBody) error {
+	line, err := b.Profile.line(p.transfer, "")
+	if err != nil {
+		return err
+	}
+	o.Lines = []Line{line}
+	o.Schedule, err = b.schedule(p)
+	return err
+}
+
+func (b *Bank) schedule(p paymentBody) (*Schedule, error) {
+	s := &Schedule{Start: p.Start, End: p.End, Frequency: p.Frequency, Rule: p.Rule, Months: p.Months}
+	start, err := time.Parse(dayLayout, p.Start)
+	if err != nil {
+		return nil, wrongFormat("startDate", "a periodic order begins on a day, YYYY-MM-DD")
+	}
+	end, err := time.Parse(dayLayout, p.End)
+	if p.Day != "" {
+		s.Day, _ = strconv.Atoi(p.Day)
+	}
+	variable := p.Frequency == "MonthlyVariable"
+	switch {
+	case p.End != "" && err != nil:
+		return nil, wrongFormat("endDate", "a date is YYYY-MM-DD")
+	case start.Before(day(b.Now())):
+		return nil, Refuse("EXECUTION_DATE_INVALID", "startDate", "the day is over")
+	case p.End != "" && end.Before(start):
+		return nil, Refuse("PERIOD_INVALID", "endDate", "the end is before the beginning")
+	case !slices.Contains(b.Profile.Frequencies, p.Frequency):
+		return nil, wrongFormat("frequency", "the bank does not have this frequency")
+	case p.Rule != "" && p.Rule != "following" && p.Rule != "preceding":
+		return nil, wrongFormat("executionRule", "a rule is following or preceding")
+	case p.Day != "" && (s.Day < 1 || s.Day > 31 || p.Day[0] == '0'):
+		return nil, wrongFormat("dayOfExecution", "a day is 1 to 31")
+	case variable != (len(p.Months) > 0) || !validMonths(p.Months):
+		return nil, wrongFormat("monthsOfExecution", "MonthlyVariable, and nothing else, has 1 to 11 different months from 1 to 12")
+	}
+	return s, nil
+}
+
+func validMonths(months []string) bool {
+	seen := map[int]bool{}
+	for _, text := range months {
+		month, err := strconv.Atoi(text)
+		if err != nil || month < 1 || month > 12 || seen[month] {
+			return false
+		}
+		seen[month] = true
+	}
+	return len(months) <= 11
+}
+
+// knowDebtor holds the customer and the account that an order names against those
+// that the bank has.
+func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
+	if _, known := CustomerByID(c.PSU); c.PSU != "" && !known {
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")
+	}
+	if c.PSU == "" && b.Profile.WantsPSU {
+		return wrongFormat("PSU-ID", "the bank wants to know its customer")
+	}
+	if o.Debtor == "" {
+		return nil
+	}
+	account, err := tx.AccountByNumber(o.Debtor)
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && (account.Kind != ledger.Cash || c.PSU != "" && account.Customer != c.PSU) {
+		return &Refusal{Status: 400, Code: "RESOURCE_UNKNOWN", Path: "debtorAccount", Text: "the customer has no such account at the bank"}
+	}
+	if err != nil {
+		return err
+	}
+	if o.PSU == "" && b.Profile.Signatories == 1 {
+		o.PSU = account.Customer
+	}
+	return nil
+}

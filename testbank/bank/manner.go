@@ -1,0 +1,166 @@
+package bank
+
+import (
+	"slices"
+	"strings"
+)
+
+// Wire is how an answer goes wrong on its way.
+type Wire string
+
+// Ways in which an answer goes wrong. All but Gone come after the bank has done what
+// it was asked to do.
+const (
+	// Slow answers after some seconds.
+	Slow Wire = "slow"
+	// Hang never answers.
+	Hang Wire = "hang"
+	// Lost closes the connection instead of an answer.
+	Lost Wire = "lost"
+	// Cut closes the connection in the middle of the answer.
+	Cut Wire = "cut"
+	// Malformed answers with what is not JSON.
+	Malformed Wire = "malformed"
+	// Huge answers without end, for as long as somebody reads.
+	Huge Wire = "huge"
+	// Deep answers with objects in objects in objects.
+	Deep Wire = "deep"
+	// Elsewhere sends the caller to another host.
+	Elsewhere Wire = "elsewhere"
+	// Gone closes the connection before anything is done.
+	Gone Wire = "gone"
+	// Duplicates lists transactions twice.
+	Duplicates Wire = "duplicates"
+)
+
+// Manner is how the bank fails on demand.
+type Manner struct {
+	// Word asks for it: the creditor's name is "Fault WORD".
+	Word string
+	// Amount asks for it too, unless it is empty: that of the first transfer, in euros.
+	Amount string
+	Shows  string
+
+	// Code is one of the standard, with which the order is refused.
+	Code string
+	// Status is that of HTTP, with which it is refused without a body.
+	Status int
+	Wire   Wire
+	// Reason is why the order, or the one line of a bulk, is refused at execution.
+	Reason string
+	// Stays is the transaction status that the order gets instead of execution, and keeps.
+	Stays string
+	// Silent says that nobody answers the customer's approval.
+	Silent bool
+	// Fails says that the customer's approval fails.
+	Fails bool
+}
+
+// Manners are all that the bank can be made to do by an order.
+func Manners() []Manner {
+	all := []Manner{
+		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "takes the order, and answers after 3 seconds"},
+		{Word: "hang", Amount: "13.02", Wire: Hang, Shows: "takes the order, and never answers"},
+		{Word: "lost", Amount: "13.03", Wire: Lost, Shows: "takes the order, and closes the connection without an answer"},
+		{Word: "cut", Amount: "13.04", Wire: Cut, Shows: "takes the order, and closes the connection in the middle of the answer"},
+		{Word: "malformed", Amount: "13.05", Wire: Malformed, Shows: "takes the order, and answers with what is not JSON"},
+		{Word: "huge", Amount: "13.06", Wire: Huge, Shows: "takes the order, and answers without end"},
+		{Word: "deep", Amount: "13.07", Wire: Deep, Shows: "takes the order, and answers with 10 MB of nested arrays"},
+		{Word: "elsewhere", Amount: "13.08", Wire: Elsewhere, Shows: "takes the order, and redirects the caller to another host"},
+		{Word: "429", Amount: "13.29", Status: 429, Shows: "refuses the order: too many requests"},
+		{Word: "500", Amount: "13.50", Status: 500, Shows: "refuses the order: an error of the bank"},
+		{Word: "503", Amount: "13.53", Status: 503, Shows: "refuses the order: the bank is closed"},
+		{Word: "silent", Amount: "13.60", Silent: true, Shows: "takes the order, and the customer's approval is never answered"},
+		{Word: "sca", Amount: "13.61", Fails: true, Shows: "takes the order, and the customer's approval fails"},
+	}
+	for i, reason := range reasons {
+		all = append(all, Manner{Word: reason.code, Amount: "14." + twoDigits(i+1), Reason: reason.code, Shows: "refuses the order at its execution, or the line of a bulk: " + reason.text})
+	}
+	for _, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "PATC", "ZZZZ"} {
+		all = append(all, Manner{Word: status, Stays: status, Shows: "keeps the approved order in " + status})
+	}
+	for _, code := range Codes() {
+		all = append(all, Manner{Word: code, Code: code, Shows: "refuses the order with this code"})
+	}
+	return all
+}
+
+func twoDigits(n int) string { return string([]byte{byte('0' + n/10), byte('0' + n%10)}) }
+
+// reasons are those of ISO 20022 for which the bank refuses orders.
+var reasons = []struct{ code, text string }{
+	{"AC01", "the account number is wrong"},
+	{"AC04", "the account is closed"},
+	{"AC06", "the account is blocked"},
+	{"AG01", "transfers are not allowed on the account"},
+	{"AM02", "the amount is not allowed"},
+	{"AM03", "the currency is not allowed"},
+	{"AM04", "there are not enough funds"},
+	{"AM05", "it is a duplicate"},
+	{"AM09", "the amount is wrong"},
+	{"BE06", "the creditor is not known"},
+	{"CUST", "the customer refused"},
+	{"DT01", "the date is wrong"},
+	{"FF01", "the format is wrong"},
+	{"FRAD", "it looks like fraud"},
+	{"MS03", "no reason is given"},
+	{"NOAS", "the customer did not answer"},
+	{"RC01", "the bank identifier is wrong"},
+	{"RR04", "regulation forbids it"},
+}
+
+// ReasonText says what a reason means.
+func ReasonText(code string) string {
+	i := slices.IndexFunc(reasons, func(r struct{ code, text string }) bool { return r.code == code })
+	if i < 0 {
+		return "the bank refused the order"
+	}
+	return reasons[i].text
+}
+
+// Codes are the error codes of the standard, in alphabetical order.
+func Codes() []string {
+	var all []string
+	for code := range codeStatus {
+		all = append(all, code)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// mannerPrefix begins the name of a creditor that asks for a manner.
+const mannerPrefix = "Fault "
+
+// manner is what a line asks for; the zero Manner is the usual one.
+func (l Line) manner() Manner {
+	word, asks := strings.CutPrefix(l.Creditor, mannerPrefix)
+	for _, m := range Manners() {
+		if asks && m.Word == word || m.Amount != "" && m.Amount == Decimal(l.Amount) {
+			return m
+		}
+	}
+	return Manner{}
+}
+
+// mannerOf is what an order asks for. A bulk with a line to refuse is refused in part.
+func mannerOf(o *Order) Manner {
+	m := o.Lines[0].manner()
+	if o.Service == Bulk {
+		m.Reason = ""
+	}
+	return m
+}
+
+// MannerOf is how the bank fails an order that it took.
+func MannerOf(o *Order) Manner { return mannerOf(o) }
+
+// refusal is that of the order when it comes, or nil.
+func (m Manner) refusal() error {
+	switch {
+	case m.Code != "":
+		return Refuse(m.Code, "creditorName", "the creditor's name asks for this refusal")
+	case m.Status != 0:
+		return &Refusal{Status: m.Status}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package bank
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"passerelle/testbank/ledger"
+)
+
+// Lives of what OAuth hands out.
+const (
+	codeLife  = time.Minute
+	tokenLife = time.Hour
+)
+
+// Application is a request for an authorisation code (RFC 6749, section 4.1.1, and RFC 7636).
+type Application struct {
+	Client    string `json:"client"`
+	Redirect  string `json:"redirect"`
+	Scope     string `json:"scope"`
+	State     string `json:"state,omitempty"`
+	Challenge string `json:"challenge"`
+	// Code is what the customer takes back, for as long as CodeEnds says, once.
+	Code     string    `json:"code,omitempty"`
+	CodeEnds time.Time `json:"code_ends,omitzero"`
+}
+
+// OAuthError is an error of RFC 6749, by its code.
+type OAuthError string
+
+func (e OAuthError) Error() string { return string(e) }
+
+// Errors of the authorisation server.
+const (
+	InvalidRequest       OAuthError = "invalid_request"
+	InvalidGrant         OAuthError = "invalid_grant"
+	InvalidClient        OAuthError = "invalid_client"
+	InvalidScope         OAuthError = "invalid_scope"
+	UnsupportedGrantType OAuthError = "unsupported_grant_type"
+)
+
+// Apply opens the page for an authorisation code. The address to return to has to be
+// the one that the order or consent came with.
+func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
+	kind, id, _ := strings.Cut(application.Scope, ":")
+	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]
+	if len(kinds) == 0 {
+		return nil, InvalidScope
+	}
+	var found *Authorisation
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		for _, of := range kinds {
+			all, err := ledger.List[Authorisation](tx, authorisationKind, of+" "+id)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(all, func(a *Authorisation) bool { return a.Approach == OAuth && a.Open() && a.Party == application.Client })
+			if i >= 0 {
+				found = all[i]
+			}
+		}
+		if found == nil {
+			return InvalidScope
+		}
+		if found.Return.OK != application.Redirect || application.Challenge == "" {
+			return InvalidRequest
+		}
+		found.Application = &application
+		return tx.Put(found)
+	})
+	return found, err
+}
+
+// Token lets its third party read what its scope names.
+type Token struct {
+	ID    string    `json:"id"`
+	Kind  string    `json:"kind"`
+	Party string    `json:"party"`
+	Scope string    `json:"scope"`
+	Ends  time.Time `json:"ends"`
+}
+
+// Kinds of tokens.
+const (
+	accessToken  = "token"
+	refreshToken = "refresh"
+)
+
+// Key implements [ledger.Document].
+func (t *Token) Key() (kind, id string) { return t.Kind, t.ID }
+
+// Belongs implements [ledger.Document].
+func (t *Token) Belongs() string { return t.Party }
+
+// Due implements [ledger.Document]: a token that is over is still known as such.
+func (t *Token) Due() time.Time { return time.Time{} }
+
+// Exchange takes a code for an access and a refresh token.
+func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier string) (access, refresh *Token, err error) {
+	id, secret, _ := strings.Cut(code, "-")
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		var a Authorisation
+		err := tx.Get(authorisationKind, id, &a)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return InvalidGrant
+		}
+		if err != nil {
+			return err
+		}
+		if !a.Application.opens(party, secret, redirect, verifier, b.Now()) {
+			return InvalidGrant
+		}
+		a.Application.Code = ""
+		if err := tx.Put(&a); err != nil {
+			return err
+		}
+		access, refresh, err = b.tokens(tx, party, a.Application.Scope)
+		return err
+	})
+	return access, refresh, err
+}
+
+// opens holds what a client brings against what it asked with.
+func (a *Application) opens(party, secret, redirect, verifier string, now time.Time) bool {
+	if a == nil || a.Code == "" || now.After(a.CodeEnds) || a.Client != party || a.Redirect != redirect {
+		return false
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+	return subtle.ConstantTimeCompare([]byte(a.Code), []byte(secret)) == 1 && subtle.ConstantTimeCompare([]byte(a.Challenge), []byte(challenge)) == 1
+}
+
+func (b *Bank) tokens(tx *ledger.Tx, party, scope string) (access, refresh *Token, err error) {
+	now := b.Now()
+	access = &Token{newID(), accessToken, party, scope, now.Add(tokenLife)}
+	refresh = &Token{newID(), refreshToken, party, scope, now.AddDate(0, 0, b.Profile.ConsentDays)}
+	return access, refresh, errors.Join(tx.Put(access), tx.Put(refresh))
+}
+
+// Refresh takes a refresh token for new tokens; the old one is gone.
+func (b *Bank) Refresh(ctx context.Context, party, token string) (access, refresh *Token, err error) {
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		var t Token
+		err := tx.Get(refreshToken, token, &t)
+		if errors.Is(err, ledger.ErrNotFound) || err == nil && (t.Party != party || b.Now().After(t.Ends)) {
+			return InvalidGrant
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.Delete(refreshToken, token); err != nil {
+			return err
+		}
+		access, refresh, err = b.tokens(tx, party, t.Scope)
+		return err
+	})
+	return access, refresh, err
+}
+
+// CheckToken holds an access token against what is called. The scope is that of the
+// order or consent.
+func (b *Bank) CheckToken(ctx context.Context, party, token, scope string) error {
+	var t Token
+	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(accessToken, token, &t) })
+	switch {
+	case errors.Is(err, ledger.ErrNotFound) || err == nil && t.Party != party:
+		return Refuse("TOKEN_UNKNOWN", "Authorization", "the bank did not give this token")
+	case err != nil:
+		return err
+	case b.Now().After(t.Ends):
+		return Refuse("TOKEN_EXPIRED", "Authorization", "the token has expired")
+	case t.Scope != scope:
+		return Refuse("TOKEN_INVALID", "Authorization", "the token is not for this")
+	}
+	return nil
+}

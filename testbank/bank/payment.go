@@ -1,0 +1,74 @@
+package bank
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"passerelle/testbank/ledger"
+)
+
+// Order reads a third party's order.
+func (b *Bank) Order(ctx context.Context, c Caller, id string) (*Order, error) {
+	var o *Order
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		o, err = b.order(tx, c.Party, id)
+		return err
+	})
+	return o, err
+}
+
+// Content is the order as it came, with what the bank knows now.
+func (b *Bank) Content(o *Order) (map[string]any, error) {
+	var content map[string]any
+	if err := json.Unmarshal(o.Body, &content); err != nil {
+		return nil, fmt.Errorf("read the body of order %s: %w", o.ID, err)
+	}
+	content["transactionStatus"] = b.Reported(o)
+	if o.Debtor != "" {
+		content["debtorAccount"] = Reference{IBAN: o.Debtor, Currency: currency}
+	}
+	return content, nil
+}
+
+// Cancel cancels an order, or says that its customer has to authorise that.
+func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (o *Order, needsSCA bool, err error) {
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		if o, err = b.order(tx, c.Party, id); err != nil {
+			return err
+		}
+		waits := o.waits()
+		switch {
+		case o.Final() || !waits && (o.Product == Instant || b.Profile.Cancellation == NoCancellation):
+			return Refuse("CANCELLATION_INVALID", "", "the order is "+b.Reported(o)+" and cannot be cancelled")
+		case waits || b.Profile.Cancellation == DirectCancellation:
+			return b.cancelled(tx, o)
+		}
+		o.Cancelling, needsSCA = true, true
+		if c.Return.OK != "" {
+			o.Return = c.Return
+		}
+		return b.putOrder(tx, o)
+	})
+	return o, needsSCA, err
+}
+
+// cancelled ends an order. Money that is under way stays where it was.
+func (b *Bank) cancelled(tx *ledger.Tx, o *Order) error {
+	if o.Final() {
+		return nil // it was executed before the customer had authorised
+	}
+	for i, line := range o.Lines {
+		if !line.Entered || o.Schedule != nil {
+			continue
+		}
+		if err := tx.Drop(o.cause(i)); err != nil {
+			return err
+		}
+		o.Lines[i].Entered = false
+	}
+	o.finish("CANC", "")
+	return b.putOrder(tx, o)
+}

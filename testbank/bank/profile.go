@@ -1,0 +1,176 @@
+package bank
+
+import (
+	"slices"
+	"time"
+)
+
+// Approach is a way in which a customer authorises.
+type Approach string
+
+// The SCA approaches of the standard; OAuth is a kind of redirect to it.
+const (
+	Redirect  Approach = "redirect"
+	OAuth     Approach = "oauth"
+	Decoupled Approach = "decoupled"
+	Embedded  Approach = "embedded"
+)
+
+// Payment services of the standard.
+const (
+	Single   = "payments"
+	Bulk     = "bulk-payments"
+	Periodic = "periodic-payments"
+)
+
+// Payment products of the standard that the bank knows.
+const (
+	SEPA    = "sepa-credit-transfers"
+	Instant = "instant-sepa-credit-transfers"
+	Target2 = "target-2-payments"
+)
+
+// Whether the third party names the debtor's account.
+const (
+	Optional = "optional"
+	Required = "required"
+	Refused  = "refused"
+)
+
+// How an authorised order is cancelled.
+const (
+	NoCancellation     = "none"
+	DirectCancellation = "direct"
+	SCACancellation    = "sca"
+)
+
+// Profile is how one bank differs from others.
+type Profile struct {
+	// Name is the bank's part of paths and of file names.
+	Name string
+	// Shows is what it is for, in a sentence.
+	Shows string
+
+	SCA          []Approach
+	Explicit     bool
+	Confirmation bool
+	// Rounds is how many codes the embedded approach asks for.
+	Rounds int
+	// Signatories is how many customers have to authorise.
+	Signatories   int
+	DebtorAccount string
+	LinkLife      time.Duration
+	Life          time.Duration
+	CallsADay     int
+	WantsPSU      bool
+	// AcceptedIsLast says that ACSP is the best status reported.
+	AcceptedIsLast bool
+	Minor          int
+	Signed         bool
+	// Problems says that errors are told as RFC 7807 has it.
+	Problems   bool
+	Idempotent bool
+
+	Products     map[string][]string
+	FutureDates  bool
+	Frequencies  []string
+	Min, Max     int64
+	MaxBulk      int
+	MaxDays      int
+	Cancellation string
+
+	Consents        []string
+	BookingStatuses []string
+	ConsentDays     int
+	HistoryDays     int
+	DeltaList       bool
+	EntryReference  bool
+	Download        bool
+	CardAccounts    bool
+	TransactionIDs  bool
+	PageSize        int
+}
+
+// Kinds of consents that a profile lists.
+const (
+	Global    = "global"
+	Detailed  = "detailed"
+	Available = "available-accounts"
+	AllPSD2   = "all-psd2"
+)
+
+// usual is a bank that can do everything the standard has, by redirect.
+func usual(name, shows string, change func(*Profile)) Profile {
+	p := Profile{
+		Name: name, Shows: shows,
+		SCA: []Approach{Redirect}, Rounds: 1, Signatories: 1, DebtorAccount: Optional,
+		LinkLife: 10 * time.Minute, Life: 24 * time.Hour, CallsADay: 4, Minor: 11,
+		Products:    map[string][]string{Single: {SEPA, Instant, Target2}, Bulk: {SEPA, Instant}, Periodic: {SEPA}},
+		FutureDates: true,
+		Frequencies: []string{"Daily", "Weekly", "EveryTwoWeeks", "Monthly", "EveryTwoMonths", "Quarterly", "SemiAnnual", "Annual", "MonthlyVariable"},
+		Min:         1, Max: 1_500_000, MaxBulk: 50, MaxDays: 365, Cancellation: SCACancellation,
+		Consents:        []string{Global, Detailed, Available, AllPSD2},
+		BookingStatuses: []string{"booked", "pending", "both"},
+		ConsentDays:     180, HistoryDays: 730, DeltaList: true, EntryReference: true, CardAccounts: true, TransactionIDs: true, PageSize: 100,
+	}
+	change(&p)
+	return p
+}
+
+// Profiles are the banks there are. Their order numbers them, so that a new one comes last.
+func Profiles() []Profile {
+	return []Profile{
+		usual("redirect", "Redirect to the bank's page, authorisation started by the order itself.", func(*Profile) {}),
+		usual("redirect-explicit", "Redirect, and the third party starts the authorisation.", func(p *Profile) { p.Explicit = true }),
+		usual("oauth", "Redirect by OAuth 2.0 with PKCE; account data needs the token.", func(p *Profile) { p.SCA = []Approach{OAuth} }),
+		usual("decoupled", "The customer approves in the bank's app.", func(p *Profile) { p.SCA = []Approach{Decoupled} }),
+		usual("embedded", "Password, choice of a method and one code, all through the third party.", func(p *Profile) { p.SCA = []Approach{Embedded} }),
+		usual("embedded-3", "As embedded, with three codes, the second beside an image.", func(p *Profile) {
+			p.SCA, p.Rounds = []Approach{Embedded}, 3
+		}),
+		usual("confirmation", "Redirect, and the third party confirms with the code that came back.", func(p *Profile) { p.Confirmation = true }),
+		usual("multilevel", "Two customers, Anna and Bert, have to authorise.", func(p *Profile) { p.Signatories, p.Explicit = 2, true }),
+		usual("signed", "Requests are signed with a QSealC; errors come as RFC 7807 has them.", func(p *Profile) { p.Signed, p.Problems = true, true }),
+		usual("old", "An older minor version: no ids of transactions, ACSP is the last status, few abilities.", func(p *Profile) {
+			p.Minor, p.AcceptedIsLast, p.TransactionIDs, p.DeltaList, p.EntryReference, p.CardAccounts = 3, true, false, false, false, false
+			p.BookingStatuses, p.Cancellation, p.FutureDates, p.DebtorAccount = []string{"booked"}, NoCancellation, false, Required
+			p.Consents = []string{Detailed, AllPSD2}
+			p.Products = map[string][]string{Single: {SEPA}}
+		}),
+		usual("idempotent", "An order that comes again with its X-Request-ID is the same order; direct cancellation; downloads.", func(p *Profile) {
+			p.Idempotent, p.Cancellation, p.Download = true, DirectCancellation, true
+		}),
+		usual("all", "All approaches: redirect first, decoupled and embedded when they are preferred.", func(p *Profile) {
+			p.SCA = []Approach{Redirect, Decoupled, Embedded}
+		}),
+	}
+}
+
+// ProfileNamed finds a profile.
+func ProfileNamed(name string) (Profile, bool) {
+	all := Profiles()
+	i := slices.IndexFunc(all, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return all[i], true
+}
+
+// Number is the place of a profile among all, from one.
+func (p Profile) Number() int {
+	return 1 + slices.IndexFunc(Profiles(), func(other Profile) bool { return other.Name == p.Name })
+}
+
+// approach chooses by what the third party prefers, of what the bank has.
+func (p Profile) approach(prefers Preferences) Approach {
+	has := func(a Approach) bool { return slices.Contains(p.SCA, a) }
+	switch {
+	case prefers.Decoupled && has(Decoupled):
+		return Decoupled
+	case prefers.NoRedirect && has(Embedded):
+		return Embedded
+	case prefers.NoRedirect && has(Decoupled):
+		return Decoupled
+	}
+	return p.SCA[0]
+}

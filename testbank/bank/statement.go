@@ -1,0 +1,331 @@
+package bank
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle/testbank/ledger"
+)
+
+// Reading is a third party's request for account data.
+type Reading struct {
+	Caller
+	// Consent is the Consent-ID.
+	Consent string
+	// Call is what counts as the same call: the path without numbers.
+	Call string
+	// Kind is that of the accounts, cash or card.
+	Kind string
+	// Account is the id of one; empty: the list.
+	Account string
+}
+
+// Visible is an account with what the consent shows of it.
+type Visible struct {
+	ledger.Account
+	Balances, Transactions, Owner bool
+}
+
+// List lists the accounts of a consent.
+func (b *Bank) List(ctx context.Context, r Reading) ([]Visible, error) {
+	var list []Visible
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		c, err := b.access(tx, r)
+		if err != nil {
+			return err
+		}
+		for _, id := range c.Shown {
+			account, err := tx.AccountByID(id)
+			if err != nil {
+				return err
+			}
+			if account.Kind == r.Kind {
+				list = append(list, c.visible(account))
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (c *Consent) visible(a ledger.Account) Visible {
+	return Visible{a, slices.Contains(c.Balances, a.ID), slices.Contains(c.Transactions, a.ID), c.owners()}
+}
+
+// One reads an account. It is refused where the consent is not for what is read of it.
+func (b *Bank) One(ctx context.Context, r Reading, needs func(Visible) bool) (Visible, error) {
+	var v Visible
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		v, err = b.one(tx, r, needs)
+		return err
+	})
+	return v, err
+}
+
+func (b *Bank) one(tx *ledger.Tx, r Reading, needs func(Visible) bool) (Visible, error) {
+	account, err := tx.AccountByID(r.Account)
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && account.Kind != r.Kind {
+		return Visible{}, Refuse("RESOURCE_UNKNOWN", "account-id", "there is no such account")
+	}
+	if err != nil {
+		return Visible{}, err
+	}
+	c, err := b.access(tx, r)
+	if err != nil {
+		return Visible{}, err
+	}
+	v := c.visible(account)
+	if !slices.Contains(c.Shown, account.ID) || !needs(v) {
+		return Visible{}, Refuse("CONSENT_INVALID", "", "the consent is not for this")
+	}
+	return v, nil
+}
+
+// access finds a consent that permits a reading, and counts the reading.
+func (b *Bank) access(tx *ledger.Tx, r Reading) (*Consent, error) {
+	if r.Consent == "" {
+		return nil, wrongFormat("Consent-ID", "account data is read with a consent")
+	}
+	c, err := b.consent(tx, r.Party, r.Consent)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Status {
+	case "valid":
+	case "expired":
+		return nil, Refuse("CONSENT_EXPIRED", "", "the consent has expired")
+	default:
+		return nil, Refuse("CONSENT_INVALID", "", "the consent is "+c.Status)
+	}
+	today := b.Now().Format(dayLayout)
+	if err := b.count(tx, r, c, today); err != nil {
+		return nil, err
+	}
+	c.LastAction = today
+	return c, tx.Put(c)
+}
+
+// count counts the calls of a day for which the customer was not there; of a consent
+// for one access all calls, for ever.
+func (b *Bank) count(tx *ledger.Tx, r Reading, c *Consent, today string) error {
+	period, limit := today, min(c.Frequency, b.Profile.CallsADay)
+	switch {
+	case r.Call == "": // a further page of a call that was counted
+		return nil
+	case !c.Recurring:
+		period, limit = "ever", 1
+	case r.Attended:
+		return nil
+	}
+	name := strings.Join([]string{"calls", c.ID, period, r.Call, r.Account}, " ")
+	made, err := tx.Counter(name)
+	if err != nil {
+		return err
+	}
+	if made >= int64(limit) {
+		return Refuse("ACCESS_EXCEEDED", "", fmt.Sprintf("the consent permits this call %d times", limit))
+	}
+	return tx.SetCounter(name, made+1)
+}
+
+// Query selects transactions, as the standard has it. Empty members were not given.
+type Query struct {
+	BookingStatus      string
+	From, To           string
+	EntryReferenceFrom string
+	Delta              bool
+	// Cursor is the next page of a report; it brings the rest of the query along.
+	Cursor string
+	// Whole wants all that the cursor begins, on one page.
+	Whole bool
+}
+
+// Report is a page of transactions.
+type Report struct {
+	Account Visible
+	// Booked and Pending are asked for, whether there are any or not.
+	Booked, Pending bool
+	Entries         []ledger.Entry
+	// Next is the cursor of the next page, or empty.
+	Next string
+	// All is the cursor of this page and all that follow.
+	All string
+}
+
+// BookingStatus is what the report was asked for.
+func (r Report) BookingStatus() string {
+	switch {
+	case !r.Pending:
+		return "booked"
+	case !r.Booked:
+		return "pending"
+	}
+	return "both"
+}
+
+// Transactions reads a page. All pages of a report show the account as it was when the
+// first one was read, whatever is booked meanwhile.
+func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, error) {
+	window, err := b.window(q, r)
+	if err != nil {
+		return Report{}, err
+	}
+	if q.Cursor != "" {
+		r.Call = ""
+	}
+	report := Report{Booked: window.Booked, Pending: window.Pending}
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		if report.Account, err = b.one(tx, r, func(v Visible) bool { return v.Transactions }); err != nil {
+			return err
+		}
+		if q.Cursor == "" {
+			if err := b.begins(tx, r, q, &window); err != nil {
+				return err
+			}
+		}
+		size := b.Profile.PageSize
+		if q.Whole {
+			size = wholeReport
+		}
+		return report.fill(tx, window, size)
+	})
+	return report, err
+}
+
+// wholeReport is more than any account has.
+const wholeReport = 10_000_000
+
+// fill reads a page, and one entry more in order to know whether another page follows.
+func (r *Report) fill(tx *ledger.Tx, w ledger.Window, size int) error {
+	w.Limit = size + 1
+	var err error
+	if r.Entries, err = tx.Entries(w); err != nil || len(r.Entries) <= size {
+		return err
+	}
+	r.Entries = r.Entries[:size]
+	if r.All, err = cursor(w); err != nil {
+		return err
+	}
+	w.Before = r.Entries[size-1].ID
+	r.Next, err = cursor(w)
+	return err
+}
+
+func cursor(w ledger.Window) (string, error) {
+	encoded, err := json.Marshal(w)
+	if err != nil {
+		return "", fmt.Errorf("encode a cursor: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(encoded), nil
+}
+
+// Transaction reads one entry of an account.
+func (b *Bank) Transaction(ctx context.Context, r Reading, id string) (ledger.Entry, error) {
+	unknown := Refuse("RESOURCE_UNKNOWN", "transactionId", "there is no such transaction")
+	number, err := strconv.ParseInt(strings.TrimPrefix(id, "T"), 10, 64)
+	if err != nil || !b.Profile.TransactionIDs {
+		return ledger.Entry{}, unknown
+	}
+	var found []ledger.Entry
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		if _, err := b.one(tx, r, func(v Visible) bool { return v.Transactions }); err != nil {
+			return err
+		}
+		now, err := tx.Changes()
+		if err != nil {
+			return err
+		}
+		found, err = tx.Entries(ledger.Window{Account: r.Account, AsOf: now, Booked: true, Pending: true, Before: number + 1, Limit: 1})
+		return err
+	})
+	switch {
+	case err != nil:
+		return ledger.Entry{}, err
+	case len(found) == 0 || found[0].ID != number:
+		return ledger.Entry{}, unknown
+	}
+	return found[0], nil
+}
+
+// window reads a query, or refuses it.
+func (b *Bank) window(q Query, r Reading) (ledger.Window, error) {
+	if q.Cursor != "" {
+		var w ledger.Window
+		decoded, err := base64.RawURLEncoding.DecodeString(q.Cursor)
+		if err != nil || json.Unmarshal(decoded, &w) != nil || w.Account != r.Account {
+			return w, wrongFormat("cursor", "this is not the address of a page")
+		}
+		return w, nil
+	}
+	if err := b.checkQuery(q); err != nil {
+		return ledger.Window{}, err
+	}
+	return ledger.Window{Account: r.Account, Booked: q.BookingStatus != "pending", Pending: q.BookingStatus != "booked", From: q.From, To: q.To}, nil
+}
+
+func (b *Bank) checkQuery(q Query) error {
+	from, wrongFrom := time.Parse(dayLayout, q.From)
+	to, wrongTo := time.Parse(dayLayout, q.To)
+	delta := q.Delta || q.EntryReferenceFrom != ""
+	switch {
+	case q.BookingStatus == "":
+		return wrongFormat("bookingStatus", "it is missing")
+	case !slices.Contains([]string{"booked", "pending", "both", "information", "all"}, q.BookingStatus):
+		return wrongFormat("bookingStatus", "there is no such booking status")
+	case !slices.Contains(b.Profile.BookingStatuses, q.BookingStatus):
+		return Refuse("PARAMETER_NOT_SUPPORTED", "bookingStatus", "the bank does not report "+q.BookingStatus)
+	case q.Delta && !b.Profile.DeltaList:
+		return Refuse("PARAMETER_NOT_SUPPORTED", "deltaList", "the bank does not have it")
+	case q.EntryReferenceFrom != "" && !b.Profile.EntryReference:
+		return Refuse("PARAMETER_NOT_SUPPORTED", "entryReferenceFrom", "the bank does not have it")
+	case q.Delta && q.EntryReferenceFrom != "":
+		return Refuse("PARAMETER_NOT_CONSISTENT", "deltaList", "it does not go with entryReferenceFrom")
+	case delta:
+		return nil
+	case wrongFrom != nil:
+		return wrongFormat("dateFrom", "a report begins on a day, YYYY-MM-DD")
+	case q.To != "" && wrongTo != nil:
+		return wrongFormat("dateTo", "a date is YYYY-MM-DD")
+	case q.To != "" && to.Before(from):
+		return Refuse("PERIOD_INVALID", "dateTo", "the end is before the beginning")
+	case from.Before(day(b.Now()).AddDate(0, 0, -b.Profile.HistoryDays)):
+		return Refuse("PERIOD_INVALID", "dateFrom", fmt.Sprintf("the bank reports %d days", b.Profile.HistoryDays))
+	}
+	return nil
+}
+
+// begins fixes what a report shows, and from where a delta goes on.
+func (b *Bank) begins(tx *ledger.Tx, r Reading, q Query, w *ledger.Window) error {
+	var err error
+	if w.AsOf, err = tx.Changes(); err != nil {
+		return err
+	}
+	seen := "reported " + r.Consent + " " + r.Account
+	switch {
+	case q.Delta:
+		w.From, w.To = "", ""
+		if w.After, err = tx.Counter(seen); err != nil {
+			return err
+		}
+	case q.EntryReferenceFrom != "":
+		w.From, w.To = "", ""
+		id, _ := strconv.ParseInt(strings.TrimPrefix(q.EntryReferenceFrom, "E"), 10, 64)
+		w.After, err = tx.ChangeOf(r.Account, id)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return &Refusal{Status: 400, Code: "RESOURCE_UNKNOWN", Path: "entryReferenceFrom", Text: "there is no such entry"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return tx.SetCounter(seen, w.AsOf)
+}

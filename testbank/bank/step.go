@@ -1,0 +1,182 @@
+package bank
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"passerelle/testbank/ledger"
+)
+
+// Step is what the third party brings to an authorisation.
+type Step struct {
+	// PSU is that of the header.
+	PSU          string
+	Password     string
+	Method       string
+	Code         string
+	Confirmation string
+}
+
+// Method is a way in which a customer gets or makes a code.
+type Method struct {
+	ID, Type, Name, Explanation string
+}
+
+// Methods are those of every customer.
+func Methods() []Method {
+	return []Method{
+		{"sms", "SMS_OTP", "Text message to +49 151 ••• 28", "A code comes to the telephone."},
+		{"photo", "PHOTO_OTP", "Photo code", "An app reads the picture, and shows the code."},
+		{"chip", "CHIP_OTP", "Card reader", "The reader makes a code of what is typed in."},
+	}
+}
+
+// MethodByID finds a method.
+func MethodByID(id string) (Method, bool) {
+	all := Methods()
+	i := slices.IndexFunc(all, func(m Method) bool { return m.ID == id })
+	if i < 0 {
+		return Method{}, false
+	}
+	return all[i], true
+}
+
+// maxWrong is how many wrong passwords and codes end an authorisation.
+const maxWrong = 3
+
+func readStep(c Caller, body []byte) (Step, error) {
+	var read struct {
+		PSU struct {
+			Password string `json:"password"`
+		} `json:"psuData"`
+		Method       string `json:"authenticationMethodId"`
+		Code         string `json:"scaAuthenticationData"`
+		Confirmation string `json:"confirmationCode"`
+	}
+	if len(body) > 0 {
+		if err := DecodeBody(body, &read); err != nil {
+			return Step{}, err
+		}
+	}
+	return Step{PSU: c.PSU, Password: read.PSU.Password, Method: read.Method, Code: read.Code, Confirmation: read.Confirmation}, nil
+}
+
+// Update brings an authorisation a step on. A step that is wrong is refused, and may
+// end the authorisation.
+func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body []byte) (*Authorisation, error) {
+	step, err := readStep(c, body)
+	if err != nil {
+		return nil, err
+	}
+	var a *Authorisation
+	var refusal error
+	err = b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		if a, err = b.authorisation(tx, c.Party, s, id); err != nil {
+			return err
+		}
+		refusal, err = b.step(tx, a, step)
+		return err
+	})
+	return a, errors.Join(err, refusal)
+}
+
+// steps are those that an authorisation takes, each from some states only. The first
+// one whose value was brought is taken.
+var steps = []struct {
+	brought func(Step) bool
+	from    []string
+	take    func(*Bank, *ledger.Tx, *Authorisation, Step) (refusal, err error)
+}{
+	{func(s Step) bool { return s.Confirmation != "" }, []string{"unconfirmed"}, (*Bank).confirm},
+	{func(s Step) bool { return s.Code != "" }, []string{"scaMethodSelected", "started"}, (*Bank).enterCode},
+	{func(s Step) bool { return s.Method != "" }, []string{"psuAuthenticated"}, (*Bank).chooseMethod},
+	{func(s Step) bool { return s.Password != "" }, []string{"received", "psuIdentified"}, (*Bank).signIn},
+	{func(s Step) bool { return s.PSU != "" }, []string{"received"}, (*Bank).identify},
+}
+
+// step takes a step. What it refuses is on record all the same: wrong codes count.
+func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+	for _, possible := range steps {
+		if !possible.brought(s) {
+			continue
+		}
+		if !slices.Contains(possible.from, a.Status) {
+			return Refuse("STATUS_INVALID", "", "the authorisation is "+a.Status+", where this step is not taken"), nil
+		}
+		if refusal, err = possible.take(b, tx, a, s); err != nil {
+			return nil, err
+		}
+		return refusal, tx.Put(a)
+	}
+	return wrongFormat("", "the body has to bring psuData, authenticationMethodId, scaAuthenticationData or confirmationCode"), nil
+}
+
+func (b *Bank) identify(_ *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+	if _, known := CustomerByID(s.PSU); !known {
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer"), nil
+	}
+	a.PSU, a.Status = s.PSU, "psuIdentified"
+	if a.Approach == Decoupled {
+		a.Status = "started"
+	}
+	return nil, nil
+}
+
+func (b *Bank) signIn(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+	if a.Approach != Embedded {
+		return Refuse("SERVICE_INVALID", "psuData", "the bank takes passwords on its own pages only"), nil
+	}
+	if a.PSU == "" {
+		a.PSU = s.PSU
+	}
+	if _, known := CustomerByID(a.PSU); !known || s.PSU != "" && s.PSU != a.PSU || s.Password != Password {
+		return b.wrong(tx, a, "psuData.password", "the customer or the password is wrong")
+	}
+	a.Status = "psuAuthenticated"
+	return nil, nil
+}
+
+func (b *Bank) chooseMethod(_ *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+	if _, known := MethodByID(s.Method); !known {
+		return Refuse("SCA_METHOD_UNKNOWN", "authenticationMethodId", "the customer has no such method"), nil
+	}
+	a.Method, a.Status = s.Method, "scaMethodSelected"
+	return nil, nil
+}
+
+func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+	if s.Code != Code {
+		return b.wrong(tx, a, "scaAuthenticationData", "the code is wrong")
+	}
+	a.Round++
+	if a.Round < b.Profile.Rounds {
+		// Each further code comes another way: the picture follows the message.
+		a.Status, a.Method = "started", Methods()[a.Round%len(Methods())].ID
+		return nil, nil
+	}
+	return nil, b.approve(tx, a)
+}
+
+func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+	if s.Confirmation != a.Confirmation {
+		if err := b.fail(tx, a, ""); err != nil {
+			return nil, err
+		}
+		return Refuse("SCA_INVALID", "confirmationCode", "the code is not that of the authorisation"), nil
+	}
+	return nil, b.finalise(tx, a)
+}
+
+// wrong counts, and ends an authorisation when it is enough.
+func (b *Bank) wrong(tx *ledger.Tx, a *Authorisation, path, text string) (refusal, err error) {
+	a.Wrong++
+	if a.Wrong >= maxWrong {
+		text += "; it was the last attempt"
+		if err := b.fail(tx, a, ""); err != nil {
+			return nil, err
+		}
+	}
+	return Refuse("PSU_CREDENTIALS_INVALID", path, text), nil
+}

@@ -1,0 +1,142 @@
+package bank
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"passerelle/testbank/ledger"
+)
+
+// Summary is an order as a tester sees it.
+type Summary struct {
+	ID        string `json:"id"`
+	Service   string `json:"service"`
+	Product   string `json:"product"`
+	RequestID string `json:"request_id"`
+	EndToEnd  string `json:"end_to_end,omitempty"`
+	Creditor  string `json:"creditor"`
+	Amount    string `json:"amount"`
+	Status    string `json:"status"`
+	Reason    string `json:"reason,omitempty"`
+	// Booked counts movements of money, each line and occurrence being one; Moved is
+	// their sum, in euros.
+	Booked int64  `json:"booked"`
+	Moved  string `json:"moved"`
+}
+
+// Orders lists all orders, with what the books have of them.
+func (b *Bank) Orders(ctx context.Context) ([]Summary, error) {
+	list := []Summary{}
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		orders, err := ledger.List[Order](tx, orderKind, "")
+		if err != nil {
+			return err
+		}
+		for _, o := range orders {
+			count, moved, err := tx.Booked(o.causes())
+			if err != nil {
+				return err
+			}
+			list = append(list, Summary{
+				o.ID, o.Service, o.Product, o.RequestID, o.Lines[0].EndToEnd, o.Lines[0].Creditor, Decimal(o.Total()), o.Status, o.Reason, count, Decimal(moved),
+			})
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Consents lists all consents.
+func (b *Bank) Consents(ctx context.Context) ([]*Consent, error) {
+	list := []*Consent{}
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		all, err := ledger.List[Consent](tx, consentKind, "")
+		list = append(list, all...)
+		return err
+	})
+	return list, err
+}
+
+// OpenAuthorisations lists those that wait for a customer.
+func (b *Bank) OpenAuthorisations(ctx context.Context) ([]*Authorisation, error) {
+	list := []*Authorisation{}
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		all, err := ledger.ListDue[Authorisation](tx, authorisationKind)
+		for _, a := range all {
+			if a.Open() {
+				list = append(list, a)
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// TicketOf is what opens the page of an authorisation.
+func (b *Bank) TicketOf(ctx context.Context, id string) (string, error) {
+	var a Authorisation
+	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(authorisationKind, id, &a) })
+	return a.Ticket(), err
+}
+
+// Filling is what a tester wants booked on an account.
+type Filling struct {
+	// Count is how many bookings, Amount what each moves to the account, or from it
+	// when it begins with a minus, in euros.
+	Count  int    `json:"count"`
+	Amount string `json:"amount"`
+	// Text is that of each; with Number it ends in the number of the booking.
+	Text    string `json:"text"`
+	Number  bool   `json:"number"`
+	Pending bool   `json:"pending"`
+	// DaysAgo is how many days before today it is booked.
+	DaysAgo int `json:"days_ago"`
+}
+
+const maxFilling = 100_000
+
+// Fill books on an account, against the bank's own.
+func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
+	amount, err := parseAmount(Amount{currency, strings.TrimPrefix(f.Amount, "-")}, "amount")
+	if err != nil {
+		return err
+	}
+	if f.Count < 1 || f.Count > maxFilling || f.DaysAgo < 0 {
+		return wrongFormat("count", fmt.Sprintf("count is 1 to %d, days_ago not below zero", maxFilling))
+	}
+	return b.update(ctx, func(tx *ledger.Tx) error {
+		to, err := tx.AccountByID(account)
+		if err != nil {
+			return err
+		}
+		first, err := tx.Changes()
+		if err != nil {
+			return err
+		}
+		for i := range f.Count {
+			if err := b.fillOne(tx, to, f, amount, first, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (b *Bank) fillOne(tx *ledger.Tx, account ledger.Account, f Filling, amount, first int64, i int) error {
+	text := f.Text
+	if f.Number {
+		text = fmt.Sprintf("%s %d", f.Text, i+1)
+	}
+	m := ledger.Movement{
+		Cause: fmt.Sprintf("fill:%d:%d", first, i), From: clearing, To: account.ID, Amount: amount,
+		FromName: "Other Party", ToName: account.Owner, ToNumber: account.Number, Text: text, Day: b.Now().AddDate(0, 0, -f.DaysAgo),
+	}
+	if strings.HasPrefix(f.Amount, "-") {
+		m.From, m.To, m.FromName, m.FromNumber, m.ToName, m.ToNumber = account.ID, clearing, account.Owner, account.Number, "Other Party", ""
+	}
+	if err := tx.Enter(m); err != nil || f.Pending {
+		return err
+	}
+	return tx.Post(m.Cause, m.Day)
+}

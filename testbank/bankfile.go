@@ -1,0 +1,169 @@
+package testbank
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"passerelle/testbank/bank"
+	"passerelle/testbank/eidas"
+)
+
+// title is the name of a bank, by which people recognise what it is for.
+func title(p bank.Profile) string { return "Example Bank (Berlin Group, " + p.Name + ")" }
+
+// firstID is before the numeric ids of the banks.
+const firstID = 9100
+
+// describe writes the file that describes a bank to a service.
+func describe(data string, p bank.Profile, at addresses) (Opened, error) {
+	opened := Opened{
+		Name: p.Name, Title: title(p), API: at.api + "/" + p.Name, Pages: at.pages + "/" + p.Name,
+		File: filepath.Join(data, banksFolder, p.Name+".toml"),
+	}
+	// Another program may read it now: it finds the old file or the new one.
+	temporary := opened.File + ".new"
+	if err := os.WriteFile(temporary, []byte(bankFile(p, at)), 0o600); err != nil {
+		return opened, fmt.Errorf("write a bank file: %w", err)
+	}
+	if err := os.Rename(temporary, opened.File); err != nil {
+		return opened, fmt.Errorf("write a bank file: %w", err)
+	}
+	return opened, nil
+}
+
+// file writes a TOML document, a line at a time.
+type file struct{ strings.Builder }
+
+func (f *file) table(name string) { fmt.Fprintf(f, "\n[%s]\n", name) }
+
+func (f *file) set(name string, value any) {
+	switch v := value.(type) {
+	case string:
+		fmt.Fprintf(f, "%s = %s\n", name, strconv.Quote(v))
+	case []string:
+		var quoted []string
+		for _, one := range v {
+			quoted = append(quoted, strconv.Quote(one))
+		}
+		fmt.Fprintf(f, "%s = [%s]\n", name, strings.Join(quoted, ", "))
+	default:
+		fmt.Fprintf(f, "%s = %v\n", name, v)
+	}
+}
+
+func bankFile(p bank.Profile, at addresses) string {
+	f := &file{}
+	f.WriteString("# " + p.Shows + "\n")
+	f.set("uuid", uuid(p.Name))
+	f.set("id", firstID+p.Number())
+	f.set("name", title(p))
+	f.set("countries", []string{"DE"})
+	f.set("color", "0b57d0")
+	f.set("bics", []string{p.BIC()})
+	f.set("iban_prefixes", []string{"DE.." + p.BankCode()})
+	f.set("sandbox", true)
+	f.table("standard")
+	f.set("kind", "berlin-group")
+	f.set("version", fmt.Sprintf("1.3.%d", p.Minor))
+	f.table("address")
+	f.set("api", at.api+"/"+p.Name)
+	f.table("tls")
+	f.set("certificate", certificate(eidas.QWACFile+".pem"))
+	f.set("key", certificate(eidas.QWACFile+".key"))
+	f.set("authorities", certificate(eidas.AuthorityFile+".pem"))
+	if p.Signed {
+		f.table("signature")
+		f.set("certificate", certificate(eidas.QSealCFile+".pem"))
+		f.set("key", certificate(eidas.QSealCFile+".key"))
+		f.set("digest", "SHA-256")
+		f.set("headers", []string{"digest", "x-request-id", "psu-id", "tpp-redirect-uri", "date"})
+	}
+	if slices.Contains(p.SCA, bank.OAuth) {
+		f.table("oauth")
+		f.set("metadata", at.api+metadataPath+"/"+p.Name)
+		f.set("client_id", eidas.TestOrganization)
+	}
+	f.profile(p)
+	return f.String()
+}
+
+// certificate is the path of a file of certificates, as seen from that of a bank.
+func certificate(name string) string { return "../" + certsFolder + "/" + name }
+
+func (f *file) profile(p bank.Profile) {
+	f.table("profile")
+	var approaches []string
+	for _, a := range p.SCA {
+		approaches = append(approaches, string(a))
+	}
+	start, last := "implicit", "done"
+	if p.Explicit {
+		start = "explicit"
+	}
+	if p.AcceptedIsLast {
+		last = "accepted"
+	}
+	f.set("sca", approaches)
+	f.set("start", start)
+	f.set("confirmation", p.Confirmation)
+	f.set("debtor_account", p.DebtorAccount)
+	f.set("redirect_seconds", int(p.LinkLife.Seconds()))
+	f.set("authorisation_hours", int(p.Life.Hours()))
+	f.set("calls_a_day", p.CallsADay)
+	f.set("psu_id", p.WantsPSU)
+	f.set("last_status", last)
+	f.set("minor", p.Minor)
+	f.set("idempotent", p.Idempotent)
+	f.payments(p)
+	f.accounts(p)
+}
+
+// frequencies are the words of bank files for those of the standard.
+var frequencies = map[string]string{
+	"Daily": "daily", "Weekly": "weekly", "EveryTwoWeeks": "two-weekly", "Monthly": "monthly", "EveryTwoMonths": "two-monthly",
+	"Quarterly": "quarterly", "SemiAnnual": "semiannually", "Annual": "yearly", "MonthlyVariable": "four-monthly",
+}
+
+func (f *file) payments(p bank.Profile) {
+	f.table("profile.payments")
+	services := []struct{ name, service string }{{"single", bank.Single}, {"bulk", bank.Bulk}, {"periodic", bank.Periodic}}
+	for _, s := range services {
+		f.set(s.name, p.Products[s.service])
+	}
+	var often []string
+	for _, frequency := range p.Frequencies {
+		often = append(often, frequencies[frequency])
+	}
+	f.set("future_dates", p.FutureDates)
+	f.set("frequencies", often)
+	f.set("min_amount", bank.Decimal(p.Min))
+	f.set("max_amount", bank.Decimal(p.Max))
+	f.set("max_bulk", p.MaxBulk)
+	f.set("max_days", p.MaxDays)
+	f.set("cancellation", p.Cancellation)
+}
+
+func (f *file) accounts(p bank.Profile) {
+	f.table("profile.accounts")
+	f.set("consents", p.Consents)
+	f.set("booking_statuses", p.BookingStatuses)
+	f.set("consent_days", p.ConsentDays)
+	f.set("history_days", p.HistoryDays)
+	f.set("delta_list", p.DeltaList)
+	f.set("entry_reference", p.EntryReference)
+	f.set("download", p.Download)
+	f.set("card_accounts", p.CardAccounts)
+	f.set("transaction_ids", p.TransactionIDs)
+}
+
+// uuid is a name-based UUID (RFC 9562, version 5) of a bank, the same for ever.
+func uuid(name string) string {
+	sum := sha1.Sum([]byte("passerelle testbank " + name))
+	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}

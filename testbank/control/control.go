@@ -1,0 +1,240 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"passerelle/testbank/bank"
+	"passerelle/testbank/ledger"
+)
+
+// maxBody is far more than any request has.
+const maxBody = 64 << 10
+
+// Control is the tester's interface to banks, by their names.
+type Control struct {
+	Banks map[string]*bank.Bank
+	Log   *slog.Logger
+}
+
+// call is a request about one bank.
+type call struct {
+	*http.Request
+	bank *bank.Bank
+}
+
+// Handler answers the tester.
+func (c *Control) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, answer := range calls {
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" /banks/{bank}"+path, c.handle(answer))
+	}
+	mux.HandleFunc("GET /banks", func(w http.ResponseWriter, _ *http.Request) {
+		names := []string{}
+		for _, p := range bank.Profiles() {
+			if c.Banks[p.Name] != nil {
+				names = append(names, p.Name)
+			}
+		}
+		write(w, http.StatusOK, map[string]any{"banks": names})
+	})
+	return mux
+}
+
+// calls are what a tester can do with a bank.
+var calls = map[string]func(*call) (any, error){
+	"GET /clock":                    clock,
+	"POST /clock":                   advance,
+	"POST /run":                     run,
+	"GET /accounts":                 accounts,
+	"POST /accounts/{account}/fill": fill,
+	"GET /orders":                   orders,
+	"GET /consents":                 consents,
+	"POST /consents/{id}/revoke":    revoke,
+	"GET /authorisations":           authorisations,
+	"POST /authorisations/{id}":     decide,
+	"GET /faults":                   faults,
+	"POST /faults":                  inject,
+	"DELETE /faults":                clear,
+	"GET /check":                    check,
+}
+
+func (c *Control) handle(answer func(*call) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b := c.Banks[r.PathValue("bank")]
+		switch {
+		case r.Header.Get("Origin") != "":
+			write(w, http.StatusForbidden, map[string]any{"error": "a page of a browser has no business here"})
+			return
+		case b == nil:
+			write(w, http.StatusNotFound, map[string]any{"error": "there is no such bank"})
+			return
+		}
+		body, err := answer(&call{r, b})
+		if err != nil {
+			c.fail(w, err)
+			return
+		}
+		write(w, http.StatusOK, body)
+	}
+}
+
+func (c *Control) fail(w http.ResponseWriter, err error) {
+	var refusal *bank.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		write(w, http.StatusBadRequest, map[string]any{"error": refusal.Text, "field": refusal.Path})
+	case errors.Is(err, ledger.ErrNotFound), errors.Is(err, bank.ErrLinkOver):
+		write(w, http.StatusNotFound, map[string]any{"error": err.Error()})
+	default:
+		c.Log.Error("the bank failed", slog.Any("error", err))
+		write(w, http.StatusInternalServerError, map[string]any{"error": err.Error()})
+	}
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(body) //nolint:errcheck // the tester is gone
+}
+
+// read reads the body of a call; an empty one leaves everything as it is.
+func (c *call) read(into any) error {
+	body, err := io.ReadAll(io.LimitReader(c.Body, maxBody))
+	if err != nil {
+		return fmt.Errorf("read a request: %w", err)
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	return bank.DecodeBody(body, into)
+}
+
+func clock(c *call) (any, error) {
+	return map[string]any{"now": c.bank.Now().Format(time.RFC3339)}, nil
+}
+
+// advance moves the bank's time, by a duration as Go writes it, or by days, as in 3d.
+func advance(c *call) (any, error) {
+	var asked struct {
+		Advance string `json:"advance"`
+	}
+	if err := c.read(&asked); err != nil {
+		return nil, err
+	}
+	by, err := duration(asked.Advance)
+	if err != nil {
+		return nil, bank.Refuse("FORMAT_ERROR", "advance", "a duration is like 90m, 36h or 3d")
+	}
+	if err := c.bank.Advance(c.Context(), by); err != nil {
+		return nil, err
+	}
+	return clock(c)
+}
+
+func duration(text string) (time.Duration, error) {
+	days, isDays := strings.CutSuffix(text, "d")
+	if !isDays {
+		return time.ParseDuration(text)
+	}
+	hours, err := time.ParseDuration(days + "h")
+	return 24 * hours, err
+}
+
+func run(c *call) (any, error) {
+	if err := c.bank.Run(c.Context()); err != nil {
+		return nil, err
+	}
+	return clock(c)
+}
+
+func accounts(c *call) (any, error) {
+	all, err := c.bank.Accounts(c.Context(), c.URL.Query().Get("customer"))
+	return map[string]any{"accounts": all}, err
+}
+
+// fill books transactions on an account.
+func fill(c *call) (any, error) {
+	asked := bank.Filling{Count: 1, Amount: "1.00", Text: "Test booking"}
+	if err := c.read(&asked); err != nil {
+		return nil, err
+	}
+	err := c.bank.Fill(c.Context(), c.PathValue("account"), asked)
+	return map[string]any{"booked": asked.Count}, err
+}
+
+func orders(c *call) (any, error) {
+	all, err := c.bank.Orders(c.Context())
+	return map[string]any{"orders": all}, err
+}
+
+func consents(c *call) (any, error) {
+	all, err := c.bank.Consents(c.Context())
+	return map[string]any{"consents": all}, err
+}
+
+func revoke(c *call) (any, error) {
+	return map[string]any{}, c.bank.Revoke(c.Context(), c.PathValue("id"))
+}
+
+// authorisations lists those that wait for a customer, with what opens their pages.
+func authorisations(c *call) (any, error) {
+	all, err := c.bank.OpenAuthorisations(c.Context())
+	return map[string]any{"authorisations": all}, err
+}
+
+// decide decides in a customer's place.
+func decide(c *call) (any, error) {
+	var asked struct {
+		Decision string   `json:"decision"`
+		Customer string   `json:"customer"`
+		Accounts []string `json:"accounts"`
+	}
+	if err := c.read(&asked); err != nil {
+		return nil, err
+	}
+	if asked.Decision != "approve" && asked.Decision != "refuse" {
+		return nil, bank.Refuse("FORMAT_ERROR", "decision", "a decision is approve or refuse")
+	}
+	ticket, err := c.bank.TicketOf(c.Context(), c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.bank.Decide(c.Context(), ticket, bank.Decision{Approve: asked.Decision == "approve", PSU: asked.Customer, Accounts: asked.Accounts})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"sca_status": a.Status, "return_to": a.ReturnTo()}, nil
+}
+
+func faults(c *call) (any, error) { return map[string]any{"faults": c.bank.Faults.List()}, nil }
+
+func inject(c *call) (any, error) {
+	var asked bank.Injected
+	if err := c.read(&asked); err != nil {
+		return nil, err
+	}
+	return c.bank.Faults.Add(asked)
+}
+
+func clear(c *call) (any, error) {
+	c.bank.Faults.Clear()
+	return map[string]any{"faults": []any{}}, nil
+}
+
+func check(c *call) (any, error) {
+	wrong, err := c.bank.Check(c.Context())
+	if wrong == nil {
+		wrong = []string{}
+	}
+	return map[string]any{"right": len(wrong) == 0, "wrong": wrong}, err
+}

@@ -1,0 +1,7 @@
+// Package control lets a tester steer the banks of a program: their time, their
+// accounts, what their customers decide and how they fail.
+//
+// It owns an interface of JSON without certificates, which is to listen on loopback
+// alone; it refuses what a browser sends from another page. It does not decide
+// anything: package bank does. Wrong requests fail with 400 and a sentence.
+package control

@@ -1,0 +1,46 @@
+package eidas
+
+import (
+	"crypto/x509"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Fault is what is wrong with a certificate.
+type Fault string
+
+// The faults of certificates.
+const (
+	Missing Fault = "there is no certificate"
+	Expired Fault = "the certificate is not valid at this time"
+	Unknown Fault = "the certificate is not from an authority that the bank trusts, or not qualified"
+	NoRole  Fault = "the certificate does not carry the role for this service"
+)
+
+func (f Fault) Error() string { return string(f) }
+
+// Judge looks whether a certificate comes from one of the authorities, is valid
+// now and names an organization. Its error is a Fault.
+func Judge(c *x509.Certificate, authorities *x509.CertPool, now time.Time) error {
+	if c == nil {
+		return Missing
+	}
+	_, err := c.Verify(x509.VerifyOptions{Roots: authorities, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return Expired
+	case err != nil || Organization(c) == "" || len(Roles(c)) == 0:
+		return Unknown
+	}
+	return nil
+}
+
+// HasRole looks whether a certificate permits what the role is for.
+func HasRole(c *x509.Certificate, role Role) error {
+	if !slices.Contains(Roles(c), role) {
+		return NoRole
+	}
+	return nil
+}

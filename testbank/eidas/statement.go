@@ -1,0 +1,138 @@
+package eidas
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"fmt"
+)
+
+// Role is what an authority permits a payment service to do.
+type Role string
+
+// The roles of a payment service, as their names stand in certificates.
+const (
+	AccountServicing   Role = "PSP_AS"
+	PaymentInitiation  Role = "PSP_PI"
+	AccountInformation Role = "PSP_AI"
+	CardIssuing        Role = "PSP_IC"
+)
+
+// roleNumbers are the identifiers of ETSI TS 119 495, section 4.2.1.
+var roleNumbers = map[Role]asn1.ObjectIdentifier{
+	AccountServicing:   {0, 4, 0, 19495, 1, 1},
+	PaymentInitiation:  {0, 4, 0, 19495, 1, 2},
+	AccountInformation: {0, 4, 0, 19495, 1, 3},
+	CardIssuing:        {0, 4, 0, 19495, 1, 4},
+}
+
+// Identifiers of the extension, and of the statements in it (ETSI EN 319 412-5).
+var (
+	statementsNumber   = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
+	complianceNumber   = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 1}
+	kindNumber         = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 6}
+	sealNumber         = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 6, 2}
+	webNumber          = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 6, 3}
+	psd2Number         = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
+	organizationNumber = asn1.ObjectIdentifier{2, 5, 4, 97}
+)
+
+// The authority that is said to have given the roles.
+const (
+	authorityName = "Example Financial Authority"
+	authorityID   = "DE-TEST"
+)
+
+type statement struct {
+	ID   asn1.ObjectIdentifier
+	Info asn1.RawValue `asn1:"optional"`
+}
+
+type namedRole struct {
+	ID   asn1.ObjectIdentifier
+	Name string `asn1:"utf8"`
+}
+
+type psd2 struct {
+	Roles []namedRole
+	Name  string `asn1:"utf8"`
+	ID    string `asn1:"utf8"`
+}
+
+// statements encodes that a certificate is qualified, for what, and for which roles.
+func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error) {
+	permitted := psd2{Name: authorityName, ID: authorityID}
+	for _, role := range roles {
+		permitted.Roles = append(permitted.Roles, namedRole{roleNumbers[role], string(role)})
+	}
+	kinds, err := asn1.Marshal([]asn1.ObjectIdentifier{kind})
+	if err != nil {
+		return pkix.Extension{}, fmt.Errorf("encode the kind of a certificate: %w", err)
+	}
+	encoded, err := asn1.Marshal(permitted)
+	if err != nil {
+		return pkix.Extension{}, fmt.Errorf("encode roles: %w", err)
+	}
+	value, err := asn1.Marshal([]statement{
+		{ID: complianceNumber},
+		{ID: kindNumber, Info: asn1.RawValue{FullBytes: kinds}},
+		{ID: psd2Number, Info: asn1.RawValue{FullBytes: encoded}},
+	})
+	if err != nil {
+		return pkix.Extension{}, fmt.Errorf("encode the statements of a certificate: %w", err)
+	}
+	return pkix.Extension{Id: statementsNumber, Value: value}, nil
+}
+
+// Roles are those that a certificate carries; none when it has no statement of
+// them, or one that cannot be read.
+func Roles(c *x509.Certificate) []Role {
+	var roles []Role
+	for _, named := range permissions(c).Roles {
+		for role, number := range roleNumbers {
+			if number.Equal(named.ID) {
+				roles = append(roles, role)
+			}
+		}
+	}
+	return roles
+}
+
+func permissions(c *x509.Certificate) psd2 {
+	var found psd2
+	for _, extension := range c.Extensions {
+		if !extension.Id.Equal(statementsNumber) {
+			continue
+		}
+		var all []statement
+		if _, err := asn1.Unmarshal(extension.Value, &all); err != nil {
+			return psd2{}
+		}
+		found = roleStatement(all)
+	}
+	return found
+}
+
+func roleStatement(all []statement) psd2 {
+	for _, s := range all {
+		var found psd2
+		if !s.ID.Equal(psd2Number) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(s.Info.FullBytes, &found); err == nil {
+			return found
+		}
+	}
+	return psd2{}
+}
+
+// Organization is the organizationIdentifier of a certificate's subject, such as
+// PSDDE-TEST-1, or nothing.
+func Organization(c *x509.Certificate) string {
+	for _, name := range c.Subject.Names {
+		if text, ok := name.Value.(string); ok && name.Type.Equal(organizationNumber) {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+//go:embed schema.sql
+var schema string
+
+// ErrNotFound is returned where there is no such account or document.
+var ErrNotFound = errors.New("there is none")
+
+// Book is an open database file.
+type Book struct{ db *sql.DB }
+
+// Tx is a transaction. It must not be used after the function that got it.
+type Tx struct {
+	ctx context.Context
+	tx  *sql.Tx
+	// after is what waits for the commit.
+	after []func()
+}
+
+// AfterCommit has f called when the transaction is on disk.
+func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
+
+// Open opens a file, or makes it.
+func Open(ctx context.Context, path string) (*Book, error) {
+	pragmas := url.Values{
+		// FULL waits for the disk at each commit: what was answered is never lost.
+		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "busy_timeout(10000)"},
+		"_txlock": {"immediate"},
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+pragmas.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1) // one after the other: a bank is not to be fast, but right
+	if _, err := db.ExecContext(ctx, schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the tables in %s: %w", path, err), db.Close())
+	}
+	return &Book{db}, nil
+}
+
+// Close closes the file.
+func (b *Book) Close() error { return b.db.Close() }
+
+// Update runs f in a transaction, which is on disk when Update returns nil.
+func (b *Book) Update(ctx context.Context, f func(*Tx) error) error {
+	tx, err := b.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	t := &Tx{ctx: ctx, tx: tx}
+	if err := f(t); err != nil {
+		return errors.Join(err, rollback(tx))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit a transaction: %w", err)
+	}
+	for _, told := range t.after {
+		told()
+	}
+	return nil
+}
+
+// rollback undoes a transaction; one that the context has ended is undone already.
+func rollback(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("undo a transaction: %w", err)
+	}
+	return nil
+}
+
+func (t *Tx) exec(what, query string, args ...any) error {
+	if _, err := t.tx.ExecContext(t.ctx, query, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// row reads one row, and answers with ErrNotFound when there is none.
+func (t *Tx) row(what, query string, args, into []any) error {
+	err := t.tx.QueryRowContext(t.ctx, query, args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// each calls scan for every row.
+func (t *Tx) each(what, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := t.tx.QueryContext(t.ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}

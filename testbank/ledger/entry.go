@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"database/sql"
+	"strings"
+)
+
+// Entry is a line of an account's statement. Its id never changes.
+type Entry struct {
+	ID        int64
+	Amount    int64
+	OtherName string
+	// OtherNumber is the other party's account number, or empty.
+	OtherNumber string
+	Text        string
+	Reference   string
+	// Entered and Booked are days, YYYY-MM-DD; Booked is empty while pending.
+	Entered string
+	Booked  string
+}
+
+// Window is the part of a statement that is wanted. Its days are YYYY-MM-DD.
+type Window struct {
+	Account string
+	// AsOf is the change up to which the reader sees: later entries are not there,
+	// and what was booked later is still pending.
+	AsOf int64
+	// Booked and Pending select by what an entry was as of then.
+	Booked, Pending bool
+	// From and To are days, inclusive, of booking or else of entry; empty: no bound.
+	From, To string
+	// Before leaves out the entry with this id and all newer ones; zero: none.
+	Before int64
+	// After leaves out what did not change after this change; zero: nothing.
+	After int64
+	Limit int
+}
+
+// Entries reads a part of a statement, newest first.
+func (t *Tx) Entries(w Window) ([]Entry, error) {
+	const bookedThen = `COALESCE(booked_at <= ?, FALSE)`
+	var wanted []string
+	args := []any{w.AsOf, w.Account, w.AsOf}
+	if !w.Booked {
+		wanted = append(wanted, `day_booked IS NULL`)
+	}
+	if !w.Pending {
+		wanted = append(wanted, `day_booked IS NOT NULL`)
+	}
+	also := func(condition string, value any, isSet bool) {
+		if isSet {
+			wanted, args = append(wanted, condition), append(args, value)
+		}
+	}
+	also(`COALESCE(day_booked, entered) >= ?`, w.From, w.From != "")
+	also(`COALESCE(day_booked, entered) <= ?`, w.To, w.To != "")
+	also(`id < ?`, w.Before, w.Before > 0)
+	also(`COALESCE(booked_at, entered_at) > ?`, w.After, w.After > 0)
+	args = append(args, w.Limit)
+	var entries []Entry
+	err := t.each("read a statement", `SELECT id, amount, other_name, other_number, text, reference, entered, COALESCE(day_booked, '') FROM (
+			SELECT *, CASE WHEN `+bookedThen+` THEN booked END AS day_booked FROM entry WHERE account = ? AND entered_at <= ?)
+		WHERE `+strings.Join(append(wanted, "TRUE"), " AND ")+` ORDER BY id DESC LIMIT ?`, args,
+		func(rows *sql.Rows) error {
+			var e Entry
+			err := rows.Scan(&e.ID, &e.Amount, &e.OtherName, &e.OtherNumber, &e.Text, &e.Reference, &e.Entered, &e.Booked)
+			entries = append(entries, e)
+			return err
+		})
+	return entries, err
+}
+
+// ChangeOf is the change that an entry last went through, on an account.
+func (t *Tx) ChangeOf(account string, id int64) (int64, error) {
+	var change int64
+	err := t.row("find an entry", `SELECT COALESCE(booked_at, entered_at) FROM entry WHERE account = ? AND id = ?`, []any{account, id}, []any{&change})
+	return change, err
+}

@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Movement is money that goes from one account to another.
+type Movement struct {
+	// Cause is what moves it, once: a second movement of the same cause is refused.
+	Cause string
+	// From and To are ids of accounts.
+	From, To string
+	// Amount is in minor units, above zero.
+	Amount int64
+	// The parties as each sees the other on its statement.
+	FromName, FromNumber, ToName, ToNumber string
+	Text, Reference                        string
+	Day                                    time.Time
+}
+
+const dayLayout = "2006-01-02"
+
+// Enter makes the two entries of a movement, pending.
+func (t *Tx) Enter(m Movement) error {
+	if m.Amount <= 0 || m.From == m.To {
+		return fmt.Errorf("a movement of %d from %s to %s is none", m.Amount, m.From, m.To)
+	}
+	if err := t.exec("enter a movement", `INSERT INTO movement (cause) VALUES (?)`, m.Cause); err != nil {
+		return err
+	}
+	change, err := t.nextChange()
+	if err != nil {
+		return err
+	}
+	if err := t.enter(m, change, m.From, -m.Amount, m.ToName, m.ToNumber); err != nil {
+		return err
+	}
+	return t.enter(m, change, m.To, m.Amount, m.FromName, m.FromNumber)
+}
+
+func (t *Tx) enter(m Movement, change int64, account string, amount int64, other, number string) error {
+	err := t.exec("make an entry", `INSERT INTO entry (movement, account, amount, other_name, other_number, text, reference, entered, entered_at)
+		SELECT id, ?, ?, ?, ?, ?, ?, ?, ? FROM movement WHERE cause = ?`,
+		account, amount, other, number, m.Text, m.Reference, m.Day.Format(dayLayout), change, m.Cause)
+	if err != nil {
+		return err
+	}
+	return t.exec("change a balance", `UPDATE account SET expected = expected + ? WHERE id = ?`, amount, account)
+}
+
+// Post books a movement that was entered. One that is booked stays as it is.
+func (t *Tx) Post(cause string, day time.Time) error {
+	change, err := t.nextChange()
+	if err != nil {
+		return err
+	}
+	const unbooked = `entry.movement = (SELECT id FROM movement WHERE cause = ?) AND entry.booked IS NULL`
+	err = t.exec("change balances", `UPDATE account SET booked = booked + (SELECT SUM(amount) FROM entry WHERE entry.account = account.id AND `+unbooked+`)
+		WHERE id IN (SELECT account FROM entry WHERE `+unbooked+`)`, cause, cause)
+	if err != nil {
+		return err
+	}
+	return t.exec("book a movement", `UPDATE entry SET booked = ?, booked_at = ? WHERE `+unbooked, day.Format(dayLayout), change, cause)
+}
+
+// Drop forgets a movement that is not booked.
+func (t *Tx) Drop(cause string) error {
+	const entries = `entry.movement = (SELECT id FROM movement WHERE cause = ?) AND entry.booked IS NULL`
+	err := t.exec("change balances", `UPDATE account SET expected = expected - (SELECT SUM(amount) FROM entry WHERE entry.account = account.id AND `+entries+`)
+		WHERE id IN (SELECT account FROM entry WHERE `+entries+`)`, cause, cause)
+	if err != nil {
+		return err
+	}
+	if err := t.exec("drop entries", `DELETE FROM entry WHERE `+entries, cause); err != nil {
+		return err
+	}
+	return t.exec("drop a movement", `DELETE FROM movement WHERE cause = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.movement = movement.id)`, cause)
+}
+
+// Booked counts the movements of causes that begin with a prefix, and adds up what
+// left the accounts.
+func (t *Tx) Booked(prefix string) (count, amount int64, err error) {
+	err = t.row("count movements", `SELECT COUNT(DISTINCT m.id), COALESCE(-SUM(e.amount), 0) FROM movement m JOIN entry e ON e.movement = m.id
+		WHERE substr(m.cause, 1, length(?)) = ? AND e.amount < 0`, []any{prefix, prefix}, []any{&count, &amount})
+	return count, amount, err
+}
+
+// Check looks whether the books are right: it returns a sentence for each thing
+// that is not.
+func (t *Tx) Check() ([]string, error) {
+	var wrong []string
+	for _, rule := range rules {
+		err := t.each("check the books", rule.query, nil, func(rows *sql.Rows) error {
+			var what string
+			err := rows.Scan(&what)
+			wrong = append(wrong, fmt.Sprintf(rule.says, what))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return wrong, nil
+}
+
+// rules select what breaks them.
+var rules = []struct{ says, query string }{
+	{"the entries of %s do not add up to zero", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING SUM(e.amount) <> 0`},
+	{"%s has not two entries", `SELECT m.cause FROM movement m LEFT JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING COUNT(e.id) <> 2`},
+	{"%s is booked in part", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING COUNT(e.booked) NOT IN (0, 2)`},
+	{"the booked balance of account %s is not that of its entries", `SELECT id FROM account WHERE booked <> (SELECT COALESCE(SUM(amount), 0) FROM entry WHERE entry.account = account.id AND entry.booked IS NOT NULL)`},
+	{"the expected balance of account %s is not that of its entries", `SELECT id FROM account WHERE expected <> (SELECT COALESCE(SUM(amount), 0) FROM entry WHERE entry.account = account.id)`},
+	{"account %s is below what it may be", `SELECT id FROM account WHERE kind <> 'own' AND expected < -overdraft`},
+	{"all accounts together have %s", `SELECT SUM(expected) FROM account HAVING SUM(expected) <> 0`},
+}

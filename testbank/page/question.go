@@ -1,0 +1,110 @@
+package page
+
+import (
+	"net/http"
+	"strconv"
+
+	"passerelle/testbank/bank"
+	"passerelle/testbank/ledger"
+)
+
+// questionView is a question to a customer.
+type questionView struct {
+	Heading string
+	Ticket  string
+	// Facts are what is asked about, a row each.
+	Facts []fact
+	// Lines are the transfers of a bulk.
+	Lines []bank.Line
+	// Choices are the accounts to choose from.
+	Choices []accountView
+	// Many says that several accounts may be chosen.
+	Many   bool
+	Silent bool
+	// Approve and Refuse are the words on the buttons.
+	Approve, Refuse string
+}
+
+type fact struct{ Name, Value string }
+
+type accountView struct {
+	ID, Name, Number, Balance string
+	Checked                   bool
+}
+
+// question makes what a page shows of a question to a customer.
+func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Customer) (questionView, error) {
+	v := questionView{Ticket: q.Authorisation.Ticket(), Silent: q.Silent, Heading: "Approve a payment", Approve: "Approve", Refuse: "Refuse"}
+	chooses := false
+	switch {
+	case q.Consent != nil:
+		v.Heading, v.Approve, v.Many = "Share account data", "Share", true
+		v.Facts, chooses = consentFacts(q.Consent), q.Consent.Kind == bank.Global
+	case q.Authorisation.Subject.Kind == bank.OfCancellation:
+		v.Heading, v.Approve, v.Refuse, v.Facts = "Cancel a payment", "Cancel the payment", "Keep it", orderFacts(q.Order)
+	default:
+		v.Facts, chooses = orderFacts(q.Order), q.Order.Debtor == ""
+	}
+	if q.Order != nil && len(q.Order.Lines) > 1 {
+		v.Lines = q.Order.Lines
+	}
+	if !chooses {
+		return v, nil
+	}
+	var err error
+	v.Choices, err = p.choices(r, customer, v.Many)
+	return v, err
+}
+
+// choices are the accounts of a customer: those that pay, or those to show.
+func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]accountView, error) {
+	accounts, err := p.Bank.Accounts(r.Context(), customer.ID)
+	if err != nil {
+		return nil, err
+	}
+	var all []accountView
+	for _, a := range accounts {
+		if a.Kind == ledger.Cash || show {
+			all = append(all, accountView{a.ID, a.Name, a.Number, bank.Decimal(a.Booked) + " " + a.Currency, show || len(all) == 0})
+		}
+	}
+	return all, nil
+}
+
+func orderFacts(o *bank.Order) []fact {
+	facts := []fact{{"Amount", bank.Decimal(o.Total()) + " EUR"}}
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, fact{name, value})
+		}
+	}
+	if len(o.Lines) == 1 {
+		add("To", o.Lines[0].Creditor)
+		add("Account", o.Lines[0].IBAN)
+		add("Text", o.Lines[0].Text)
+	} else {
+		add("Payments", strconv.Itoa(len(o.Lines)))
+	}
+	add("From", o.Debtor)
+	add("On", o.Execution)
+	if s := o.Schedule; s != nil {
+		add("First on", s.Start)
+		add("Repeated", s.Frequency)
+		add("Until", s.End)
+	}
+	return facts
+}
+
+// purposes say what each kind of consent is for.
+var purposes = map[string]string{
+	bank.Global: "The accounts that you choose", bank.Detailed: "The accounts that the application named",
+	bank.Available: "The list of your accounts", bank.AllPSD2: "All your accounts, their balances and transactions",
+}
+
+func consentFacts(c *bank.Consent) []fact {
+	often := "Once"
+	if c.Recurring {
+		often = "Until " + c.ValidUntil
+	}
+	return []fact{{"With", c.Party}, {"What", purposes[c.Kind]}, {"How long", often}}
+}

@@ -1,0 +1,281 @@
+package testbank_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/testbank/bank"
+)
+
+// iban is an account at another bank, mine the current account of Anna at the bank.
+const iban = "FR7630006000011234567890189"
+
+func (w *world) mine(name string) string {
+	w.t.Helper()
+	return w.steer("GET", name+"/accounts?customer=anna", nil).text("accounts", 1, "number")
+}
+
+// order is the body of a single payment.
+func order(changes map[string]any) map[string]any {
+	body := map[string]any{
+		"instructedAmount": map[string]any{"currency": "EUR", "amount": "12.50"}, "creditorAccount": map[string]any{"iban": iban},
+		"creditorName": "Shop", "remittanceInformationUnstructured": "Order 42", "endToEndIdentification": "E2E-1",
+	}
+	for name, value := range changes {
+		body[name] = value
+	}
+	return body
+}
+
+// bodies are a body for each payment service.
+func bodies(w *world, name string) map[string]map[string]any {
+	debtor := map[string]any{"iban": w.mine(name)}
+	element := order(nil)
+	today := w.steer("GET", name+"/clock", nil).text("now")[:10]
+	return map[string]map[string]any{
+		bank.Single:   order(map[string]any{"debtorAccount": debtor}),
+		bank.Bulk:     {"debtorAccount": debtor, "payments": []any{element, element}},
+		bank.Periodic: order(map[string]any{"debtorAccount": debtor, "startDate": today, "endDate": today, "frequency": "Monthly"}),
+	}
+}
+
+// answers is what a customer does.
+type answers string
+
+const (
+	approves answers = "approve"
+	refuses  answers = "refuse"
+	nothing  answers = "nothing"
+)
+
+// authorise brings an order from its first answer to the end of what its customer does.
+func (w *world) authorise(p bank.Profile, first reply, does answers) {
+	w.t.Helper()
+	times := 1
+	if does == approves { // who refuses, refuses for all
+		times = p.Signatories
+	}
+	for range times {
+		w.authoriseOnce(p, first, does)
+	}
+}
+
+func (w *world) authoriseOnce(p bank.Profile, first reply, does answers) {
+	w.t.Helper()
+	state := first
+	for name := range links(first) {
+		if strings.HasPrefix(name, "startAuthorisation") {
+			state = w.call(http.StatusCreated, "POST", w.address(p.Name, first.link(name)), map[string]any{}, present(headers{"PSU-ID": w.signatory(p)}))
+		}
+	}
+	if does == nothing {
+		return
+	}
+	drivers := map[bank.Approach]func(bank.Profile, reply, answers){
+		bank.Redirect: w.redirect, bank.OAuth: w.oauth, bank.Decoupled: w.decoupled, bank.Embedded: w.embedded,
+	}
+	drivers[p.SCA[0]](p, state, does)
+}
+
+// signatory is who authorises next; a bank with one has Anna.
+func (w *world) signatory(p bank.Profile) string {
+	if p.Signatories > 1 {
+		if w.turn++; w.turn%2 == 0 {
+			return "bert"
+		}
+	}
+	return "anna"
+}
+
+func links(r reply) map[string]any {
+	all, _ := r.at("_links").(map[string]any)
+	return all
+}
+
+func (w *world) redirect(p bank.Profile, state reply, does answers) {
+	w.t.Helper()
+	back := w.browse(state.link("scaRedirect"), url.Values{"decision": {string(does)}})
+	wantBack := "https://third.example/back?state=s"
+	if does == refuses {
+		wantBack = "https://third.example/refused"
+	}
+	if !p.Confirmation || does == refuses {
+		if back != wantBack {
+			w.t.Errorf("the customer is sent to %s, want %s", back, wantBack)
+		}
+		return
+	}
+	sent, _ := url.Parse(back)
+	if got := w.call(http.StatusOK, "GET", w.address(p.Name, state.link("scaStatus")), nil, nil).text("scaStatus"); got != "unconfirmed" {
+		w.t.Errorf("before the confirmation the authorisation is %s", got)
+	}
+	w.call(http.StatusOK, "PUT", w.address(p.Name, state.link("confirmation")), map[string]any{"confirmationCode": sent.Query().Get("confirmationCode")}, nil)
+}
+
+func (w *world) decoupled(p bank.Profile, state reply, does answers) {
+	w.t.Helper()
+	if state.text("psuMessage") == "" {
+		w.t.Errorf("the customer is not told of the app: %s", state.raw)
+	}
+	id := last(state.link("scaStatus"))
+	w.steer("POST", p.Name+"/authorisations/"+id, map[string]any{"decision": does})
+}
+
+func last(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+
+func (w *world) embedded(p bank.Profile, state reply, does answers) {
+	w.t.Helper()
+	put := func(link string, want int, body map[string]any) {
+		w.t.Helper()
+		if state.link(link) == "" {
+			w.t.Fatalf("there is no link %s: %s", link, state.raw)
+		}
+		address := w.address(p.Name, state.link(link))
+		if state = w.call(want, "PUT", address, body, headers{"PSU-ID": "anna"}); want != http.StatusOK {
+			state = w.call(http.StatusOK, "GET", address, nil, nil)
+		}
+	}
+	put("updatePsuAuthentication", http.StatusOK, map[string]any{"psuData": map[string]any{"password": "1234"}})
+	if methods, _ := state.at("scaMethods").([]any); len(methods) < 2 {
+		w.t.Fatalf("there is no choice of methods: %s", state.raw)
+	}
+	put("selectAuthenticationMethod", http.StatusOK, map[string]any{"authenticationMethodId": "photo"})
+	if does == refuses { // a customer refuses by leaving, or by codes that are wrong
+		for range 3 {
+			put("authoriseTransaction", http.StatusUnauthorized, map[string]any{"scaAuthenticationData": "000000"})
+		}
+		return
+	}
+	for round := range p.Rounds {
+		if state.at("challengeData", "additionalInformation") == nil || round == 0 && state.at("challengeData", "image") == nil {
+			w.t.Errorf("round %d has no challenge: %s", round, state.raw)
+		}
+		put("authoriseTransaction", http.StatusOK, map[string]any{"scaAuthenticationData": "123456"})
+	}
+	if state.text("scaStatus") != "finalised" {
+		w.t.Errorf("after %d codes the authorisation is %s", p.Rounds, state.raw)
+	}
+}
+
+func (w *world) oauth(p bank.Profile, state reply, does answers) {
+	w.t.Helper()
+	self := state.link("self")
+	scope := "PIS:" + last(self)
+	if strings.Contains(self, "/consents/") {
+		scope = "AIS:" + last(self)
+	}
+	w.tokenFor(p, state.link("scaOAuth"), scope, does)
+}
+
+// tokenFor goes the way of OAuth, and returns the access token.
+func (w *world) tokenFor(p bank.Profile, metadata, scope string, does answers) string {
+	w.t.Helper()
+	server := w.call(http.StatusOK, "GET", metadata, nil, nil)
+	const verifier, redirect = "a-verifier-of-at-least-forty-three-characters-0", "https://third.example/back?state=s"
+	sum := sha256.Sum256([]byte(verifier))
+	ask := url.Values{
+		"response_type": {"code"}, "client_id": {"PSDDE-TEST-1"}, "redirect_uri": {redirect}, "scope": {scope}, "state": {"xyz"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}
+	answer, err := w.client("").Get(server.text("authorization_endpoint") + "?" + ask.Encode())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusSeeOther {
+		w.t.Fatalf("the authorisation endpoint answers with %d", answer.StatusCode)
+	}
+	page, err := answer.Location()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	back, err := url.Parse(w.browse(page.String(), url.Values{"decision": {string(does)}}))
+	if err != nil || back.Query().Get("state") != "xyz" {
+		w.t.Fatalf("the customer comes back with %v, %v", back, err)
+	}
+	if does == refuses {
+		if back.Query().Get("error") != "access_denied" {
+			w.t.Errorf("a refusal comes back with %v", back)
+		}
+		return ""
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": back.Query()["code"], "client_id": {"PSDDE-TEST-1"}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
+	token := w.call(http.StatusOK, "POST", server.text("token_endpoint"), []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
+	// A code is good once.
+	w.call(http.StatusBadRequest, "POST", server.text("token_endpoint"), []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
+	return token.text("access_token")
+}
+
+// TestOrdersOfEveryProfile takes an order of each service and product to its end, at
+// every bank, whatever its customer does.
+func TestOrdersOfEveryProfile(t *testing.T) {
+	w := newWorld(t)
+	for _, p := range bank.Profiles() {
+		for service, products := range p.Products {
+			for _, product := range products {
+				for _, does := range []answers{approves, refuses, nothing} {
+					t.Run(strings.Join([]string{p.Name, service, product, string(does)}, " "), func(t *testing.T) {
+						outer := w.t
+						w.t = t
+						defer func() { w.t = outer }()
+						orderOf(w, p, service, product, does)
+					})
+				}
+			}
+		}
+		w.right(p.Name)
+	}
+}
+
+func orderOf(w *world, p bank.Profile, service, product string, does answers) {
+	first := w.call(http.StatusCreated, "POST", w.address(p.Name, "v1/"+service+"/"+product), bodies(w, p.Name)[service], present(nil))
+	if first.header.Get("Location") == "" || first.header.Get("ASPSP-SCA-Approach") == "" {
+		w.t.Errorf("the answer says neither where the order is nor how it is authorised: %v", first.header)
+	}
+	status := w.address(p.Name, first.link("status"))
+	current := func() string {
+		w.t.Helper()
+		return w.call(http.StatusOK, "GET", status, nil, nil).text("transactionStatus")
+	}
+	if got := current(); got != "RCVD" {
+		w.t.Errorf("the new order is %s", got)
+	}
+	w.authorise(p, first, does)
+	want := []string{"ACSC"}
+	if p.AcceptedIsLast {
+		want = []string{"ACSP"}
+	}
+	if does != approves {
+		want = []string{"RJCT"}
+	}
+	w.pass(p.Name, "25h")
+	if got := current(); !slices.Contains(want, got) {
+		w.t.Errorf("in the end the order is %s, want %v", got, want)
+	}
+	booked := w.orderOf(p.Name, first.text("paymentId"))["booked"]
+	lines := map[string]float64{bank.Single: 1, bank.Bulk: 2, bank.Periodic: 1}[service]
+	if does != approves {
+		lines = 0
+	}
+	if booked != lines {
+		w.t.Errorf("the books have %v movements of the order, want %v", booked, lines)
+	}
+}
+
+// orderOf is an order as the tester sees it.
+func (w *world) orderOf(name, id string) map[string]any {
+	w.t.Helper()
+	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)
+	for _, one := range all {
+		if o, _ := one.(map[string]any); o["id"] == id {
+			return o
+		}
+	}
+	w.t.Fatalf("the bank has no order %s", id)
+	return nil
+}

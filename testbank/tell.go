@@ -1,0 +1,51 @@
+package testbank
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"passerelle/testbank/bank"
+)
+
+// tellTimeout is how long a third party may take to hear a note.
+const tellTimeout = 5 * time.Second
+
+// tell brings third parties what they asked to be told. It tries once.
+func (p *Program) tell(ctx context.Context) {
+	client := &http.Client{Timeout: tellTimeout}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case note := <-p.notes:
+			if err := tellOne(ctx, client, note); err != nil {
+				p.log.Info("a third party was not told", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+func tellOne(ctx context.Context, client *http.Client, note bank.Note) error {
+	body := map[string]string{"paymentId": note.PaymentID, "transactionStatus": note.Status}
+	if note.ConsentID != "" {
+		body = map[string]string{"consentId": note.ConsentID, "consentStatus": note.Status}
+	}
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, note.To, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}

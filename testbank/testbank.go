@@ -1,0 +1,210 @@
+// Package testbank runs banks to test against, apart from the service: on ports of
+// their own, with files and certificates of their own, and no code in common.
+//
+// It owns what makes banks one program: their addresses, the certificates that it
+// makes when there are none, the files that describe the banks to a service, and the
+// clock that drives them. It does not own what a bank does, see package bank. Opening
+// fails with what could not be opened; once open, a bank that fails says so in the log
+// and answers with 500.
+package testbank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"passerelle/testbank/bank"
+	"passerelle/testbank/eidas"
+)
+
+// Config is what a program of banks needs.
+type Config struct {
+	// Data is the folder of everything: certs, banks, and a file for each bank's books.
+	Data string
+	// Listen is where third parties call, Pages where browsers do, Control where the
+	// tester does. Port 0 picks a free one.
+	Listen, Pages, Control string
+	// Profiles are the names of the banks to open; empty: all.
+	Profiles []string
+	// Settlement is how long a transfer other than an instant one is pending.
+	Settlement time.Duration
+	// SlowAnswer is how long a slow answer takes.
+	SlowAnswer time.Duration
+	Log        *slog.Logger
+}
+
+// Program is a number of banks that are open.
+type Program struct {
+	// Opened describes the banks.
+	Opened []Opened
+	// Folder is that of the files which describe the banks.
+	Folder string
+	// Control is the address of the tester's interface.
+	Control string
+
+	banks   map[string]*bank.Bank
+	servers []server
+	notes   chan bank.Note
+	log     *slog.Logger
+}
+
+// Opened is a bank as the one who started it sees it.
+type Opened struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// API is where the paths of the standard begin, Pages where those of browsers do.
+	API   string `json:"api"`
+	Pages string `json:"pages"`
+	// File describes the bank to a service.
+	File string `json:"file"`
+}
+
+type server struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+// Files and folders in the data folder.
+const (
+	certsFolder = "certs"
+	banksFolder = "banks"
+	booksFolder = "books"
+)
+
+// maxNotes is how many notes wait before more are dropped.
+const maxNotes = 1000
+
+// Open opens the banks, makes what is missing, and takes the ports.
+func Open(ctx context.Context, c Config) (*Program, error) {
+	p := &Program{Folder: filepath.Join(c.Data, banksFolder), banks: map[string]*bank.Bank{}, notes: make(chan bank.Note, maxNotes), log: c.Log}
+	if err := p.open(ctx, c); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Program) open(ctx context.Context, c Config) error {
+	profiles, err := chosen(c.Profiles)
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{banksFolder, booksFolder} {
+		if err := os.MkdirAll(filepath.Join(c.Data, folder), 0o700); err != nil {
+			return fmt.Errorf("make the data folder: %w", err)
+		}
+	}
+	if err := makeCertificates(c); err != nil {
+		return err
+	}
+	options := bank.Options{Settlement: c.Settlement, Notes: p.notes}
+	for _, profile := range profiles {
+		b, err := bank.Open(ctx, profile, filepath.Join(c.Data, booksFolder, profile.Name+".db"), options)
+		if err != nil {
+			return err
+		}
+		p.banks[profile.Name] = b
+	}
+	return p.listen(c, profiles)
+}
+
+func chosen(names []string) ([]bank.Profile, error) {
+	if len(names) == 0 {
+		return bank.Profiles(), nil
+	}
+	var all []bank.Profile
+	for _, name := range names {
+		profile, ok := bank.ProfileNamed(name)
+		if !ok {
+			return nil, fmt.Errorf("there is no profile %s: %s", name, profileNames())
+		}
+		all = append(all, profile)
+	}
+	return all, nil
+}
+
+func profileNames() string {
+	text := "there are"
+	for _, p := range bank.Profiles() {
+		text += " " + p.Name
+	}
+	return text
+}
+
+// makeCertificates makes those of a new data folder.
+func makeCertificates(c Config) error {
+	folder := filepath.Join(c.Data, certsFolder)
+	if _, err := os.Stat(filepath.Join(folder, eidas.AuthorityFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("read the address to listen on: %w", err)
+	}
+	var hosts []string
+	if host != "" {
+		hosts = []string{host}
+	}
+	_, err = eidas.WriteFolder(folder, time.Now(), hosts...)
+	return err
+}
+
+// Serve answers until the context ends, and then closes the banks.
+func (p *Program) Serve(ctx context.Context) error {
+	failed := make(chan error, len(p.servers))
+	for _, s := range p.servers {
+		go func() { failed <- s.http.Serve(s.listener) }()
+	}
+	go p.tell(ctx)
+	err := p.work(ctx, failed)
+	return errors.Join(err, p.Close())
+}
+
+// work does what falls due, every second, until the context ends or a server fails.
+func (p *Program) work(ctx context.Context, failed <-chan error) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return fmt.Errorf("serve: %w", err)
+		case <-ticker.C:
+			p.runDue(ctx)
+		}
+	}
+}
+
+func (p *Program) runDue(ctx context.Context) {
+	for name, b := range p.banks {
+		if err := b.Run(ctx); err != nil && ctx.Err() == nil {
+			p.log.Error("what is due cannot be done", slog.String("bank", name), slog.Any("error", err))
+		}
+	}
+}
+
+// Close closes ports and banks. Calls under way are cut off, as if the machine stopped.
+func (p *Program) Close() error {
+	var all []error
+	for _, s := range p.servers {
+		all = append(all, s.http.Close(), ignoreClosed(s.listener.Close()))
+	}
+	for _, b := range p.banks {
+		all = append(all, b.Close())
+	}
+	return errors.Join(all...)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

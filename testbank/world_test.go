@@ -1,0 +1,278 @@
+package testbank_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/testbank"
+)
+
+// world is a program of banks, and a third party without any code of theirs.
+type world struct {
+	t       *testing.T
+	data    string
+	program *testbank.Program
+	stop    func()
+	// certificate is the name of the one that calls are made with; empty: none.
+	certificate string
+	clients     map[string]*http.Client
+	// turn counts who authorised at a bank with several signatories.
+	turn int
+}
+
+// settlement is longer than any test: time passes when a test says so.
+const settlement = time.Hour
+
+func newWorld(t *testing.T, profiles ...string) *world {
+	w := &world{t: t, data: t.TempDir(), certificate: "qwac", clients: map[string]*http.Client{}}
+	w.start(profiles...)
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+func (w *world) start(profiles ...string) {
+	w.t.Helper()
+	const free = "127.0.0.1:0"
+	program, err := testbank.Open(w.t.Context(), testbank.Config{
+		Data: w.data, Listen: free, Pages: free, Control: free, Profiles: profiles, Settlement: settlement,
+		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- program.Serve(ctx) }()
+	w.program, w.stop = program, func() {
+		cancel()
+		if err := <-served; err != nil {
+			w.t.Errorf("the program ended badly: %v", err)
+		}
+		w.stop = func() {}
+	}
+}
+
+// client is a caller with a certificate of the folder.
+func (w *world) client(certificate string) *http.Client {
+	w.t.Helper()
+	if w.clients[certificate] != nil {
+		return w.clients[certificate]
+	}
+	folder := filepath.Join(w.data, "certs")
+	authority, err := os.ReadFile(filepath.Join(folder, "authority.pem"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(authority)
+	if certificate != "" {
+		pair, err := tls.LoadX509KeyPair(filepath.Join(folder, certificate+".pem"), filepath.Join(folder, certificate+".key"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := &http.Transport{TLSClientConfig: config}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	w.clients[certificate] = &http.Client{
+		Transport:     transport,
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return w.clients[certificate]
+}
+
+// reply is what came back.
+type reply struct {
+	status int
+	header http.Header
+	raw    []byte
+	body   map[string]any
+}
+
+// at reads a value of the body by its path, with numbers for places in lists.
+func (r reply) at(path ...any) any {
+	var value any = r.body
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			object, _ := value.(map[string]any)
+			value = object[s]
+		case int:
+			list, _ := value.([]any)
+			if s >= len(list) {
+				return nil
+			}
+			value = list[s]
+		}
+	}
+	return value
+}
+
+func (r reply) text(path ...any) string {
+	text, _ := r.at(path...).(string)
+	return text
+}
+
+// link is where a link of an answer leads.
+func (r reply) link(name string) string { return r.text("_links", name, "href") }
+
+// code is the error code of an answer.
+func (r reply) code() string {
+	if r.header.Get("Content-Type") == "application/problem+json" {
+		return r.text("code")
+	}
+	return r.text("tppMessages", 0, "code")
+}
+
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// headers of a call, by name.
+type headers map[string]string
+
+// present are those of a call while the customer is there, with ways back.
+func present(more headers) headers {
+	all := headers{
+		"PSU-IP-Address": "192.0.2.7", "TPP-Redirect-URI": "https://third.example/back?state=s", "TPP-Nok-Redirect-URI": "https://third.example/refused",
+	}
+	for name, value := range more {
+		all[name] = value
+	}
+	return all
+}
+
+// address makes a link, or a path under the address of a bank, into an address.
+func (w *world) address(bank, at string) string {
+	w.t.Helper()
+	if strings.HasPrefix(at, "http") {
+		return at
+	}
+	for _, opened := range w.program.Opened {
+		switch {
+		case opened.Name != bank:
+		case strings.HasPrefix(at, "/"): // a link relative to the host
+			return strings.TrimSuffix(opened.API, "/"+bank) + at
+		default:
+			return opened.API + "/" + at
+		}
+	}
+	w.t.Fatalf("there is no bank %s", bank)
+	return ""
+}
+
+// try calls a bank, and returns an error where no answer comes.
+func (w *world) try(method, address string, body any, h headers) (reply, error) {
+	w.t.Helper()
+	var content io.Reader
+	if body != nil {
+		encoded, ok := body.([]byte)
+		if !ok {
+			encoded, _ = json.Marshal(body)
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(w.t.Context(), method, address, content)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("X-Request-ID", uuid())
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if strings.Contains(address, "/signed/v1/") {
+		w.sign(request, h)
+	}
+	for name, value := range h {
+		request.Header.Set(name, value)
+		if value == "" {
+			request.Header.Del(name)
+		}
+	}
+	answer, err := w.client(w.certificate).Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	r := reply{status: answer.StatusCode, header: answer.Header, raw: raw}
+	json.Unmarshal(raw, &r.body)
+	return r, nil
+}
+
+// call calls a bank, and wants a status.
+func (w *world) call(want int, method, address string, body any, h headers) reply {
+	w.t.Helper()
+	r, err := w.try(method, address, body, h)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, address, err)
+	}
+	if r.status != want {
+		w.t.Fatalf("%s %s: status %d %s, want %d", method, address, r.status, r.raw, want)
+	}
+	return r
+}
+
+// refused calls a bank, and wants a status and a code.
+func (w *world) refused(status int, code, method, address string, body any, h headers) {
+	w.t.Helper()
+	if r := w.call(status, method, address, body, h); r.code() != code {
+		w.t.Errorf("%s %s: %s, want the code %s", method, address, r.raw, code)
+	}
+}
+
+// steer calls the tester's interface.
+func (w *world) steer(method, path string, body any) reply {
+	w.t.Helper()
+	return w.call(http.StatusOK, method, w.program.Control+"/banks/"+path, body, nil)
+}
+
+// pass lets time pass at a bank.
+func (w *world) pass(bank, by string) {
+	w.t.Helper()
+	w.steer("POST", bank+"/clock", map[string]any{"advance": by})
+}
+
+// browse sends a form to a page, and returns where the page sends the customer.
+func (w *world) browse(page string, form url.Values) string {
+	w.t.Helper()
+	answer, err := w.client("").PostForm(page, form)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusSeeOther {
+		body, _ := io.ReadAll(answer.Body)
+		w.t.Fatalf("POST %s: status %d, want a way back\n%s", page, answer.StatusCode, body)
+	}
+	return answer.Header.Get("Location")
+}
+
+// right wants the books of a bank to be right.
+func (w *world) right(bank string) {
+	w.t.Helper()
+	if r := w.steer("GET", bank+"/check", nil); r.at("right") != true {
+		w.t.Errorf("the books of %s: %s", bank, r.raw)
+	}
+}

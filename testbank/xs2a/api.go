@@ -1,0 +1,239 @@
+package xs2a
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"passerelle/testbank/bank"
+	"passerelle/testbank/eidas"
+)
+
+// maxBody is more than the largest order of the largest bulk.
+const maxBody = 1 << 20
+
+// API is the interface of one bank.
+type API struct {
+	Bank *bank.Bank
+	// Base is the address under which paths begin with /v1.
+	Base string
+	// Under is the path of Base.
+	Under string
+	// Pages is the address of the bank's pages.
+	Pages string
+	// Metadata is the address of what describes the authorisation server.
+	Metadata string
+	// Authorities are those whose certificates third parties may have.
+	Authorities *x509.CertPool
+	// SlowAnswer is how long a slow answer takes.
+	SlowAnswer time.Duration
+	// Clock is the machine's, by which certificates and signatures are judged.
+	Clock func() time.Time
+	Log   *slog.Logger
+}
+
+// request is a call that passed the checks that all calls pass.
+type request struct {
+	*http.Request
+	caller bank.Caller
+	body   []byte
+	// fault is what the tester wants to happen to the answer.
+	fault bank.Injected
+}
+
+// answer is what a call is answered with.
+type answer struct {
+	status   int
+	body     any
+	location string
+	approach bank.Approach
+	wire     bank.Wire
+}
+
+// endpoint answers a call, or refuses it.
+type endpoint func(*API, *request) (answer, error)
+
+type route struct {
+	pattern string
+	role    eidas.Role
+	answer  endpoint
+}
+
+// Handler answers the calls of third parties.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range routes() {
+		mux.Handle(r.pattern, a.handle(r))
+	}
+	mux.Handle("/", a.handle(route{role: "", answer: unknownPath}))
+	return mux
+}
+
+func unknownPath(_ *API, r *request) (answer, error) {
+	if _, product, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"); ok && r.Method == http.MethodPost && !strings.Contains(product, "/") {
+		return answer{}, bank.Refuse("PRODUCT_UNKNOWN", "", "the bank does not have this payment service")
+	}
+	return answer{}, &bank.Refusal{Status: http.StatusNotFound, Code: "RESOURCE_UNKNOWN", Text: "there is nothing at this path, or not with this method"}
+}
+
+func (a *API) handle(route route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-ID", r.Header.Get("X-Request-ID"))
+		checked, err := a.check(r, route.role)
+		if err != nil {
+			a.refuse(w, err)
+			return
+		}
+		if fault, met := a.Bank.Faults.Meet(r.Method, r.URL.Path); met {
+			checked.fault = fault
+			if err := meet(r.Context(), fault); err != nil {
+				a.refuse(w, err)
+				return
+			}
+		}
+		got, err := route.answer(a, checked)
+		if err != nil {
+			a.refuse(w, err)
+			return
+		}
+		if checked.fault.Wire != "" {
+			got.wire = checked.fault.Wire
+		}
+		a.write(w, r, got)
+	})
+}
+
+// meet lets a fault happen that comes before the bank does anything.
+func meet(ctx context.Context, fault bank.Injected) error {
+	switch {
+	case fault.Wire == bank.Gone:
+		panic(http.ErrAbortHandler)
+	case fault.Code != "":
+		return bank.Refuse(fault.Code, "", "the tester asked for this refusal")
+	case fault.Status != 0:
+		return &bank.Refusal{Status: fault.Status}
+	}
+	return wait(ctx, fault.Wait())
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// check does what comes before any call: who is it, may it, is it well-formed.
+func (a *API) check(r *http.Request, role eidas.Role) (*request, error) {
+	certificate, err := a.judge(r, role)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, bank.Refuse("FORMAT_ERROR", "", "the body ended too early")
+	}
+	checked := &request{Request: r, body: body}
+	if err := checkForm(checked); err != nil {
+		return nil, err
+	}
+	if a.Bank.Profile.Signed {
+		if err := a.checkSignature(r, body, certificate); err != nil {
+			return nil, err
+		}
+	}
+	checked.caller, err = caller(r, eidas.Organization(certificate))
+	return checked, err
+}
+
+// judge looks at the certificate of the connection.
+func (a *API) judge(r *http.Request, role eidas.Role) (*x509.Certificate, error) {
+	var certificate *x509.Certificate
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		certificate = r.TLS.PeerCertificates[0]
+	}
+	err := eidas.Judge(certificate, a.Authorities, a.Clock())
+	if err == nil && role != "" {
+		err = eidas.HasRole(certificate, role)
+	}
+	return certificate, refusalOf(err)
+}
+
+// faultCodes are the codes of the standard for what is wrong with a certificate.
+var faultCodes = map[eidas.Fault]string{
+	eidas.Missing: "CERTIFICATE_MISSING", eidas.Expired: "CERTIFICATE_EXPIRED", eidas.Unknown: "CERTIFICATE_INVALID", eidas.NoRole: "ROLE_INVALID",
+}
+
+func refusalOf(err error) error {
+	var fault eidas.Fault
+	if errors.As(err, &fault) {
+		return bank.Refuse(faultCodes[fault], "", fault.Error())
+	}
+	return err
+}
+
+func checkForm(r *request) error {
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	accept := r.Header.Get("Accept")
+	switch {
+	case len(r.body) > maxBody:
+		return bank.Refuse("FORMAT_ERROR", "", "the body is larger than 1 MiB")
+	case !uuidPattern.MatchString(r.Header.Get("X-Request-ID")):
+		return bank.Refuse("FORMAT_ERROR", "X-Request-ID", "every request has a UUID as its id")
+	case len(r.body) > 0 && !strings.EqualFold(strings.TrimSpace(media), "application/json"):
+		return bank.Refuse("UNSUPPORTED_MEDIA_TYPE", "Content-Type", "the bank takes application/json")
+	case accept != "" && !strings.Contains(accept, "json") && !strings.Contains(accept, "*/*") && !strings.Contains(accept, "application/*"):
+		return bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank answers with application/json")
+	}
+	return nil
+}
+
+// caller reads what the headers say of the customer and of preferences.
+func caller(r *http.Request, party string) (bank.Caller, error) {
+	ip := r.Header.Get("PSU-IP-Address")
+	if _, err := netip.ParseAddr(ip); ip != "" && err != nil {
+		return bank.Caller{}, bank.Refuse("FORMAT_ERROR", "PSU-IP-Address", "this is not an IP address")
+	}
+	for _, name := range []string{"TPP-Redirect-URI", "TPP-Nok-Redirect-URI", "TPP-Notification-URI"} {
+		if value := r.Header.Get(name); value != "" && !isAddress(value) {
+			return bank.Caller{}, bank.Refuse("FORMAT_ERROR", name, "this is not an absolute http(s) address")
+		}
+	}
+	for _, name := range []string{"TPP-Redirect-Preferred", "TPP-Decoupled-Preferred", "TPP-Explicit-Authorisation-Preferred"} {
+		if value := r.Header.Get(name); value != "" && value != "true" && value != "false" {
+			return bank.Caller{}, bank.Refuse("FORMAT_ERROR", name, "a preference is true or false")
+		}
+	}
+	return bank.Caller{
+		Party: party, RequestID: strings.ToLower(r.Header.Get("X-Request-ID")), PSU: r.Header.Get("PSU-ID"), Attended: ip != "",
+		Prefers: bank.Preferences{
+			NoRedirect: r.Header.Get("TPP-Redirect-Preferred") == "false",
+			Decoupled:  r.Header.Get("TPP-Decoupled-Preferred") == "true",
+			Explicit:   r.Header.Get("TPP-Explicit-Authorisation-Preferred") == "true",
+		},
+		Return: bank.Return{OK: r.Header.Get("TPP-Redirect-URI"), Nok: r.Header.Get("TPP-Nok-Redirect-URI")},
+		Notify: r.Header.Get("TPP-Notification-URI"),
+	}, nil
+}
+
+func isAddress(text string) bool {
+	address, err := url.Parse(text)
+	return err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http")
+}

@@ -1,0 +1,62 @@
+package xs2a
+
+import "passerelle/testbank/bank"
+
+// link is one of the standard's hyperlinks.
+type link struct {
+	Href string `json:"href"`
+}
+
+// links are those of an answer, by the names of the standard.
+type links map[string]link
+
+// relativeBefore is the minor version since which the bank's links are absolute. A
+// third party has to take both.
+const relativeBefore = 5
+
+// at makes a link to a path of the API.
+func (a *API) at(path string) link {
+	if a.Bank.Profile.Minor < relativeBefore {
+		return link{a.Under + path}
+	}
+	return link{a.Base + path}
+}
+
+// start is the link that begins an authorisation, under the name that says what the
+// bank wants to know with it.
+func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
+	name := "startAuthorisation"
+	switch {
+	case approach == bank.Embedded:
+		name = "startAuthorisationWithPsuAuthentication"
+	case approach == bank.Decoupled && c.PSU == "":
+		name = "startAuthorisationWithPsuIdentification"
+	}
+	return links{name: a.at(path)}
+}
+
+// embeddedLinks name what the third party has to bring next, by the scaStatus.
+var embeddedLinks = map[string]string{
+	"received": "updatePsuAuthentication", "psuIdentified": "updatePsuAuthentication", "psuAuthenticated": "selectAuthenticationMethod",
+	"scaMethodSelected": "authoriseTransaction", "started": "authoriseTransaction",
+}
+
+// next are the links of an authorisation: what can be done with it now.
+func (a *API) next(auth *bank.Authorisation) links {
+	all := links{"scaStatus": a.at(auth.Path())}
+	switch {
+	case auth.Status == "unconfirmed":
+		all["confirmation"] = a.at(auth.Path())
+	case !auth.Open():
+	case auth.Approach == bank.Redirect:
+		all["scaRedirect"] = link{a.Pages + "/sca/" + auth.Ticket()}
+		if a.Bank.Profile.Confirmation {
+			all["confirmation"] = a.at(auth.Path())
+		}
+	case auth.Approach == bank.OAuth:
+		all["scaOAuth"] = link{a.Metadata}
+	case auth.Approach == bank.Embedded:
+		all[embeddedLinks[auth.Status]] = a.at(auth.Path())
+	}
+	return all
+}
