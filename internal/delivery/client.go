@@ -89,7 +89,7 @@ func (o Outbound) transport() *http.Transport {
 
 // bounded limits how long an exchange takes, and how much of its answer can be read.
 // The limit of an http.Client would cost every request a goroutine, also one whose
-// context ends sooner.
+// context ends sooner, which needs none of its own here.
 type bounded struct {
 	*http.Transport
 	most time.Duration
@@ -97,8 +97,12 @@ type bounded struct {
 
 // RoundTrip sends the request and shortens the body of the answer.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), b.most)
-	r = r.WithContext(ctx)
+	cancel := func() {}
+	if end, ends := r.Context().Deadline(); !ends || time.Until(end) > b.most {
+		var ctx context.Context
+		ctx, cancel = context.WithTimeout(r.Context(), b.most)
+		r = r.WithContext(ctx)
+	}
 	answer, err := b.Transport.RoundTrip(r)
 	if err != nil {
 		cancel()

@@ -20,9 +20,14 @@ import (
 	"passerelle/webhook"
 )
 
-const (
-	contentType = "application/json; charset=utf-8"
-	userAgent   = "Passerelle/1"
+// mostHeaders is how many headers a request usually has.
+const mostHeaders = 16
+
+// The headers that are the same for every request, which nobody changes.
+var (
+	anything  = []string{"*/*"}
+	ourselves = []string{"Passerelle/1"}
+	ofJSON    = []string{"application/json; charset=utf-8"}
 )
 
 // exchange sends a delivery once, and once more when its receiver refuses a
@@ -106,6 +111,7 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 	if err != nil {
 		return nil, signed, err
 	}
+	r.Header = make(http.Header, mostHeaders)
 	to.describe(r.Header, d)
 	if shown.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+shown.bearer)
@@ -128,8 +134,7 @@ func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown c
 // describe says what a request is and what it is about. A body without a place
 // for the id of the delivery has it in a header.
 func (to target) describe(header http.Header, d store.Delivery) {
-	header["Accept"], header["User-Agent"] = []string{"*/*"}, []string{userAgent}
-	header["Content-Type"] = []string{contentType}
+	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, ourselves, ofJSON
 	header[webhook.EventHeader] = []string{d.Event}
 	header[webhook.IDHeader] = []string{strconv.FormatInt(int64(to.webhook.ID), 10)}
 	header[webhook.AttemptHeader] = []string{strconv.FormatInt(d.Attempts+1, 10)}

@@ -84,6 +84,9 @@ type flow struct {
 	since              time.Time // when the oldest of them was answered
 	reading, recording bool
 
+	// parcels are for the carriers, and hold all that may be under way.
+	parcels  chan parcel
+	carriers int
 	pages    chan page
 	answers  chan exchange
 	accounts chan account
@@ -101,7 +104,7 @@ func (t *turn) newFlow(ctx context.Context, to target, due *time.Time, more <-ch
 		turn: t, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
 		newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: due == nil},
 		taken: map[passerelle.DeliveryID]bool{}, failed: map[passerelle.DeliveryID]bool{},
-		pages: make(chan page), answers: make(chan exchange), accounts: make(chan account), gone: make(chan struct{}),
+		parcels: make(chan parcel, maxInFlight), pages: make(chan page), answers: make(chan exchange, maxInFlight), accounts: make(chan account), gone: make(chan struct{}),
 	}
 	if due != nil {
 		f.pace = pace{start: carefully}
@@ -265,7 +268,29 @@ func (f *flow) send(ctx context.Context) {
 		next := f.queue[0]
 		f.queue[0], f.queue = parcel{}, f.queue[1:]
 		f.underWay++
-		go func() { tell(f, f.answers, f.carry(context.WithoutCancel(ctx), next)) }()
+		f.hand(context.WithoutCancel(ctx), next)
+	}
+}
+
+// hand gives a parcel to a carrier. There are as many as parcels have been under way at
+// once: a goroutine for each would grow its stack anew each time.
+func (f *flow) hand(ctx context.Context, p parcel) {
+	if f.carriers < f.underWay {
+		f.carriers++
+		go f.carryAll(ctx)
+	}
+	f.parcels <- p
+}
+
+// carryAll sends one parcel after the other.
+func (f *flow) carryAll(ctx context.Context) {
+	for {
+		select {
+		case p := <-f.parcels:
+			tell(f, f.answers, f.carry(ctx, p))
+		case <-f.gone:
+			return
+		}
 	}
 }
 

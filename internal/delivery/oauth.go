@@ -224,7 +224,7 @@ func (g *grant) fetch(ctx context.Context) (token string, life time.Duration, er
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("User-Agent", userAgent)
+	r.Header["User-Agent"] = ourselves
 	answer, err := g.client.Do(r)
 	if err != nil {
 		return "", 0, tokenFault(unreached(err))

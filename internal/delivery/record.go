@@ -77,7 +77,8 @@ func (t *turn) put(ctx context.Context, a *account) (err error) {
 }
 
 // following is a page of what the accepted and the void of a batch came before,
-// and empty when nothing more is to be sent.
+// and empty when nothing more is to be sent. Where that goes is asked only when there
+// is something.
 func (t *turn) following(ctx context.Context, a account) (p page) {
 	defer guard(&p.err)
 	over := a.void
@@ -90,8 +91,8 @@ func (t *turn) following(ctx context.Context, a account) (p page) {
 		return p
 	}
 	t.calmly(func() {
-		if p.to, p.err = t.load(ctx); p.err == nil {
-			p.found, p.err = t.DB.Following(ctx, over)
+		if p.found, p.err = t.DB.Following(ctx, over); p.err == nil && len(p.found) > 0 {
+			p.to, p.err = t.load(ctx)
 		}
 	})
 	if p.err != nil {
