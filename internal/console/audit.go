@@ -22,9 +22,9 @@ func (c *Console) auditRoutes() []page.Route {
 	}
 }
 
-// auditPatience is how long a page reads the chain of a domain; the command reads
+// auditTimeout is how long a page reads the chain of a domain; the command reads
 // one that takes longer.
-const auditPatience = 20 * time.Second
+const auditTimeout = 20 * time.Second
 
 // maxOperators is how many operators are named and offered.
 const maxOperators = 1000
@@ -145,7 +145,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 
 // verifyAudit reads the whole chain of the domain, and says whether it holds.
 func (c *Console) verifyAudit(pc *page.Context) error {
-	ctx, cancel := context.WithTimeout(pc, auditPatience)
+	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
 	found, err := audit.Verify(ctx, &c.DB.Reader, pc.Domain.ID, nil, func(int64) {})
 	data := auditData{Verdict: "intact"}

@@ -134,7 +134,7 @@ type connectionData struct {
 	connectionRow
 	Facts   []page.Detail
 	Sources []sourceRow
-	Visits  []visitRow
+	Visits  []syncRow
 	Turn    page.Pager
 	// Reading is set while somebody reads.
 	Reading, MayAct bool
@@ -145,8 +145,8 @@ type sourceRow struct {
 	Name, State, Read, Until, Disabled string
 }
 
-// visitRow is a visit to the institution.
-type visitRow struct {
+// syncRow is a visit to the institution.
+type syncRow struct {
 	At, Took, State, Message string
 	Accounts                 int64
 	Attended                 bool
@@ -184,7 +184,7 @@ func (c *Console) connection(pc *page.Context) error {
 	}
 	visits, data.Turn = page.Paged(pc, w, visits, store.ConnectionLog.Place)
 	for _, l := range visits {
-		data.Visits = append(data.Visits, newVisitRow(pc, l))
+		data.Visits = append(data.Visits, newSyncRow(pc, l))
 	}
 	if one.Locked && pc.Request.Method == http.MethodGet {
 		pc.Reload = readingPause
@@ -212,8 +212,8 @@ func connectionFacts(pc *page.Context, one store.Connection) []page.Detail {
 	return facts
 }
 
-func newVisitRow(pc *page.Context, l store.ConnectionLog) visitRow {
-	return visitRow{
+func newSyncRow(pc *page.Context, l store.ConnectionLog) syncRow {
+	return syncRow{
 		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
 		Accounts: l.Accounts, Attended: l.Attended,
 	}

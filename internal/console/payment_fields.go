@@ -72,8 +72,8 @@ var listFields = []listField{
 	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
 }
 
-// given is what a form has in a field.
-func given(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
+// fieldValue is what a form has in a field.
+func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
 // showFields fills in the form.
 func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
@@ -81,7 +81,7 @@ func (c *Console) showFields(pc *page.Context, values url.Values, data *listData
 		if field.personal && !maySearch(pc) {
 			continue
 		}
-		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: given(values, field.name)}
+		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: fieldValue(values, field.name)}
 		if field.choices != nil {
 			all, err := field.choices(c, pc)
 			if err != nil {
@@ -130,7 +130,7 @@ const maxFilter = 200
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
-		value := given(values, field.name)
+		value := fieldValue(values, field.name)
 		if value == "" {
 			continue
 		}
@@ -146,7 +146,7 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 			return list, err
 		}
 	}
-	if country := given(values, "country"); country != "" {
+	if country := fieldValue(values, "country"); country != "" {
 		list.within(c.Initiation.ConnectorUUIDs([]string{country}))
 	}
 	list.arrange()

@@ -89,11 +89,11 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	})
 	if errors.Is(err, operators.ErrUnlinked) {
 		pc.Problem = fmt.Sprintf("%s knows you as %q, and no operator here is linked to that. Whoever runs the service links you with passerelle operator link.", c.Provider.Host(), person.Subject)
-		return c.atDoor(pc, "sign-in", "Sign in", "")
+		return c.sendSignIn(pc, "sign-in", "Sign in", "")
 	}
 	if errors.Is(err, operators.ErrRefused) {
 		pc.Problem = "The operator you are linked to may not sign in."
-		return c.atDoor(pc, "sign-in", "Sign in", "")
+		return c.sendSignIn(pc, "sign-in", "Sign in", "")
 	}
 	if err != nil {
 		return err
@@ -120,5 +120,5 @@ func (c *Console) notVouched(pc *page.Context, err error) error {
 	if errors.Is(err, oidc.ErrAway) {
 		pc.Problem = c.Provider.Host() + " cannot be asked just now. Try again in a moment, or sign in with your password."
 	}
-	return c.atDoor(pc, "sign-in", "Sign in", "")
+	return c.sendSignIn(pc, "sign-in", "Sign in", "")
 }

@@ -21,11 +21,11 @@ type accountRow struct {
 func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, false) }
 
 // revealAccounts shows the accounts whole, and puts on record that they were
-// looked at.
-func (c *Console) revealAccounts(pc *page.Context) error { return c.looked(pc, c.showAccounts) }
+// reveal at.
+func (c *Console) revealAccounts(pc *page.Context) error { return c.revealUser(pc, c.showAccounts) }
 
-// looked shows something of the user of the address whole, on record.
-func (c *Console) looked(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
+// revealUser shows something of the user of the address whole, on record.
+func (c *Console) revealUser(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
 	}

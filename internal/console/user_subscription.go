@@ -21,7 +21,7 @@ func (c *Console) subscriptions(pc *page.Context) error { return c.showSubscript
 // revealSubscriptions shows the subscriptions whole, and puts on record that they
 // were looked at.
 func (c *Console) revealSubscriptions(pc *page.Context) error {
-	return c.looked(pc, c.showSubscriptions)
+	return c.revealUser(pc, c.showSubscriptions)
 }
 
 func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {

@@ -53,10 +53,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 // What is thrown away is not held, and who waits for it does no work.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
-	if s, is := rest.(*sent); is {
+	if s, is := rest.(*limitedBody); is {
 		rest = s.ReadCloser
-		s.door.working.Add(-1)
-		defer s.door.working.Add(1)
+		s.limiter.working.Add(-1)
+		defer s.limiter.working.Add(1)
 	}
 	if http.NewResponseController(b.answer).SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return false // nothing bounds the time
@@ -103,9 +103,9 @@ const free = 16 << 10
 // holding is what a request holds of its body. It belongs to the goroutine of the
 // request.
 type holding struct {
-	door   *Door
-	answer http.ResponseWriter
-	// read is how much there is of it, room how much of the door's it has taken.
+	limiter *Limiter
+	answer  http.ResponseWriter
+	// read is how much there is of it, room how much of the limiter's it has taken.
 	read, room int64
 	refused    bool
 }
@@ -114,7 +114,7 @@ type holding struct {
 // little a client sends.
 func (h *holding) readInto(p []byte, from io.Reader) (int, error) {
 	if !h.makeRoom(h.read + int64(len(p)) - free - h.room) {
-		return 0, h.door.Full
+		return 0, h.limiter.Full
 	}
 	n, err := from.Read(p)
 	h.read += int64(n)
@@ -125,8 +125,8 @@ func (h *holding) makeRoom(more int64) bool {
 	if h.refused || more <= 0 {
 		return !h.refused
 	}
-	if h.door.held.Add(more) > h.door.Bodies {
-		h.door.held.Add(-more)
+	if h.limiter.held.Add(more) > h.limiter.Bodies {
+		h.limiter.held.Add(-more)
 		h.refused = true
 		cut(h.answer)
 		return false
@@ -135,4 +135,4 @@ func (h *holding) makeRoom(more int64) bool {
 	return true
 }
 
-func (h *holding) giveBack() { h.door.held.Add(-h.room) }
+func (h *holding) giveBack() { h.limiter.held.Add(-h.room) }

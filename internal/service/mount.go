@@ -37,7 +37,7 @@ type places struct {
 }
 
 func (s *Service) places() places {
-	return places{rest: s.entry().Around(s.busyPlaces()), below: []place{
+	return places{rest: s.entry().Wrap(s.busyPlaces()), below: []place{
 		{"/healthz", httpd.Health()},
 		{"/readyz", httpd.Ready(s.checks()...)},
 	}}
@@ -47,12 +47,12 @@ func (s *Service) places() places {
 // process is. What it says no page of another origin can read: which of them may is
 // in the database, and who is turned away is to cost nothing there.
 // Both listeners have it.
-func (s *Service) entry() *httpd.Door {
+func (s *Service) entry() *httpd.Limiter {
 	if s.door != nil {
 		return s.door
 	}
 	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
-	s.door = &httpd.Door{
+	s.door = &httpd.Limiter{
 		Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Bodies: cmp.Or(s.config.MaxBodies, DefaultMaxBodies),
 		Full: full, Refuse: s.api.Refuse,
 	}
@@ -126,7 +126,7 @@ func (s *Service) ownConsole() http.Handler {
 		return first.Domain, nil
 	}
 	rest := http.RedirectHandler(page.Root, http.StatusSeeOther)
-	return s.entry().Around(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
+	return s.entry().Wrap(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
 }
 
 // onlyRoot answers for the root, and knows nothing else.

@@ -144,12 +144,12 @@ type Service struct {
 	server   *httpd.Server
 	ops      *httpd.Server
 	desk     *httpd.Server
-	door     *httpd.Door
+	door     *httpd.Limiter
 	metrics  *httpd.Metrics
 	loops    background.Group
 	// visits are those that no request waits for, errands the files that readers
 	// wait for.
-	visits, errands *background.Crew
+	visits, errands *background.Pool
 	sender          *delivery.Sender
 	// draining is true once the program has been told to stop.
 	draining atomic.Bool
@@ -237,7 +237,7 @@ func (s *Service) assemble() error {
 	fetchers := s.fetchers(registry.All())
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
-	s.visits = &background.Crew{Size: maxVisits, Log: c.Log}
+	s.visits = &background.Pool{Size: maxVisits, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
 		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {
@@ -246,7 +246,7 @@ func (s *Service) assemble() error {
 			}
 		},
 	}
-	s.errands = &background.Crew{Size: maxErrands, Log: c.Log}
+	s.errands = &background.Pool{Size: maxErrands, Log: c.Log}
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
 	s.loops = background.Group{
 		send, erase, synchronise,

@@ -19,8 +19,8 @@ import (
 // maxForm is far more than all that a form of ours can hold.
 const maxForm = 64 << 10
 
-// replies are what forms can be about, by their field "step".
-var replies = map[string]func(*Webview, *visit, *visitor, url.Values) error{
+// paymentActions are what forms can be about, by their field "step".
+var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.Values) error{
 	"":       (*Webview).pay,
 	"fields": (*Webview).fill,
 	"resume": (*Webview).approved,
@@ -30,31 +30,31 @@ var replies = map[string]func(*Webview, *visit, *visitor, url.Values) error{
 
 // submit takes a form that was sent. Whatever comes of it, the payment's page
 // shows it.
-func (w *Webview) submit(v *visit) error {
-	if web.Forged(v.request) {
+func (w *Webview) submit(pc *pageContext) error {
+	if web.Forged(pc.request) {
 		return errForeign
 	}
-	s, err := w.resume(v)
+	s, err := w.resume(pc)
 	if err != nil {
 		return err
 	}
-	form, err := v.form()
+	form, err := pc.form()
 	if err != nil {
 		return err
 	}
 	if !s.owns(form.Get("csrf")) {
 		return errForeign
 	}
-	reply, known := replies[form.Get("step")]
+	reply, known := paymentActions[form.Get("step")]
 	if !known {
 		return errForm
 	}
-	return reply(w, v, s, form)
+	return reply(w, pc, s, form)
 }
 
 // form reads the body of a request, and nothing from its address.
-func (v *visit) form() (url.Values, error) {
-	raw, err := io.ReadAll(httpd.Bounded(v.writer, v.request.Body, maxForm))
+func (pc *pageContext) form() (url.Values, error) {
+	raw, err := io.ReadAll(httpd.Bounded(pc.writer, pc.request.Body, maxForm))
 	var over *http.MaxBytesError
 	if errors.As(err, &over) {
 		return nil, errTooLarge
@@ -87,15 +87,15 @@ func fieldValues(form url.Values) map[string]string {
 
 // fill gives the bank what it asked for. When it asks for the same again, what
 // it got was wrong.
-func (w *Webview) fill(v *visit, s *visitor, form url.Values) error {
-	v.given = fieldValues(form)
+func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
+	pc.given = fieldValues(form)
 	before := s.payment
-	after, err := w.answer(v, s, payment.ActFields, initiation.Answer{Action: payment.FillFields, Fields: v.given})
+	after, err := w.answer(pc, s, payment.ActFields, initiation.Answer{Action: payment.FillFields, Fields: pc.given})
 	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
-		return w.proceed(v, s, err, stepOnward)
+		return w.proceed(pc, s, err, stepOnward)
 	}
-	v.problem, s.payment = problem{key: "problem.refused"}, after
-	return w.show(v, s)
+	pc.problem, s.payment = problem{key: "problem.refused"}, after
+	return w.show(pc, s)
 }
 
 func sameFields(a, b []payment.Field) bool {
@@ -104,17 +104,17 @@ func sameFields(a, b []payment.Field) bool {
 
 // approved asks the bank whether it has seen the payer's approval. The page
 // sends the form by itself, too; then it does not say what is still missing.
-func (w *Webview) approved(v *visit, s *visitor, form url.Values) error {
-	p, err := w.Initiation.Answer(v.context(), v.domain, s.payment.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled, Yes: true})
+func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
+	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
 	if err == nil && p.Action == payment.Decoupled && form.Has("approved") {
 		next = stepAgain
 	}
-	return w.proceed(v, s, err, next)
+	return w.proceed(pc, s, err, next)
 }
 
 // decide tells the bank the payer's last word.
-func (w *Webview) decide(v *visit, s *visitor, form url.Values) error {
+func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) error {
 	word := form.Get("word")
 	if word != "yes" && word != "no" {
 		return errForm
@@ -123,26 +123,26 @@ func (w *Webview) decide(v *visit, s *visitor, form url.Values) error {
 	if word == "yes" {
 		act = payment.ActAgree
 	}
-	_, err := w.answer(v, s, act, initiation.Answer{Action: payment.PSUValidation, Yes: word == "yes"})
-	return w.proceed(v, s, err, stepOnward)
+	_, err := w.answer(pc, s, act, initiation.Answer{Action: payment.PSUValidation, Yes: word == "yes"})
+	return w.proceed(pc, s, err, stepOnward)
 }
 
-func (w *Webview) answer(v *visit, s *visitor, act payment.Act, a initiation.Answer) (*payment.Payment, error) {
-	return w.witnessed(v, s, act, w.bankName(s.payment), "").Answer(v.context(), v.domain, s.payment.ID, payment.ByPayer, a)
+func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a initiation.Answer) (*payment.Payment, error) {
+	return w.evidenceOf(pc, s, act, w.bankName(s.payment), "").Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
 // proceed sends the browser to where the payment stands after a form. When the
 // payment has changed meanwhile, that is where it stands; what the payer can
 // mend is shown at once.
-func (w *Webview) proceed(v *visit, s *visitor, err error, step string) error {
-	v.problem, v.notice = problemOf(err), noticeOf(err)
+func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
+	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {
-	case v.problem.key != "", v.notice != "":
-		return w.show(v, s)
+	case pc.problem.key != "", pc.notice != "":
+		return w.show(pc, s)
 	case err != nil && !errors.Is(err, passerelle.Conflict):
 		return fmt.Errorf("pass on the payer's word about payment %d: %w", s.payment.ID, err)
 	}
-	web.Redirect(v.writer, v.address(s.payment.ID)+"&step="+step)
+	web.Redirect(pc.writer, pc.address(s.payment.ID)+"&step="+step)
 	return nil
 }
 

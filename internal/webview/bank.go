@@ -34,12 +34,12 @@ func (b bank) Asks() bool { return len(b.Fields) > 0 || b.Account != "" }
 
 // banks lists those that can carry the payment, and the one that was chosen
 // before, if any, which comes first and need not be offered to everybody.
-func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string, err error) {
-	profiles, err := w.Initiation.Offered(v.context(), v.domain, p)
+func (w *Webview) banks(pc *pageContext, p *payment.Payment) (all []bank, chosen string, err error) {
+	profiles, err := w.Initiation.Offered(pc.context(), pc.domain, p)
 	if err != nil {
 		return nil, "", err
 	}
-	profile, ok, err := w.Initiation.Chosen(v.context(), v.domain, p)
+	profile, ok, err := w.Initiation.Chosen(pc.context(), pc.domain, p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,7 +55,7 @@ func (w *Webview) banks(v *visit, p *payment.Payment) (all []bank, chosen string
 			Account: accountAsked(p, profile.Payments),
 		}
 		if len(profile.Countries) == 1 {
-			b.Place = v.countryName(profile.Countries[0])
+			b.Place = pc.countryName(profile.Countries[0])
 		}
 		b.Fields = required(profile.PaymentFields)
 		all = append(all, b)

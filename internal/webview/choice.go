@@ -26,17 +26,17 @@ type institution struct {
 	Address string
 }
 
-func (v *visit) institution(b wire.Bank, address string) institution {
+func (pc *pageContext) institution(b wire.Bank, address string) institution {
 	i := institution{Name: b.Name, Initial: initial(b.Name), Address: address}
 	if len(b.Countries) == 1 {
-		i.Place = v.countryName(b.Countries[0])
+		i.Place = pc.countryName(b.Countries[0])
 	}
 	return i
 }
 
 // institutionsBody is what the page shows on which an institution is chosen.
 type institutionsBody struct {
-	journeyBody
+	flowBody
 	Institutions []institution
 	// Search is set when the list is too long to be read, and Long when it is too
 	// long for one page: then the service searches it for what was Wanted.
@@ -54,34 +54,34 @@ type institutionsBody struct {
 
 // chooseInstitution shows the institutions to choose from, or what the chosen one
 // asks for. One that is alone is chosen.
-func (w *Webview) chooseInstitution(v *visit, t *traveller) error {
-	all, err := w.offered(v, t.Filter)
+func (w *Webview) chooseInstitution(pc *pageContext, t *flowSession) error {
+	all, err := w.offered(pc, t.Filter)
 	if err != nil {
 		return err
 	}
-	query := v.request.URL.Query()
+	query := pc.request.URL.Query()
 	chosen := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == query.Get(bankStep) })
 	if len(all) == 1 {
 		chosen = 0
 	}
 	if chosen >= 0 {
-		return w.askCredentials(v, t, all[chosen], len(all) > 1)
+		return w.askCredentials(pc, t, all[chosen], len(all) > 1)
 	}
 	body := institutionsBody{
-		journeyBody: v.body(t, "institutions"), Countries: choicesOfCountry(v, all), Country: query.Get("country"), Unknown: t.User == 0,
-		Here: v.flowAddress(cmp.Or(v.lang, v.words.Lang)), Handle: t.handle,
+		flowBody: pc.body(t, "institutions"), Countries: choicesOfCountry(pc, all), Country: query.Get("country"), Unknown: t.User == 0,
+		Here: pc.flowAddress(cmp.Or(pc.lang, pc.words.Lang)), Handle: t.handle,
 	}
-	body.Leave = v.to(t, "step", stepLeave)
+	body.Leave = pc.to(t, "step", stepLeave)
 	body.Long, body.Wanted = len(all) > mostShown, query.Get("search")
 	found := slices.DeleteFunc(all, func(b wire.Bank) bool { return !body.wants(b) })
-	body.span = v.span(len(found))
+	body.span = pc.span(len(found))
 	for _, b := range found[body.first:body.end] {
-		body.Institutions = append(body.Institutions, v.institution(b, v.to(t, bankStep, b.UUID)))
+		body.Institutions = append(body.Institutions, pc.institution(b, pc.to(t, bankStep, b.UUID)))
 	}
 	body.Search = !body.Long && len(body.Institutions) >= manyBanks
-	page := w.journeyPage(v, t, "institutions", body.Title, body)
+	page := w.flowPage(pc, t, "institutions", body.Title, body)
 	page.Module = "filter.mjs"
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 // wants reports whether an institution is among those that the person looks for.
@@ -92,7 +92,7 @@ func (b *institutionsBody) wants(one wire.Bank) bool {
 
 // choicesOfCountry are the countries of a list that is too long to be read, by
 // their names, when there is more than one to choose.
-func choicesOfCountry(v *visit, all []wire.Bank) []country {
+func choicesOfCountry(pc *pageContext, all []wire.Bank) []country {
 	if len(all) < manyBanks {
 		return nil
 	}
@@ -100,7 +100,7 @@ func choicesOfCountry(v *visit, all []wire.Bank) []country {
 	for i, b := range all {
 		list[i].Countries = b.Countries
 	}
-	if choices := countriesOf(v, list); len(choices) > 1 {
+	if choices := countriesOf(pc, list); len(choices) > 1 {
 		return choices
 	}
 	return nil
@@ -109,7 +109,7 @@ func choicesOfCountry(v *visit, all []wire.Bank) []country {
 // credentialsBody is what the page shows on which an institution is told who the
 // person is.
 type credentialsBody struct {
-	journeyBody
+	flowBody
 	Institution institution
 	// Others are the ways to the same institution besides this one.
 	Others []otherWay
@@ -122,25 +122,25 @@ type otherWay struct{ Text, Address string }
 
 // askCredentials shows what an institution asks of who wants it to be read; others
 // says that another one can be chosen.
-func (w *Webview) askCredentials(v *visit, t *traveller, b wire.Bank, others bool) error {
-	on := wayBy(b, v.request.URL.Query().Get("by"))
-	body := credentialsBody{journeyBody: v.body(t, on.key()), Institution: v.institution(b, ""), Unknown: t.User == 0}
-	body.Title, body.Bank = v.words.Say("credentials.title", b.Name), b.Name
-	body.Action, body.Step, body.Button = v.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", v.words.Say(on.key()+".button")
-	body.Questions = t.Filter.entries(b, asked(b, on), v.given, v.problem.field)
+func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
+	on := wayBy(b, pc.request.URL.Query().Get("by"))
+	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: pc.institution(b, ""), Unknown: t.User == 0}
+	body.Title, body.Bank = pc.words.Say("credentials.title", b.Name), b.Name
+	body.Action, body.Step, body.Button = pc.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", pc.words.Say(on.key()+".button")
+	body.Questions = t.Filter.entries(b, asked(b, on), pc.given, pc.problem.field)
 	for _, other := range waysOf(b) {
 		if other != on {
-			body.Others = append(body.Others, otherWay{v.words.Say(other.key() + ".other"), v.to(t, bankStep, b.UUID, "by", string(other.Mechanism))})
+			body.Others = append(body.Others, otherWay{pc.words.Say(other.key() + ".other"), pc.to(t, bankStep, b.UUID, "by", string(other.Mechanism))})
 		}
 	}
-	if body.Leave = v.to(t, "step", stepLeave); others {
-		body.Back = v.to(t)
+	if body.Leave = pc.to(t, "step", stepLeave); others {
+		body.Back = pc.to(t)
 	}
-	page := w.journeyPage(v, t, "credentials", body.Title, body)
+	page := w.flowPage(pc, t, "credentials", body.Title, body)
 	if body.Unknown {
 		page.Module = "handover.mjs"
 	}
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 func (w way) key() string { return "credentials." + string(w.Mechanism) }
@@ -164,56 +164,56 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, given map[string]st
 }
 
 // begin makes a connection to the institution of the form.
-func (w *Webview) begin(v *visit, t *traveller, form url.Values) error {
-	all, err := w.offered(v, t.Filter)
+func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error {
+	all, err := w.offered(pc, t.Filter)
 	if err != nil {
 		return err
 	}
-	query := v.request.URL.Query()
+	query := pc.request.URL.Query()
 	i := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == query.Get(bankStep) })
 	switch {
 	case t.Flow != flowConnect:
 		return errUnread
 	case i < 0 || len(t.Made) >= t.Most:
-		web.Redirect(v.writer, v.to(t))
+		web.Redirect(pc.writer, pc.to(t))
 		return nil
 	}
 	b, on := all[i], wayBy(all[i], query.Get("by"))
-	v.given = fieldValues(form)
+	pc.given = fieldValues(form)
 	values := map[string]string{}
 	for _, f := range asked(b, on) {
-		if value := cmp.Or(v.given[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {
+		if value := cmp.Or(pc.given[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {
 			values[f.Name] = value
 		}
 	}
-	if err := w.settle(v, t); err != nil {
+	if err := w.settle(pc, t); err != nil {
 		return err
 	}
-	return w.connect(v, t, b, on, values)
+	return w.connect(pc, t, b, on, values)
 }
 
 // connect begins a connection in the background, or asks the institution at once
 // for its page, and sends the browser to where the connection stands.
-func (w *Webview) connect(v *visit, t *traveller, b wire.Bank, on way, values map[string]string) error {
-	id, err := w.underWay(v, t, b)
+func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, values map[string]string) error {
+	id, err := w.underWay(pc, t, b)
 	if err != nil {
 		return err
 	}
 	if id == 0 {
-		made, err := w.Aggregation.Connect(v.context(), v.domain, t.User, aggregation.Request{
-			Connector: b.UUID, Mechanism: on.Mechanism, Values: values, Landing: v.landing(t), Background: on.Mechanism != passerelle.ByWebauth,
+		made, err := w.Aggregation.Connect(pc.context(), pc.domain, t.User, aggregation.Request{
+			Connector: b.UUID, Mechanism: on.Mechanism, Values: values, Landing: pc.landing(t), Background: on.Mechanism != passerelle.ByWebauth,
 		})
-		v.problem, v.notice = entryProblem(err), noticeOf(err)
+		pc.problem, pc.notice = entryProblem(err), noticeOf(err)
 		switch {
-		case v.problem.key != "" || v.notice != "":
-			return w.askCredentials(v, t, b, true)
+		case pc.problem.key != "" || pc.notice != "":
+			return w.askCredentials(pc, t, b, true)
 		case errors.Is(err, passerelle.NotFound):
-			return w.strand(v, t, errOver) // the user is gone
+			return w.refuseLink(pc, t, errOver) // the user is gone
 		case err != nil:
 			return fmt.Errorf("connect user %d: %w", t.User, err)
 		}
 		id = made.ID
 	}
-	web.Redirect(v.writer, v.to(t, connectionStep, strconv.FormatInt(int64(id), 10), "step", stepOnward))
+	web.Redirect(pc.writer, pc.to(t, connectionStep, strconv.FormatInt(int64(id), 10), "step", stepOnward))
 	return nil
 }

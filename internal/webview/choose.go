@@ -45,26 +45,26 @@ type chooseBody struct {
 }
 
 // choose shows what is to be paid, and the banks it can be paid with.
-func (w *Webview) choose(v *visit, s *visitor, d draft) error {
-	terms, err := w.Initiation.Terms(v.context(), v.domain, v.words.Lang)
+func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
+	terms, err := w.Initiation.Terms(pc.context(), pc.domain, pc.words.Lang)
 	if err != nil {
 		return err
 	}
-	all, chosen, err := w.banks(v, s.payment)
+	all, chosen, err := w.banks(pc, s.payment)
 	if err != nil {
 		return err
 	}
-	w.recall(v, all)
-	list := newFinder(v, all)
-	propose(v, all)
+	w.recentBanksFirst(pc, all)
+	list := newFinder(pc, all)
+	propose(pc, all)
 	body := chooseBody{
-		frame: v.frame(s), summary: v.summary(s), draft: d, Title: v.words.Say("choose.title"), InForce: terms,
-		Action: v.address(s.payment.ID), Banks: all, Finder: list,
-		Leave: v.awayAddress(s.payment), Cancel: w.cancelAddress(v, s.payment),
+		frame: pc.frame(s), summary: pc.summary(s), draft: d, Title: pc.words.Say("choose.title"), InForce: terms,
+		Action: pc.address(s.payment.ID), Banks: all, Finder: list,
+		Leave: pc.awayAddress(s.payment), Cancel: w.cancelAddress(pc, s.payment),
 	}
 	body.narrow(chosen)
-	body.Banks = body.Finder.page(v, all)
-	return w.sendChoice(v, s, body)
+	body.Banks = body.Finder.page(pc, all)
+	return w.sendChoice(pc, s, body)
 }
 
 // listed, as the bank of an address, asks for the whole list.
@@ -89,20 +89,20 @@ func (b *chooseBody) narrow(chosen string) {
 	}
 }
 
-func (w *Webview) sendChoice(v *visit, s *visitor, body chooseBody) error {
-	page := v.page(s, "choose", body.Title, body, body.Problem)
+func (w *Webview) sendChoice(pc *pageContext, s *payerSession, body chooseBody) error {
+	page := pc.page(s, "choose", body.Title, body, body.Problem)
 	if len(body.Banks) == 0 && body.Finder == nil {
-		page.Name, page.Title = "nobank", v.words.Say("nobank.title")
+		page.Name, page.Title = "nobank", pc.words.Say("nobank.title")
 	}
 	if body.Finder != nil && !body.Finder.Long {
 		page.Module = "filter.mjs"
 	}
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 // pay orders the payment with the bank that was chosen.
-func (w *Webview) pay(v *visit, s *visitor, form url.Values) error {
-	all, _, err := w.banks(v, s.payment)
+func (w *Webview) pay(pc *pageContext, s *payerSession, form url.Values) error {
+	all, _, err := w.banks(pc, s.payment)
 	if err != nil {
 		return err
 	}
@@ -111,20 +111,20 @@ func (w *Webview) pay(v *visit, s *visitor, form url.Values) error {
 	switch {
 	case !found:
 		d.Bank, d.Problem = listed, "problem.bank"
-		return w.retry(v, s, d)
+		return w.retry(pc, s, d)
 	case chosen.Asks() && form.Get("complete") == "":
-		web.Redirect(v.writer, v.address(s.payment.ID)+"&bank="+url.QueryEscape(chosen.UUID))
+		web.Redirect(pc.writer, pc.address(s.payment.ID)+"&bank="+url.QueryEscape(chosen.UUID))
 		return nil
 	}
-	return w.order(v, s, chosen, d)
+	return w.order(pc, s, chosen, d)
 }
 
 // retry shows the form again, unless there is nothing left to choose.
-func (w *Webview) retry(v *visit, s *visitor, d draft) error {
+func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 	if s.payment.State != payment.Created {
-		return w.show(v, s)
+		return w.show(pc, s)
 	}
-	return w.choose(v, s, d)
+	return w.choose(pc, s, d)
 }
 
 func readDraft(form url.Values) draft {
@@ -149,18 +149,18 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 
 // order sends the order, for which the payer has accepted the terms, and then
 // the browser to where the payment stands.
-func (w *Webview) order(v *visit, s *visitor, chosen bank, d draft) error {
-	p, err := w.Initiation.AcceptTerms(v.context(), v.domain, s.payment.ID, d.Terms)
+func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) error {
+	p, err := w.Initiation.AcceptTerms(pc.context(), pc.domain, s.payment.ID, d.Terms)
 	if err == nil {
-		choice := d.choice(chosen, v.returnURL(s.payment.ID))
-		_, err = w.witnessed(v, s, payment.ActOrder, chosen.Name, p.TermsVersion).Validate(v.context(), v.domain, s.payment.ID, choice)
+		choice := d.choice(chosen, pc.returnURL(s.payment.ID))
+		_, err = w.evidenceOf(pc, s, payment.ActOrder, chosen.Name, p.TermsVersion).Validate(pc.context(), pc.domain, s.payment.ID, choice)
 	}
 	if told := problemOf(err); told.key != "" {
 		d.Problem, d.Wrong = told.key, told.field
-		return w.retry(v, s, d)
+		return w.retry(pc, s, d)
 	}
 	if err == nil {
-		w.remember(v, chosen.UUID)
+		w.rememberBank(pc, chosen.UUID)
 	}
-	return w.proceed(v, s, err, stepOnward)
+	return w.proceed(pc, s, err, stepOnward)
 }

@@ -100,27 +100,27 @@ func classify(err error) *fault {
 }
 
 // fail answers with the page of a fault, and logs what the page does not say.
-func (w *Webview) fail(v *visit, err error) {
-	f, ctx := classify(err), v.context()
+func (w *Webview) fail(pc *pageContext, err error) {
+	f, ctx := classify(err), pc.context()
 	if f.status >= http.StatusInternalServerError {
 		w.Log.LogAttrs(ctx, slog.LevelError, "a payment page could not be served",
 			slog.String("request_id", w.RequestID(ctx)), slog.Int("status", f.status), slog.Any("error", err))
 	}
 	switch f {
 	case errMethod:
-		v.writer.Header().Set("Allow", "GET, HEAD, POST")
+		pc.writer.Header().Set("Allow", "GET, HEAD, POST")
 	case errBusy:
-		v.writer.Header().Set("Retry-After", "1")
+		pc.writer.Header().Set("Retry-After", "1")
 	}
-	title := v.words.Say("fault." + f.name + ".title")
-	body := faultBody{Title: title, Text: v.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)}
+	title := pc.words.Say("fault." + f.name + ".title")
+	body := faultBody{Title: title, Text: pc.words.Say("fault." + f.name + ".text"), Request: w.RequestID(ctx)}
 	var e *explained
 	if errors.As(err, &e) {
 		body.Detail = e.detail
 	}
-	sending := pages.Send(v.writer, web.Page{Name: "fault", Status: f.status, Words: v.words, Title: title, Simulated: v.simulated(), Body: body})
+	sending := pages.Send(pc.writer, web.Page{Name: "fault", Status: f.status, Words: pc.words, Title: title, Simulated: pc.simulated(), Body: body})
 	if sending != nil {
 		w.Log.ErrorContext(ctx, "the page of a fault could not be rendered", "error", sending)
-		http.Error(v.writer, title, f.status)
+		http.Error(pc.writer, title, f.status)
 	}
 }

@@ -55,8 +55,8 @@ type parts struct {
 func (s span) Parts(words web.Words) parts { return parts{s, words} }
 
 // span is the part of a list of so many that the address names.
-func (v *visit) span(length int) span {
-	query := v.request.URL.Query()
+func (pc *pageContext) span(length int) span {
+	query := pc.request.URL.Query()
 	first, _ := strconv.Atoi(query.Get(fromParameter)) // none is the first
 	if first < 0 || first >= length {
 		first = 0
@@ -79,12 +79,12 @@ const fromParameter = "from"
 
 // page leaves of a list that is too long for one page the part that the address
 // names of those that were looked for.
-func (f *finder) page(v *visit, all []bank) []bank {
+func (f *finder) page(pc *pageContext, all []bank) []bank {
 	if f == nil || len(all) <= mostShown {
 		return all
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(b bank) bool { return b.Hidden })
-	f.Long, f.span = true, v.span(len(found))
+	f.Long, f.span = true, pc.span(len(found))
 	return found[f.first:f.end]
 }
 
@@ -92,12 +92,12 @@ func (f *finder) page(v *visit, all []bank) []bank {
 type country struct{ Code, Name string }
 
 // newFinder narrows the list as the address says. A short list has none.
-func newFinder(v *visit, all []bank) *finder {
+func newFinder(pc *pageContext, all []bank) *finder {
 	if len(all) < manyBanks {
 		return nil
 	}
-	query := v.request.URL.Query()
-	f := &finder{Path: v.request.URL.Path, Search: query.Get("search"), Country: query.Get("country"), Countries: countriesOf(v, all), None: true}
+	query := pc.request.URL.Query()
+	f := &finder{Path: pc.request.URL.Path, Search: query.Get("search"), Country: query.Get("country"), Countries: countriesOf(pc, all), None: true}
 	wanted := folded(f.Search)
 	for i := range all {
 		b := &all[i]
@@ -108,11 +108,11 @@ func newFinder(v *visit, all []bank) *finder {
 }
 
 // countriesOf are those of the banks, by the names that the reader has for them.
-func countriesOf(v *visit, all []bank) []country {
+func countriesOf(pc *pageContext, all []bank) []country {
 	names := map[string]string{}
 	for _, b := range all {
 		for _, code := range b.Countries {
-			names[code] = v.countryName(code)
+			names[code] = pc.countryName(code)
 		}
 	}
 	list := make([]country, 0, len(names))
@@ -125,12 +125,12 @@ func countriesOf(v *visit, all []bank) []country {
 
 // countryName is what the reader's language calls a country of ISO 3166-1, or its
 // code when it has no name for it.
-func (v *visit) countryName(code string) string {
+func (pc *pageContext) countryName(code string) string {
 	region, err := language.ParseRegion(code)
 	if err != nil {
 		return code
 	}
-	return cmp.Or(display.Regions(language.Make(v.words.Say("locale"))).Name(region), code)
+	return cmp.Or(display.Regions(language.Make(pc.words.Say("locale"))).Name(region), code)
 }
 
 // folded is a text for comparing, accents and case apart.
@@ -150,24 +150,24 @@ const (
 	maxRecent    = 3
 )
 
-func (w *Webview) recent(v *visit) (uuids []string) {
-	_ = w.sealer.Read(v.request, recentCookie, &uuids) // without one nothing is remembered
+func (w *Webview) recent(pc *pageContext) (uuids []string) {
+	_ = w.sealer.Read(pc.request, recentCookie, &uuids) // without one nothing is remembered
 	return uuids
 }
 
-// remember puts a bank before all others that this browser remembers. The cookie is
+// rememberBank puts a bank before all others that this browser remembers. The cookie is
 // never too long; and if it were, a payment that was ordered would matter more.
-func (w *Webview) remember(v *visit, uuid string) {
-	others := slices.DeleteFunc(w.recent(v), func(other string) bool { return other == uuid })
+func (w *Webview) rememberBank(pc *pageContext, uuid string) {
+	others := slices.DeleteFunc(w.recent(pc), func(other string) bool { return other == uuid })
 	uuids := append([]string{uuid}, others...)
-	_ = w.sealer.Set(v.writer, web.Cookie{
-		Name: recentCookie, Path: v.root, Secure: v.secure(), Life: recentLife,
+	_ = w.sealer.Set(pc.writer, web.Cookie{
+		Name: recentCookie, Path: pc.root, Secure: pc.secure(), Life: recentLife,
 	}, uuids[:min(len(uuids), maxRecent)])
 }
 
-// recall puts the banks that the browser remembers before all others.
-func (w *Webview) recall(v *visit, all []bank) {
-	recent := w.recent(v)
+// recentBanksFirst puts the banks that the browser remembers before all others.
+func (w *Webview) recentBanksFirst(pc *pageContext, all []bank) {
+	recent := w.recent(pc)
 	place := func(b bank) int {
 		if i := slices.Index(recent, b.UUID); i >= 0 {
 			return i
@@ -182,9 +182,9 @@ func (w *Webview) recall(v *visit, all []bank) {
 
 // propose chooses the first bank that is seen, for payers who paid with it before,
 // and in a sandbox for everybody.
-func propose(v *visit, all []bank) {
+func propose(pc *pageContext, all []bank) {
 	i := slices.IndexFunc(all, func(b bank) bool { return !b.Hidden })
 	if i >= 0 {
-		all[i].Proposed = all[i].Recent || v.simulated()
+		all[i].Proposed = all[i].Recent || pc.simulated()
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// The codes with which a client is told that a journey came to nothing.
+// The codes with which a client is told that a flow came to nothing.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -26,12 +26,12 @@ func failure(code, description string) url.Values {
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }
 
 // reconnected tells which connection works again.
-func (t *traveller) reconnected(c store.Connection) url.Values {
+func (t *flowSession) reconnected(c store.Connection) url.Values {
 	return url.Values{"connection_id": {connectionText(c.ID)}}
 }
 
 // managed tells which connection is gone, if one is.
-func (t *traveller) managed() url.Values {
+func (t *flowSession) managed() url.Values {
 	if t.Deleted == 0 {
 		return url.Values{}
 	}
@@ -39,7 +39,7 @@ func (t *traveller) managed() url.Values {
 }
 
 // connected tells which connections were made.
-func (t *traveller) connected() url.Values {
+func (t *flowSession) connected() url.Values {
 	told := url.Values{"connection_id": {connectionText(t.Made[0])}}
 	if t.Most > 1 {
 		all := make([]string, len(t.Made))
@@ -51,52 +51,52 @@ func (t *traveller) connected() url.Values {
 	return told
 }
 
-// finish sends a person to the client who has done what they came for.
-func (w *Webview) finish(v *visit, t *traveller, _ url.Values) error {
+// finishConnect sends a person to the client who has done what they came for.
+func (w *Webview) finishConnect(pc *pageContext, t *flowSession, _ url.Values) error {
 	switch {
 	case t.Flow == flowManage:
-		return w.depart(v, t, t.managed())
+		return w.finishFlow(pc, t, t.managed())
 	case len(t.Made) == 0:
-		return w.giveUp(v, t)
+		return w.cancelFlow(pc, t)
 	}
 	told := t.connected()
 	if t.New {
-		u, err := w.Aggregation.User(v.context(), v.domain, t.User)
+		u, err := w.Aggregation.User(pc.context(), pc.domain, t.User)
 		if err != nil {
 			return err
 		}
-		maker := access.Principal{Kind: access.UserToken, Domain: v.domain.ID, Client: t.Client, User: u.ID, Expires: u.Expires}
-		code, err := w.Access.IssueCode(v.context(), maker, true)
+		maker := access.Principal{Kind: access.UserToken, Domain: pc.domain.ID, Client: t.Client, User: u.ID, Expires: u.Expires}
+		code, err := w.Access.IssueCode(pc.context(), maker, true)
 		if err != nil {
 			return fmt.Errorf("make a code for user %d: %w", u.ID, err)
 		}
 		told.Set("code", code.Text)
 	}
-	return w.depart(v, t, told)
+	return w.finishFlow(pc, t, told)
 }
 
-// giveUp sends a person to the client who does not go on. It is told of what is
+// cancelFlow sends a person to the client who does not go on. It is told of what is
 // not the person's fault.
-func (w *Webview) giveUp(v *visit, t *traveller) error {
+func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
-		return w.depart(v, t, t.managed())
+		return w.finishFlow(pc, t, t.managed())
 	}
 	told := failure(accessDenied, "The person went no further.")
-	id, err := t.about(v)
+	id, err := t.about(pc)
 	if err != nil || id == 0 {
-		return w.depart(v, t, told)
+		return w.finishFlow(pc, t, told)
 	}
-	s, err := w.arriveAt(v, t, id)
+	s, err := w.loadConnection(pc, t, id)
 	if err == nil && s.c.State.Resolution() == passerelle.ByRetry || err == nil && s.c.State == passerelle.NotSupported {
 		told = failure(serverError, "The connection is in the state "+string(s.c.State)+".")
 	}
 	if t.Flow == flowReconnect {
 		told.Set("connection_id", connectionText(id))
 	}
-	return w.depart(v, t, told)
+	return w.finishFlow(pc, t, told)
 }
 
-// finishedBody is what the last page of a journey shows when there is no address
+// finishedBody is what the last page of a flow shows when there is no address
 // to go to, or a page of the client's around it.
 type finishedBody struct {
 	frame
@@ -108,28 +108,28 @@ type finishedBody struct {
 	Address string
 }
 
-// depart ends a journey, of which the browser keeps nothing: the next person at it
+// finishFlow ends a flow, of which the browser keeps nothing: the next person at it
 // may be another. The client is told where it receives people, or by a message to
 // its page that is around this one. One that was begun on another goes back to that.
-func (w *Webview) depart(v *visit, t *traveller, told url.Values) error {
-	v.journeyCookie(t.handle, t.Framed).Forget(v.writer)
+func (w *Webview) finishFlow(pc *pageContext, t *flowSession, told url.Values) error {
+	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
-		v.journeyCookie(t.handle+added, t.Framed).Forget(v.writer)
+		pc.flowCookie(t.handle+added, t.Framed).Forget(pc.writer)
 	}
 	if t.Home != "" {
-		web.Redirect(v.writer, v.onward(flowManage, t.Home))
+		web.Redirect(pc.writer, pc.onward(flowManage, t.Home))
 		return nil
 	}
 	if t.State != "" {
 		told.Set("state", t.State)
 	}
 	if !t.framed() && t.RedirectURI != "" {
-		web.Redirect(v.writer, result(told).at(t.RedirectURI))
+		web.Redirect(pc.writer, result(told).at(t.RedirectURI))
 		return nil
 	}
-	body := finishedBody{frame: v.journeyFrame(t), Title: v.words.Say("finished.title"), Text: v.words.Say("finished.text")}
+	body := finishedBody{frame: pc.flowFrame(t), Title: pc.words.Say("finished.title"), Text: pc.words.Say("finished.text")}
 	body.Languages = nil
-	page := w.journeyPage(v, t, "finished", body.Title, nil)
+	page := w.flowPage(pc, t, "finished", body.Title, nil)
 	page.Status = 0
 	if t.framed() {
 		message, err := termination(told)
@@ -143,11 +143,11 @@ func (w *Webview) depart(v *visit, t *traveller, told url.Values) error {
 		body.Address = result(told).at(t.RedirectURI)
 	}
 	page.Body = body
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
-// framed reports whether the journey is made inside a page of the client's.
-func (t *traveller) framed() bool { return t.Framed && len(framers(t.client)) > 0 }
+// framed reports whether the flow is made inside a page of the client's.
+func (t *flowSession) framed() bool { return t.Framed && len(framers(t.client)) > 0 }
 
 // framers are the origins whose pages may show those of a client's journeys.
 func framers(client store.Client) []string { return access.FrameOrigins(client) }
@@ -178,26 +178,26 @@ func termination(told url.Values) (string, error) {
 
 // moreBody is what the page shows on which another connection can be made.
 type moreBody struct {
-	journeyBody
+	flowBody
 	Made []string
 	// Another leads to the institutions, as long as more connections may be made.
 	Another string
 }
 
 // offerMore asks whether another connection is to be made.
-func (w *Webview) offerMore(v *visit, t *traveller) error {
+func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	if len(t.Made) == 0 {
-		web.Redirect(v.writer, v.to(t))
+		web.Redirect(pc.writer, pc.to(t))
 		return nil
 	}
-	made, err := w.DB.ConnectionsByID(v.context(), v.domain.ID, t.User, t.Made)
+	made, err := w.DB.ConnectionsByID(pc.context(), pc.domain.ID, t.User, t.Made)
 	if err != nil {
 		return fmt.Errorf("load the connections of user %d: %w", t.User, err)
 	}
-	body := moreBody{journeyBody: v.body(t, "more")}
+	body := moreBody{flowBody: pc.body(t, "more")}
 	for _, id := range t.Made {
 		if c, there := made[id]; there {
-			b, err := w.bankOf(v, c)
+			b, err := w.bankOf(pc, c)
 			if err != nil {
 				return err
 			}
@@ -205,30 +205,30 @@ func (w *Webview) offerMore(v *visit, t *traveller) error {
 		}
 	}
 	if len(t.Made) < t.Most {
-		body.Another = v.to(t)
+		body.Another = pc.to(t)
 	}
-	return pages.Send(v.writer, w.journeyPage(v, t, "more", body.Title, body))
+	return pages.Send(pc.writer, w.flowPage(pc, t, "more", body.Title, body))
 }
 
 // askForCode asks for the code of a person who came without one: it may be in the
 // part of the address that browsers keep to themselves, where old programs put it.
-func (w *Webview) askForCode(v *visit, t *traveller) error {
-	body := v.body(t, "code")
-	page := w.journeyPage(v, t, "code", body.Title, body)
+func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
+	body := pc.body(t, "code")
+	page := w.flowPage(pc, t, "code", body.Title, body)
 	page.Module = "handover.mjs"
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 // takeCode exchanges a code that came by a form.
-func (w *Webview) takeCode(v *visit, t *traveller, form url.Values) error {
+func (w *Webview) takeCode(pc *pageContext, t *flowSession, form url.Values) error {
 	if t.User == 0 {
-		if err := w.identify(v, t, strings.TrimPrefix(strings.TrimSpace(form.Get("code")), "#")); err != nil {
+		if err := w.identify(pc, t, strings.TrimPrefix(strings.TrimSpace(form.Get("code")), "#")); err != nil {
 			return err
 		}
 	}
-	if err := w.keepJourney(v, t); err != nil {
+	if err := w.storeFlow(pc, t); err != nil {
 		return err
 	}
-	web.Redirect(v.writer, v.to(t))
+	web.Redirect(pc.writer, pc.to(t))
 	return nil
 }

@@ -67,8 +67,8 @@ func asForms(fields []wire.ConnectorField) []payment.Field {
 }
 
 // offered are the institutions of the domain that a client wants to be offered.
-func (w *Webview) offered(v *visit, f filter) ([]wire.Bank, error) {
-	all, err := w.Aggregation.Banks(v.context(), v.domain)
+func (w *Webview) offered(pc *pageContext, f filter) ([]wire.Bank, error) {
+	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
 		return nil, fmt.Errorf("list the institutions: %w", err)
 	}
@@ -77,21 +77,21 @@ func (w *Webview) offered(v *visit, f filter) ([]wire.Bank, error) {
 
 // bankOf is the institution of a connection; one that is no longer there has
 // nothing but a name.
-func (w *Webview) bankOf(v *visit, c store.Connection) (wire.Bank, error) {
-	all, err := w.Aggregation.Banks(v.context(), v.domain)
+func (w *Webview) bankOf(pc *pageContext, c store.Connection) (wire.Bank, error) {
+	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
 		return wire.Bank{}, fmt.Errorf("list the institutions: %w", err)
 	}
 	i := slices.IndexFunc(all, func(b wire.Bank) bool { return b.UUID == c.Connector })
 	if i < 0 {
-		return wire.Bank{Name: v.words.Say("bank")}, nil
+		return wire.Bank{Name: pc.words.Say("bank")}, nil
 	}
 	return all[i], nil
 }
 
 // wanted are the fields that a connection waits for: those the institution named,
 // or all that its source asks for.
-func (w *Webview) wanted(v *visit, c store.Connection, b wire.Bank) ([]payment.Field, error) {
+func (w *Webview) wanted(pc *pageContext, c store.Connection, b wire.Bank) ([]payment.Field, error) {
 	if c.Fields != "" {
 		var fields []wire.ConnectorField
 		if err := json.Unmarshal([]byte(c.Fields), &fields); err != nil {
@@ -99,7 +99,7 @@ func (w *Webview) wanted(v *visit, c store.Connection, b wire.Bank) ([]payment.F
 		}
 		return asForms(fields), nil
 	}
-	sources, err := w.DB.SourcesOf(v.context(), v.domain.ID, c.ID)
+	sources, err := w.DB.SourcesOf(pc.context(), pc.domain.ID, c.ID)
 	if err == nil && len(sources) == 0 {
 		err = store.ErrNotFound
 	}

@@ -119,7 +119,7 @@ func TestCodesOfLinks(t *testing.T) {
 		if got := p.open(link); got.status != http.StatusUnauthorized {
 			t.Errorf("a code for one use is good twice: %d", got.status)
 		}
-		p.open(page.at.String()).shows(t, "Connect to") // the journey goes on
+		p.open(page.at.String()).shows(t, "Connect to") // the flow goes on
 		stranger := newWalker(t, p.Instance)
 		if got := stranger.open(page.at.String()); got.status != http.StatusUnauthorized {
 			t.Errorf("another browser is on the journey: %d", got.status)

@@ -268,7 +268,7 @@ func TestSharingAll(t *testing.T) {
 	})
 }
 
-// Nobody is on a journey for longer than two hours, and who is a new user not for
+// Nobody is on a flow for longer than two hours, and who is a new user not for
 // longer than that user is there.
 func TestJourneysTakeTooLong(t *testing.T) {
 	for _, c := range []struct {
@@ -325,7 +325,7 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// Who ends a journey leaves nothing in the browser, whichever way it ends: what the
+// Who ends a flow leaves nothing in the browser, whichever way it ends: what the
 // next person there finds is a link that is used up.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {

@@ -26,24 +26,24 @@ type translation struct {
 	Lang, Name, Address string
 }
 
-func (v *visit) frame(s *visitor) frame {
+func (pc *pageContext) frame(s *payerSession) frame {
 	f := frame{Seller: s.client.Name, Payment: s.payment.ID, Form: s.Form}
 	for _, other := range words.Languages() {
-		if other.Lang != v.words.Lang {
-			f.Languages = append(f.Languages, translation{other.Lang, other.Say("language"), v.inLanguage(other.Lang, f.Payment) + v.whereabouts()})
+		if other.Lang != pc.words.Lang {
+			f.Languages = append(f.Languages, translation{other.Lang, other.Say("language"), pc.inLanguage(other.Lang, f.Payment) + pc.currentStep()})
 		}
 	}
 	return f
 }
 
-// whereabouts is what of the address a page in another language needs to be the
+// currentStep is what of the address a page in another language needs to be the
 // same page.
-func (v *visit) whereabouts() string {
-	query, kept := v.request.URL.Query(), ""
+func (pc *pageContext) currentStep() string {
+	query, kept := pc.request.URL.Query(), ""
 	if bank := query.Get("bank"); bank != "" {
 		kept = "&bank=" + url.QueryEscape(bank)
 	}
-	if v.step() == stepCancel {
+	if pc.step() == stepCancel {
 		kept += "&step=" + stepCancel
 	}
 	return kept
@@ -56,36 +56,36 @@ type summary struct {
 	Repeated bool
 }
 
-func (v *visit) summary(s *visitor) summary {
+func (pc *pageContext) summary(s *payerSession) summary {
 	p := s.payment
 	shown := payment.Shown{
-		Application: s.client.Name, When: whenText(v.words, p.Instructions[0]),
-		Amount: amountText(v.words, passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
+		Application: s.client.Name, When: whenText(pc.words, p.Instructions[0]),
+		Amount: amountText(pc.words, passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
 	}
 	if p.Payer != nil {
 		shown.From = p.Payer.Masked()
 	}
 	for _, in := range p.Instructions {
 		shown.Lines = append(shown.Lines, payment.ShownLine{
-			Amount: amountText(v.words, in.Amount), Name: in.Beneficiary.Label, Account: accountText(in.Beneficiary), Label: in.Label,
+			Amount: amountText(pc.words, in.Amount), Name: in.Beneficiary.Label, Account: accountText(in.Beneficiary), Label: in.Label,
 		})
 	}
 	return summary{Shown: shown, Repeated: p.DateType() == payment.Periodic}
 }
 
-// witnessed is the use cases for one act of the payer, with evidence of what was
+// evidenceOf is the use cases for one act of the payer, with evidence of what was
 // on the page on which they acted.
-func (w *Webview) witnessed(v *visit, s *visitor, act payment.Act, bank, terms string) *initiation.Initiation {
-	shown := v.summary(s).Shown
+func (w *Webview) evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *initiation.Initiation {
+	shown := pc.summary(s).Shown
 	shown.Bank, shown.Terms = bank, terms
-	return w.Initiation.Witnessed(v.domain, payment.Evidence{Payment: s.payment.ID, Act: act, Language: v.words.Lang, Shown: shown})
+	return w.Initiation.Witnessed(pc.domain, payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown})
 }
 
 // page is a page about a payment, shown again when a problem is named.
-func (v *visit) page(s *visitor, name, title string, body any, problem string) web.Page {
+func (pc *pageContext) page(s *payerSession, name, title string, body any, problem string) web.Page {
 	page := web.Page{
-		Name: name, Words: v.words, Title: title, Body: body, Brand: brandOf(s.client),
-		Simulated: v.domain.Kind == passerelle.Sandbox, FormTargets: formTargets(v, s),
+		Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(s.client),
+		Simulated: pc.domain.Kind == passerelle.Sandbox, FormTargets: formTargets(pc, s),
 	}
 	if problem != "" {
 		page.Status = http.StatusUnprocessableEntity
@@ -96,11 +96,11 @@ func (v *visit) page(s *visitor, name, title string, body any, problem string) w
 // formTargets are where sending a form may lead at once: to the client, when the
 // payment is refused or cancelled, or needs nothing more. The bank's own site is
 // not among them, because nobody knows it yet; a page of ours leads there.
-func formTargets(v *visit, s *visitor) []string {
+func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {
 		origin := web.Origin(uri)
-		if origin != "" && origin != web.Origin(v.domain.BaseURL) && !slices.Contains(targets, origin) {
+		if origin != "" && origin != web.Origin(pc.domain.BaseURL) && !slices.Contains(targets, origin) {
 			targets = append(targets, origin)
 		}
 	}

@@ -41,8 +41,8 @@ func (s session) owns(token string) bool {
 	return s.Form != "" && subtle.ConstantTimeCompare([]byte(s.Form), []byte(token)) == 1
 }
 
-// visitor is a person with the right to see a payment.
-type visitor struct {
+// payerSession is a person with the right to see a payment.
+type payerSession struct {
 	session
 	payment *payment.Payment
 	// client is the application that asks to be paid.
@@ -52,16 +52,16 @@ type visitor struct {
 // enter exchanges the code in the address for a cookie, and sends the browser
 // to an address without it. Where banks send people back is on the configured
 // host, so the cookie has to be set there.
-func (w *Webview) enter(v *visit) error {
-	if w.goHome(v) {
+func (w *Webview) enter(pc *pageContext) error {
+	if w.returnToClient(pc) {
 		return nil
 	}
-	s, err := w.exchange(v, v.request.URL.Query())
+	s, err := w.exchange(pc, pc.request.URL.Query())
 	if err != nil {
 		return err
 	}
-	err = w.sealer.Set(v.writer, web.Cookie{
-		Name: cookieName(s.Payment), Path: v.root, Secure: v.secure(), Life: sessionLife,
+	err = w.sealer.Set(pc.writer, web.Cookie{
+		Name: cookieName(s.Payment), Path: pc.root, Secure: pc.secure(), Life: sessionLife,
 	}, s)
 	if errors.Is(err, web.ErrLongCookie) {
 		return errTooLong
@@ -69,34 +69,34 @@ func (w *Webview) enter(v *visit) error {
 	if err != nil {
 		return err
 	}
-	web.Redirect(v.writer, v.address(s.Payment))
+	web.Redirect(pc.writer, pc.address(s.Payment))
 	return nil
 }
 
-// goHome sends a browser to the configured host, and reports whether it had to.
-func (w *Webview) goHome(v *visit) bool {
-	home := web.Origin(v.domain.BaseURL)
-	if _, host, _ := strings.Cut(home, "://"); strings.EqualFold(host, v.request.Host) {
+// returnToClient sends a browser to the configured host, and reports whether it had to.
+func (w *Webview) returnToClient(pc *pageContext) bool {
+	home := web.Origin(pc.domain.BaseURL)
+	if _, host, _ := strings.Cut(home, "://"); strings.EqualFold(host, pc.request.Host) {
 		return false
 	}
-	web.Redirect(v.writer, home+v.request.URL.RequestURI())
+	web.Redirect(pc.writer, home+pc.request.URL.RequestURI())
 	return true
 }
 
 // secure reports whether people reach the domain over https.
-func (v *visit) secure() bool { return strings.HasPrefix(v.domain.BaseURL, "https://") }
+func (pc *pageContext) secure() bool { return strings.HasPrefix(pc.domain.BaseURL, "https://") }
 
 // exchange checks the code and takes over what else came in the address.
-func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
+func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	s := session{Code: query.Get("code"), State: query.Get("state"), RedirectURI: query.Get(redirectParameter), Form: rand.Text()}
-	if err := w.checkAddress(v, query); err != nil {
+	if err := w.checkAddress(pc, query); err != nil {
 		return session{}, err
 	}
-	principal, err := w.principal(v, s.Code)
+	principal, err := w.principal(pc, s.Code)
 	if err != nil {
 		return session{}, err
 	}
-	if err := w.checkSender(v, principal.Client, query); err != nil {
+	if err := w.checkSender(pc, principal.Client, query); err != nil {
 		return session{}, err
 	}
 	s.Payment = principal.Payment
@@ -109,30 +109,30 @@ func (w *Webview) exchange(v *visit, query url.Values) (session, error) {
 
 // checkAddress refuses a link to another service, and one of an application that there
 // is not.
-func (w *Webview) checkAddress(v *visit, query url.Values) error {
-	if err := v.checkDomain(query); err != nil || !query.Has(clientParameter) {
+func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
+	if err := pc.checkDomain(query); err != nil || !query.Has(clientParameter) {
 		return err
 	}
-	_, err := w.namedClient(v, query)
+	_, err := w.namedClient(pc, query)
 	return err
 }
 
 // checkSender refuses a link of another application than that of its code, and one
 // that leads where this may not send people. Both may be left out of a link: the code
 // says whose it is, and the payment where the payer goes.
-func (w *Webview) checkSender(v *visit, client passerelle.ClientID, query url.Values) error {
+func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	if named := query.Get(clientParameter); named != "" && client != 0 && named != strconv.FormatInt(int64(client), 10) {
 		return &explained{errSender, "client_id: the code is of another application"}
 	}
 	if query.Get(redirectParameter) == "" {
 		return nil
 	}
-	return w.checkRedirect(v, client, query)
+	return w.checkRedirect(pc, client, query)
 }
 
 // principal is who a code stands for, provided it may validate one payment.
-func (w *Webview) principal(v *visit, code string) (access.Principal, error) {
-	principal, err := w.Access.Authenticate(v.context(), v.domain.ID, code)
+func (w *Webview) principal(pc *pageContext, code string) (access.Principal, error) {
+	principal, err := w.Access.Authenticate(pc.context(), pc.domain.ID, code)
 	if errors.Is(err, passerelle.Unauthenticated) {
 		return principal, errLink
 	}
@@ -148,38 +148,38 @@ func (w *Webview) principal(v *visit, code string) (access.Principal, error) {
 // acceptable reports whether the client may send people to the URI. One that it
 // may not use is left out of account, so that no link of ours leads anywhere a
 // stranger likes.
-func (w *Webview) acceptable(v *visit, by access.Principal, uri string) bool {
+func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false
 	}
 	if _, err := passerelle.ParseRedirectURI("redirect_uri", uri); err != nil {
 		return false
 	}
-	return w.Initiation.CheckRedirect(v.context(), v.domain, by.Client, "redirect_uri", uri) == nil
+	return w.Initiation.CheckRedirect(pc.context(), pc.domain, by.Client, "redirect_uri", uri) == nil
 }
 
 // resume finds the session of the payment that the address names.
-func (w *Webview) resume(v *visit) (*visitor, error) {
-	id, err := strconv.ParseInt(v.request.URL.Query().Get("payment_id"), 10, 64)
+func (w *Webview) resume(pc *pageContext) (*payerSession, error) {
+	id, err := strconv.ParseInt(pc.request.URL.Query().Get("payment_id"), 10, 64)
 	if err != nil {
 		return nil, errLink
 	}
-	s := &visitor{}
-	if err := w.sealer.Read(v.request, cookieName(passerelle.PaymentID(id)), &s.session); err != nil {
+	s := &payerSession{}
+	if err := w.sealer.Read(pc.request, cookieName(passerelle.PaymentID(id)), &s.session); err != nil {
 		return nil, errLink
 	}
-	principal, err := w.principal(v, s.Code)
+	principal, err := w.principal(pc, s.Code)
 	if err != nil {
 		return nil, err
 	}
-	s.payment, err = w.DB.Payment(v.context(), v.domain.ID, principal.Payment, false)
+	s.payment, err = w.DB.Payment(pc.context(), pc.domain.ID, principal.Payment, false)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, errLink
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load payment %d: %w", principal.Payment, err)
 	}
-	s.client, err = w.DB.Client(v.context(), v.domain.ID, s.payment.Client)
+	s.client, err = w.DB.Client(pc.context(), pc.domain.ID, s.payment.Client)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("load client %d: %w", s.payment.Client, err)
 	}
@@ -193,15 +193,15 @@ func cookieName(id passerelle.PaymentID) string { return "payment_" + paymentTex
 func paymentText(id passerelle.PaymentID) string { return strconv.FormatInt(int64(id), 10) }
 
 // address is the page of a payment, without the code. It has no host.
-func (v *visit) address(id passerelle.PaymentID) string {
-	return v.inLanguage(cmp.Or(v.lang, v.words.Lang), id)
+func (pc *pageContext) address(id passerelle.PaymentID) string {
+	return pc.inLanguage(cmp.Or(pc.lang, pc.words.Lang), id)
 }
 
-func (v *visit) inLanguage(lang string, id passerelle.PaymentID) string {
-	return v.root + "/" + lang + "/payment?payment_id=" + paymentText(id)
+func (pc *pageContext) inLanguage(lang string, id passerelle.PaymentID) string {
+	return pc.root + "/" + lang + "/payment?payment_id=" + paymentText(id)
 }
 
 // returnURL is the page of a payment as banks send people back to it.
-func (v *visit) returnURL(id passerelle.PaymentID) string {
-	return web.Origin(v.domain.BaseURL) + v.address(id)
+func (pc *pageContext) returnURL(id passerelle.PaymentID) string {
+	return web.Origin(pc.domain.BaseURL) + pc.address(id)
 }

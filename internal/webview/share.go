@@ -19,7 +19,7 @@ const fromWebview = "webview"
 
 // sharingBody is what the page shows on which a person chooses what they share.
 type sharingBody struct {
-	journeyBody
+	flowBody
 	// Standing says how a connection that is managed fares, Repair leads to where
 	// the person can mend it and Forget to where they can delete it.
 	Standing, Repair, Forget string
@@ -41,9 +41,9 @@ type item struct {
 	Shared       bool
 }
 
-// belongings are the accounts and subscriptions of a connection that the client
+// shareable are the accounts and subscriptions of a connection that the client
 // wants to be offered.
-type belongings struct {
+type shareable struct {
 	accounts      []store.StoredAccount
 	subscriptions []store.StoredSubscription
 }
@@ -51,13 +51,13 @@ type belongings struct {
 // mostItems is more than an institution may show of either.
 const mostItems = 1000
 
-func (w *Webview) belongings(v *visit, s *stop) (all belongings, err error) {
+func (w *Webview) shareable(pc *pageContext, s *flowConnection) (all shareable, err error) {
 	window := store.Window{Limit: mostItems}
-	all.accounts, err = w.DB.BankAccounts(v.context(), store.AccountFilter{Domain: v.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	all.accounts, err = w.DB.BankAccounts(pc.context(), store.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
 	if err != nil {
 		return all, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
 	}
-	all.subscriptions, err = w.DB.Subscriptions(v.context(), store.SubscriptionFilter{Domain: v.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	all.subscriptions, err = w.DB.Subscriptions(pc.context(), store.SubscriptionFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
 	if err != nil {
 		return all, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
 	}
@@ -72,39 +72,39 @@ func (w *Webview) belongings(v *visit, s *stop) (all belongings, err error) {
 
 // showSharing shows what can be shared. What is shared is ticked and nothing else:
 // a consent is what somebody does, not what they leave.
-func (w *Webview) showSharing(v *visit, s *stop) error {
-	all, err := w.belongings(v, s)
+func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
+	all, err := w.shareable(pc, s)
 	if err != nil {
 		return err
 	}
-	body := sharingBody{journeyBody: s.body(v, "share")}
-	body.Message, body.Text = "", v.words.Say("share.text", s.client.Name)
-	body.list(v, s, all)
+	body := sharingBody{flowBody: s.body(pc, "share")}
+	body.Message, body.Text = "", pc.words.Say("share.text", s.client.Name)
+	body.list(pc, s, all)
 	if s.c.ConsentUntil != nil {
-		body.Until = dateText(v.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC))
+		body.Until = dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC))
 	}
 	if s.Flow == flowManage {
-		body.manage(v, s)
+		body.manage(pc, s)
 	}
-	page := w.journeyPage(v, s.traveller, "share", body.Title, body)
+	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	if body.Search {
 		page.Module = "filter.mjs"
 	}
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 // list has the page show what there is, or the part that the address names.
-func (b *sharingBody) list(v *visit, s *stop, all belongings) {
+func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	accounts := len(all.accounts)
-	b.span = v.span(accounts + len(all.subscriptions))
+	b.span = pc.span(accounts + len(all.subscriptions))
 	for _, a := range all.accounts[min(b.first, accounts):min(b.end, accounts)] {
-		b.Accounts = append(b.Accounts, newAccountItem(v.words, a.BankAccount))
+		b.Accounts = append(b.Accounts, newAccountItem(pc.words, a.BankAccount))
 	}
 	for _, one := range all.subscriptions[max(b.first-accounts, 0):max(b.end-accounts, 0)] {
 		b.Subscriptions = append(b.Subscriptions, item{int64(one.ID), one.Label, one.Number, one.Disabled == nil})
 	}
 	if b.Paged = accounts+len(all.subscriptions) > mostShown; b.Paged {
-		b.Action = s.address(v, fromParameter, strconv.Itoa(b.first))
+		b.Action = s.address(pc, fromParameter, strconv.Itoa(b.first))
 		if b.Later != "" {
 			b.Next = strconv.Itoa(b.end)
 		}
@@ -149,55 +149,55 @@ func kindOf(t passerelle.AccountType) string {
 
 // share takes what a person chose: what is ticked is shared from now on, and what
 // is not is not, any more.
-func (w *Webview) share(v *visit, s *stop, form url.Values) error {
+func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) error {
 	if s.Flow == flowReconnect {
 		return errUnread
 	}
-	all, err := w.belongings(v, s)
+	all, err := w.shareable(pc, s)
 	if err != nil {
 		return err
 	}
 	change := newSelection(all, form)
 	next := form.Get("next")
 	if s.Flow == flowConnect && next == "" && change.nothing() {
-		v.problem = problem{key: "problem.nothing"}
-		return w.showSharing(v, s)
+		pc.problem = problem{key: "problem.nothing"}
+		return w.showSharing(pc, s)
 	}
-	err = w.turn(v, s, change)
+	err = w.changeSharing(pc, s, change)
 	var refused *passerelle.Error
 	switch {
 	case errors.As(err, &refused) && refused.Kind == passerelle.Conflict:
-		v.notice = "notice.reading"
-		return w.showSharing(v, s)
+		pc.notice = "notice.reading"
+		return w.showSharing(pc, s)
 	case errors.Is(err, passerelle.NotFound):
-		web.Redirect(v.writer, s.address(v)) // gone meanwhile
+		web.Redirect(pc.writer, s.address(pc)) // gone meanwhile
 		return nil
 	case err != nil:
 		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
 	}
 	if next != "" && !form.Has("all") {
-		web.Redirect(v.writer, s.address(v, fromParameter, next))
+		web.Redirect(pc.writer, s.address(pc, fromParameter, next))
 		return nil
 	}
-	return w.shared(v, s)
+	return w.shared(pc, s)
 }
 
 // shared goes on after a choice: to the client, or to what else can be done.
-func (w *Webview) shared(v *visit, s *stop) error {
+func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
-		web.Redirect(v.writer, s.address(v, "step", "saved"))
+		web.Redirect(pc.writer, s.address(pc, "step", "saved"))
 		return nil
 	}
 	if !slices.Contains(s.Made, s.c.ID) {
 		s.Made = append(s.Made, s.c.ID)
 	}
-	if err := w.keepJourney(v, s.traveller); err != nil {
+	if err := w.storeFlow(pc, s.flowSession); err != nil {
 		return err
 	}
 	if s.Most == 1 {
-		return w.finish(v, s.traveller, nil)
+		return w.finishConnect(pc, s.flowSession, nil)
 	}
-	web.Redirect(v.writer, v.to(s.traveller, "step", stepMore))
+	web.Redirect(pc.writer, pc.to(s.flowSession, "step", stepMore))
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (p *picked[T]) take(id T, ticked, shared bool) {
 	}
 }
 
-func newSelection(all belongings, form url.Values) (c selection) {
+func newSelection(all shareable, form url.Values) (c selection) {
 	ticked := func(name string, id int64, shared bool) bool {
 		number := strconv.FormatInt(id, 10)
 		if form.Has("paged") && !slices.Contains(form["listed"], name+" "+number) {
@@ -247,23 +247,23 @@ func newSelection(all belongings, form url.Values) (c selection) {
 
 func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
 
-// turn withholds first: what a person no longer wants to share is not read once
+// changeSharing withholds first: what a person no longer wants to share is not read once
 // more because of what they do.
-func (w *Webview) turn(v *visit, s *stop, c selection) error {
+func (w *Webview) changeSharing(pc *pageContext, s *flowConnection, c selection) error {
 	yes, no := false, true
 	steps := []func() error{
 		func() error {
-			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.subscriptions.withheld, aggregation.SubscriptionChange{Disabled: &no, Origin: fromWebview})
+			return w.Aggregation.ChangeSubscriptions(pc.context(), pc.domain, s.User, c.subscriptions.withheld, aggregation.SubscriptionChange{Disabled: &no, Origin: fromWebview})
 		},
 		func() error {
-			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.accounts.withheld, aggregation.AccountChange{Disabled: &no, Origin: fromWebview})
+			_, err := w.Aggregation.ChangeAccounts(pc.context(), pc.domain, s.User, c.accounts.withheld, aggregation.AccountChange{Disabled: &no, Origin: fromWebview})
 			return err
 		},
 		func() error {
-			return w.Aggregation.ChangeSubscriptions(v.context(), v.domain, s.User, c.subscriptions.shared, aggregation.SubscriptionChange{Disabled: &yes, Origin: fromWebview})
+			return w.Aggregation.ChangeSubscriptions(pc.context(), pc.domain, s.User, c.subscriptions.shared, aggregation.SubscriptionChange{Disabled: &yes, Origin: fromWebview})
 		},
 		func() error {
-			_, err := w.Aggregation.ChangeAccounts(v.context(), v.domain, s.User, c.accounts.shared, aggregation.AccountChange{Disabled: &yes, Origin: fromWebview})
+			_, err := w.Aggregation.ChangeAccounts(pc.context(), pc.domain, s.User, c.accounts.shared, aggregation.AccountChange{Disabled: &yes, Origin: fromWebview})
 			return err
 		},
 	}

@@ -29,7 +29,7 @@ const (
 
 // actions says where a payment that waits for its payer is shown. Confirmation
 // is up to the client.
-var actions = map[payment.Action]func(*Webview, *visit, *visitor) error{
+var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) error{
 	payment.Redirect:      (*Webview).onward,
 	payment.Decoupled:     (*Webview).approve,
 	payment.FillFields:    (*Webview).ask,
@@ -38,54 +38,56 @@ var actions = map[payment.Action]func(*Webview, *visit, *visitor) error{
 
 // show answers with the page on which the payment is at this moment. Where the
 // payer has nothing to do, the payment is left to the client.
-func (w *Webview) show(v *visit, s *visitor) error {
+func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	p := s.payment
 	if p.State.Final() {
-		return w.goBack(v, s)
+		return w.goBack(pc, s)
 	}
-	if v.reading() && v.step() == stepLeave {
-		return w.goAway(v, s)
+	if pc.reading() && pc.step() == stepLeave {
+		return w.goAway(pc, s)
 	}
-	last, err := w.lastAttempt(v, p.ID)
+	last, err := w.lastAttempt(pc, p.ID)
 	if err != nil {
 		return err
 	}
 	action, ours := actions[p.Action]
 	switch {
 	case awaited(last, p):
-		return w.wait(v, s, last.Created)
-	case v.reading() && v.step() == stepCancel && w.cancellable(p):
-		return w.confirmCancellation(v, s)
+		return w.wait(pc, s, last.Created)
+	case pc.reading() && pc.step() == stepCancel && w.cancellable(p):
+		return w.confirmCancellation(pc, s)
 	case p.State == payment.Created:
-		return w.choose(v, s, draft{Bank: v.request.URL.Query().Get("bank")})
+		return w.choose(pc, s, draft{Bank: pc.request.URL.Query().Get("bank")})
 	case ours:
-		return action(w, v, s)
+		return action(w, pc, s)
 	}
-	return w.goBack(v, s)
+	return w.goBack(pc, s)
 }
 
 // goBack sends the payer to the client with what became of the payment.
-func (w *Webview) goBack(v *visit, s *visitor) error {
-	s.payment = w.Initiation.Returned(v.context(), v.domain, s.payment)
-	web.Redirect(v.writer, s.leave())
+func (w *Webview) goBack(pc *pageContext, s *payerSession) error {
+	s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
+	web.Redirect(pc.writer, s.leave())
 	return nil
 }
 
 // goAway sends a payer to the client who cannot pay here, or does not want to
 // wait.
-func (w *Webview) goAway(v *visit, s *visitor) error {
-	s.payment = w.Initiation.Returned(v.context(), v.domain, s.payment)
-	web.Redirect(v.writer, s.giveUp())
+func (w *Webview) goAway(pc *pageContext, s *payerSession) error {
+	s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
+	web.Redirect(pc.writer, s.giveUp())
 	return nil
 }
 
 // awayAddress leads to where the payer gives up. It is a page of ours, which
 // sees the payer go.
-func (v *visit) awayAddress(p *payment.Payment) string { return v.address(p.ID) + "&step=" + stepLeave }
+func (pc *pageContext) awayAddress(p *payment.Payment) string {
+	return pc.address(p.ID) + "&step=" + stepLeave
+}
 
 // lastAttempt is what a bank was last told about a payment, if anything.
-func (w *Webview) lastAttempt(v *visit, id passerelle.PaymentID) (store.Attempt, error) {
-	last, err := w.DB.Attempt(v.context(), v.domain.ID, id)
+func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
+	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return last, fmt.Errorf("look for an attempt of payment %d: %w", id, err)
 	}
@@ -129,52 +131,52 @@ func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
 // step is the body of a page whose texts are under a key.
-func (w *Webview) step(v *visit, s *visitor, key string) stepBody {
+func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	return stepBody{
-		frame: v.frame(s), summary: v.summary(s), Title: v.words.Say(key + ".title"), Text: v.words.Say(key + ".text"),
-		Bank: cmp.Or(w.bankName(s.payment), v.words.Say("bank")), Message: s.payment.ErrorDescription,
-		Problem: v.problem.key, Notice: v.notice, Action: v.address(s.payment.ID), Cancel: w.cancelAddress(v, s.payment),
+		frame: pc.frame(s), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
+		Bank: cmp.Or(w.bankName(s.payment), pc.words.Say("bank")), Message: s.payment.ErrorDescription,
+		Problem: pc.problem.key, Notice: pc.notice, Action: pc.address(s.payment.ID), Cancel: w.cancelAddress(pc, s.payment),
 	}
 }
 
 // send answers with the page of a step.
-func (w *Webview) send(v *visit, s *visitor, name string, body stepBody) error {
-	return pages.Send(v.writer, v.page(s, name, body.Title, body, body.Problem))
+func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepBody) error {
+	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
 // The pages that wait look again after a quarter of the wait so far, so that
 // quick banks are quick and slow ones cost little.
 const (
-	shortestLook = 2 * time.Second
+	shortestPoll = 2 * time.Second
 	longestLook  = time.Minute
 	longWait     = 20 * time.Second
 )
 
 // wait shows that the bank is at work since an instant of the domain.
-func (w *Webview) wait(v *visit, s *visitor, since time.Time) error {
-	body := w.step(v, s, "wait")
-	waited := v.domain.Clock.Now(w.Now()).Sub(since)
+func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
+	body := w.step(pc, s, "wait")
+	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
 	if waited > longWait {
-		body.Leave = v.awayAddress(s.payment)
+		body.Leave = pc.awayAddress(s.payment)
 	}
-	page := v.page(s, "wait", body.Title, body, "")
-	page.Refresh = min(max(waited/4, shortestLook), longestLook)
-	return pages.Send(v.writer, page)
+	page := pc.page(s, "wait", body.Title, body, "")
+	page.Refresh = min(max(waited/4, shortestPoll), longestLook)
+	return pages.Send(pc.writer, page)
 }
 
 // onward leads to the bank, to approve the payment or its cancellation.
-func (w *Webview) onward(v *visit, s *visitor) error {
+func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	if web.Origin(s.payment.ValidateURI) == "" {
 		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)
 	}
 	key := during(s.payment, "onward")
-	body := w.step(v, s, key)
-	body.Title, body.Address = v.words.Say(key+".title", body.Bank), s.payment.ValidateURI
-	page := v.page(s, "onward", body.Title, body, "")
-	if v.step() == stepOnward {
+	body := w.step(pc, s, key)
+	body.Title, body.Address = pc.words.Say(key+".title", body.Bank), s.payment.ValidateURI
+	page := pc.page(s, "onward", body.Title, body, "")
+	if pc.step() == stepOnward {
 		page.RefreshTo = s.payment.ValidateURI
 	}
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 // during is the key of a step's texts, which during a cancellation are others.
@@ -195,33 +197,33 @@ const (
 )
 
 // approve asks the payer to approve in the bank's app.
-func (w *Webview) approve(v *visit, s *visitor) error {
-	body := w.step(v, s, during(s.payment, "approve"))
-	waited := v.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
+func (w *Webview) approve(pc *pageContext, s *payerSession) error {
+	body := w.step(pc, s, during(s.payment, "approve"))
+	waited := pc.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
 	if waited > longWait {
-		body.Leave = v.awayAddress(s.payment)
+		body.Leave = pc.awayAddress(s.payment)
 	}
-	if v.step() == stepAgain {
+	if pc.step() == stepAgain {
 		body.Notice = "notice.unseen"
 	}
-	page := v.page(s, "approve", body.Title, nil, "")
-	if waited < payerPatience && v.notice == "" {
+	page := pc.page(s, "approve", body.Title, nil, "")
+	if waited < payerPatience && pc.notice == "" {
 		page.Module, page.Fallback = "resume.mjs", readAgain
 		body.After, body.Left = int(askAgain.Seconds()), int((payerPatience - waited).Seconds())
 	}
 	page.Body = body
-	return pages.Send(v.writer, page)
+	return pages.Send(pc.writer, page)
 }
 
 // ask asks the payer what the bank wants to know.
-func (w *Webview) ask(v *visit, s *visitor) error {
-	body := w.step(v, s, "fields")
-	body.Questions = questions(s.payment.Fields, v.given, v.problem.field)
-	return w.send(v, s, "fields", body)
+func (w *Webview) ask(pc *pageContext, s *payerSession) error {
+	body := w.step(pc, s, "fields")
+	body.Questions = questions(s.payment.Fields, pc.given, pc.problem.field)
+	return w.send(pc, s, "fields", body)
 }
 
 // consent asks the payer for a yes or a no.
-func (w *Webview) consent(v *visit, s *visitor) error {
-	body := w.step(v, s, "psu")
-	return w.send(v, s, "psu", body)
+func (w *Webview) consent(pc *pageContext, s *payerSession) error {
+	body := w.step(pc, s, "psu")
+	return w.send(pc, s, "psu", body)
 }

@@ -38,48 +38,48 @@ const (
 // webauth sends a person to the page of their institution, for a new connection
 // or for one that waits for them. Whoever is not told by a client that may send
 // people back gets a page; everything else is told to the client.
-func (w *Webview) webauth(v *visit) error {
-	if v.request.Method != http.MethodGet {
+func (w *Webview) webauth(pc *pageContext) error {
+	if pc.request.Method != http.MethodGet {
 		return errMethod
 	}
-	if w.goHome(v) {
+	if w.returnToClient(pc) {
 		return nil
 	}
-	query := v.request.URL.Query()
-	client, err := w.sender(v, query)
+	query := pc.request.URL.Query()
+	client, err := w.clientOf(pc, query)
 	if err != nil {
 		return err
 	}
 	// Nobody is sent anywhere before they are known: an application without
 	// registered addresses would have everybody sent wherever a stranger likes.
-	code, err := w.redeem(v, client, query.Get(tokenParameter))
+	code, err := w.redeem(pc, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
 	}
 	wish, err := newWish(query)
 	if err != nil {
-		return w.sendBack(v, wish, err)
+		return w.sendBack(pc, wish, err)
 	}
-	if err := w.Aggregation.CheckWebauth(v.context(), v.domain, code.User, wish); err != nil {
-		return w.sendBack(v, wish, err)
+	if err := w.Aggregation.CheckWebauth(pc.context(), pc.domain, code.User, wish); err != nil {
+		return w.sendBack(pc, wish, err)
 	}
-	if err := w.Access.Use(v.context(), code); err != nil {
+	if err := w.Access.Use(pc.context(), code); err != nil {
 		return errUsed
 	}
-	c, address, err := w.Aggregation.BeginWebauth(v.context(), v.domain, code.User, wish)
+	c, address, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, code.User, wish)
 	if err != nil {
-		return w.sendBack(v, wish, err)
+		return w.sendBack(pc, wish, err)
 	}
-	if err := w.markDeparture(v, c.ID); err != nil {
+	if err := w.markDeparture(pc, c.ID); err != nil {
 		return err
 	}
-	web.Forward(v.writer, address)
+	web.Forward(pc.writer, address)
 	return nil
 }
 
 // redeem finds what a code that came with a person stands for.
-func (w *Webview) redeem(v *visit, client store.Client, text string) (store.Token, error) {
-	code, err := w.Access.Redeem(v.context(), client, text)
+func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (store.Token, error) {
+	code, err := w.Access.Redeem(pc.context(), client, text)
 	if errors.Is(err, passerelle.Unauthenticated) || err == nil && code.Kind != string(access.CodeToken) {
 		return code, errUsed
 	}
@@ -95,42 +95,42 @@ func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }
 
-func (v *visit) departureCookie(id passerelle.ConnectionID) web.Cookie {
-	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: v.secure(), Life: sessionLife}
+func (pc *pageContext) departureCookie(id passerelle.ConnectionID) web.Cookie {
+	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: pc.secure(), Life: sessionLife}
 }
 
 // markDeparture has the browser remember that it set out: it is the one that is
 // received when somebody comes back.
-func (w *Webview) markDeparture(v *visit, id passerelle.ConnectionID) error {
-	return w.sealer.Set(v.writer, v.departureCookie(id), true)
+func (w *Webview) markDeparture(pc *pageContext, id passerelle.ConnectionID) error {
+	return w.sealer.Set(pc.writer, pc.departureCookie(id), true)
 }
 
 // departed reports whether the browser set out for a connection's institution.
-func (w *Webview) departed(v *visit, id passerelle.ConnectionID) bool {
+func (w *Webview) departed(pc *pageContext, id passerelle.ConnectionID) bool {
 	var did bool
-	return w.sealer.Read(v.request, departure(id), &did) == nil && did
+	return w.sealer.Read(pc.request, departure(id), &did) == nil && did
 }
 
-// sender is the client that sent the person, provided that it may receive people
+// clientOf is the client that sent the person, provided that it may receive people
 // where it wants them in the end.
-func (w *Webview) sender(v *visit, query url.Values) (store.Client, error) {
-	client, err := w.namedClient(v, query)
+func (w *Webview) clientOf(pc *pageContext, query url.Values) (store.Client, error) {
+	client, err := w.namedClient(pc, query)
 	if err != nil {
 		return client, err
 	}
-	if !w.acceptable(v, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {
+	if !w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {
 		return client, errSender
 	}
 	return client, nil
 }
 
 // namedClient is the client that an address names.
-func (w *Webview) namedClient(v *visit, query url.Values) (store.Client, error) {
+func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, error) {
 	id, err := strconv.ParseInt(query.Get(clientParameter), 10, 64)
 	if err != nil {
 		return store.Client{}, &explained{errSender, "client_id: must be the number of an application"}
 	}
-	client, err := w.DB.Client(v.context(), v.domain.ID, passerelle.ClientID(id))
+	client, err := w.DB.Client(pc.context(), pc.domain.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return client, &explained{errSender, fmt.Sprintf("client_id: there is no application %d", id)}
 	}
@@ -167,33 +167,33 @@ func newWish(query url.Values) (aggregation.Webauth, error) {
 
 // sendBack tells the client what it did wrong, or what is the matter with the
 // connection. Faults of our own are shown.
-func (w *Webview) sendBack(v *visit, wish aggregation.Webauth, err error) error {
+func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error) error {
 	var told *passerelle.Error
 	if !errors.As(err, &told) {
 		return err
 	}
-	web.Forward(v.writer, wish.Refused(told.Code, told.Message))
+	web.Forward(pc.writer, wish.Refused(told.Code, told.Message))
 	return nil
 }
 
 // returned receives a person from the page of their institution. Where no client
 // waits for them, a page says what came of it.
-func (w *Webview) returned(v *visit, state string) error {
-	if v.request.Method != http.MethodGet {
+func (w *Webview) returned(pc *pageContext, state string) error {
+	if pc.request.Method != http.MethodGet {
 		return errMethod
 	}
-	if len(v.request.URL.RawQuery) > maxReturn {
+	if len(pc.request.URL.RawQuery) > maxReturn {
 		return errTooLong
 	}
-	callback := v.request.URL.Query()
+	callback := pc.request.URL.Query()
 	callback.Del(stateParameter)
 	var from passerelle.ConnectionID
-	arrival, err := w.Aggregation.Return(v.context(), v.domain, state, callback, func(id passerelle.ConnectionID) bool {
+	arrival, err := w.Aggregation.Return(pc.context(), pc.domain, state, callback, func(id passerelle.ConnectionID) bool {
 		from = id
-		return w.departed(v, id)
+		return w.departed(pc, id)
 	})
 	if err == nil {
-		v.departureCookie(from).Forget(v.writer)
+		pc.departureCookie(from).Forget(pc.writer)
 	}
 	switch {
 	case errors.Is(err, passerelle.NotFound):
@@ -205,21 +205,21 @@ func (w *Webview) returned(v *visit, state string) error {
 	case err != nil:
 		return fmt.Errorf("receive a person from an institution: %w", err)
 	case arrival.URL != "":
-		web.Forward(v.writer, arrival.URL)
+		web.Forward(pc.writer, arrival.URL)
 		return nil
 	}
-	return w.arrived(v, arrival.State == "")
+	return w.arrived(pc, arrival.State == "")
 }
 
 // arrived tells somebody whom no page waits for, in the window they have come to,
 // whether the institution can be read now.
-func (w *Webview) arrived(v *visit, well bool) error {
+func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {
 		name = "unarrived"
 	}
-	title := v.words.Say(name + ".title")
-	return pages.Send(v.writer, web.Page{
-		Name: "arrived", Words: v.words, Title: title, Body: faultBody{Title: title, Text: v.words.Say(name + ".text")},
+	title := pc.words.Say(name + ".title")
+	return pages.Send(pc.writer, web.Page{
+		Name: "arrived", Words: pc.words, Title: title, Body: faultBody{Title: title, Text: pc.words.Say(name + ".text")},
 	})
 }

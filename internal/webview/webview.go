@@ -4,7 +4,7 @@
 // lets an institution be read, chooses what is shared, and later mends or ends it.
 //
 // It owns the addresses of these pages, the cookies that stand for the right to
-// see one payment or to make one journey, and which page a payment or a connection
+// see one payment or to make one flow, and which page a payment or a connection
 // in a given state is shown on. That is always decided from what is stored, never
 // from where the person came from, so that every page survives reloading, going
 // back and coming again. It does not own the rules of payments and connections nor
@@ -114,9 +114,9 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		w.assets.ServeHTTP(writer, request)
 		return
 	}
-	v := &visit{writer: writer, request: unslashed(request)}
-	if err := w.serve(v); err != nil { //nolint:contextcheck // a visit carries its request, which carries the context
-		w.fail(v, err) //nolint:contextcheck // as above
+	pc := &pageContext{writer: writer, request: unslashed(request)}
+	if err := w.serve(pc); err != nil { //nolint:contextcheck // it carries its request, which carries the context
+		w.fail(pc, err) //nolint:contextcheck // as above
 	}
 }
 
@@ -133,8 +133,8 @@ func unslashed(r *http.Request) *http.Request {
 	return &same
 }
 
-// visit is one request on its way to a page.
-type visit struct {
+// pageContext is a request, with what its page needs.
+type pageContext struct {
 	writer  http.ResponseWriter
 	request *http.Request
 	// root is the one of PageRoots that the request came through.
@@ -153,42 +153,42 @@ type visit struct {
 	notice  string
 }
 
-func (v *visit) context() context.Context { return v.request.Context() }
+func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
 // step is the step that the address asks for, for which the payment may not be
 // the time any more.
-func (v *visit) step() string { return v.request.URL.Query().Get("step") }
+func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
-func (v *visit) reading() bool {
-	return v.request.Method == http.MethodGet || v.request.Method == http.MethodHead
+func (pc *pageContext) reading() bool {
+	return pc.request.Method == http.MethodGet || pc.request.Method == http.MethodHead
 }
 
 // simulated reports whether a page has to say that no money moves: those of
 // connections move none anywhere.
-func (v *visit) simulated() bool {
-	reads := v.flow != flowPayment || v.request.URL.Path == WebauthPath || aggregation.IsReturn(v.request.URL.Query().Get("state"))
-	return v.domain.Kind == passerelle.Sandbox && !reads
+func (pc *pageContext) simulated() bool {
+	reads := pc.flow != flowPayment || pc.request.URL.Path == WebauthPath || aggregation.IsReturn(pc.request.URL.Query().Get("state"))
+	return pc.domain.Kind == passerelle.Sandbox && !reads
 }
 
 // serve finds the page of an address.
-func (w *Webview) serve(v *visit) error {
-	exists := v.parse()
-	if err := w.locate(v); err != nil {
+func (w *Webview) serve(pc *pageContext) error {
+	exists := pc.parse()
+	if err := w.locate(pc); err != nil {
 		return err
 	}
 	switch {
-	case slices.Contains(PageRoots(), strings.TrimSuffix(v.request.URL.Path, "/")):
-		return w.about(v)
-	case v.request.URL.Path == CallbackPath:
-		return w.callback(v)
-	case v.request.URL.Path == WebauthPath:
-		return w.webauth(v)
+	case slices.Contains(PageRoots(), strings.TrimSuffix(pc.request.URL.Path, "/")):
+		return w.about(pc)
+	case pc.request.URL.Path == CallbackPath:
+		return w.callback(pc)
+	case pc.request.URL.Path == WebauthPath:
+		return w.webauth(pc)
 	case !exists:
 		return errNoPage
-	case v.flow != flowPayment:
-		return w.travel(v)
+	case pc.flow != flowPayment:
+		return w.serveFlow(pc)
 	}
-	return w.payment(v)
+	return w.payment(pc)
 }
 
 // aboutBody is what the page at a root shows.
@@ -200,46 +200,46 @@ type aboutBody struct {
 }
 
 // about says what is below a root to whoever opens the root itself.
-func (w *Webview) about(v *visit) error {
-	if !v.reading() {
+func (w *Webview) about(pc *pageContext) error {
+	if !pc.reading() {
 		return errMethod
 	}
-	try, err := w.trial(v)
+	try, err := w.tryLink(pc)
 	if err != nil {
 		return err
 	}
-	title := v.words.Say("about.title")
-	return pages.Send(v.writer, web.Page{
-		Name: "about", Words: v.words, Title: title, Body: aboutBody{Title: title, Text: v.words.Say("about.text"), Try: try},
+	title := pc.words.Say("about.title")
+	return pages.Send(pc.writer, web.Page{
+		Name: "about", Words: pc.words, Title: title, Body: aboutBody{Title: title, Text: pc.words.Say("about.text"), Try: try},
 	})
 }
 
-// trial is a link with which a newcomer sees these pages: in a sandbox domain with
+// tryLink is a link with which a newcomer sees these pages: in a sandbox domain with
 // one application, which people come back from to a shop that does not exist.
 // Elsewhere there is none.
-func (w *Webview) trial(v *visit) (string, error) {
-	if v.domain.Kind != passerelle.Sandbox {
+func (w *Webview) tryLink(pc *pageContext) (string, error) {
+	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil
 	}
-	only, err := w.DB.OnlyClient(v.context(), v.domain.ID)
+	only, err := w.DB.OnlyClient(pc.context(), pc.domain.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("look for the only client: %w", err)
 	}
-	back := web.Origin(v.domain.BaseURL) + "/sandbox/shop/back"
-	if !w.acceptable(v, access.Principal{Client: only}, back) {
+	back := web.Origin(pc.domain.BaseURL) + "/sandbox/shop/back"
+	if !w.acceptable(pc, access.Principal{Client: only}, back) {
 		return "", nil
 	}
 	query := url.Values{clientParameter: {strconv.FormatInt(int64(only), 10)}, redirectParameter: {back}}
-	return PageRoots()[0] + "/" + v.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
+	return PageRoots()[0] + "/" + pc.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
 }
 
 // parse takes the address of a page apart, and reports whether it is one.
-func (v *visit) parse() bool {
+func (pc *pageContext) parse() bool {
 	for _, root := range PageRoots() {
-		below, ours := strings.CutPrefix(v.request.URL.Path, root+"/")
+		below, ours := strings.CutPrefix(pc.request.URL.Path, root+"/")
 		lang, flow, named := strings.Cut(below, "/")
 		if !named {
 			flow = below
@@ -247,9 +247,9 @@ func (v *visit) parse() bool {
 		if !ours || !slices.Contains(flows, flow) {
 			continue
 		}
-		v.root, v.flow = root, flow
+		pc.root, pc.flow = root, flow
 		if named {
-			v.lang = lang
+			pc.lang = lang
 		}
 		return !named || slices.Contains(languages, lang)
 	}
@@ -257,62 +257,62 @@ func (v *visit) parse() bool {
 }
 
 // locate finds the words and the domain of a request.
-func (w *Webview) locate(v *visit) error {
-	v.words = words.Best(v.request.Header.Get("Accept-Language"))
-	if v.lang != "" {
-		v.words = words.In(v.lang)
+func (w *Webview) locate(pc *pageContext) error {
+	pc.words = words.Best(pc.request.Header.Get("Accept-Language"))
+	if pc.lang != "" {
+		pc.words = words.In(pc.lang)
 	}
-	domain, err := w.Domain(v.context(), v.request.Host)
+	domain, err := w.Domain(pc.context(), pc.request.Host)
 	if err != nil {
 		return fmt.Errorf("find the domain of a page: %w", err)
 	}
-	v.domain = domain
+	pc.domain = domain
 	return nil
 }
 
 // payment is every address of the payment pages: with a code the right to see a
 // payment is established, without one it is looked for in the cookie.
-func (w *Webview) payment(v *visit) error {
-	if v.reading() && v.request.URL.Query().Has("code") {
-		return w.enter(v)
+func (w *Webview) payment(pc *pageContext) error {
+	if pc.reading() && pc.request.URL.Query().Has("code") {
+		return w.enter(pc)
 	}
-	if v.request.Method == http.MethodPost {
-		return w.submit(v)
+	if pc.request.Method == http.MethodPost {
+		return w.submit(pc)
 	}
-	if !v.reading() {
+	if !pc.reading() {
 		return errMethod
 	}
-	s, err := w.resume(v)
+	s, err := w.resume(pc)
 	if err != nil {
 		return err
 	}
-	if v.lang == "" {
-		web.Redirect(v.writer, v.address(s.Payment))
+	if pc.lang == "" {
+		web.Redirect(pc.writer, pc.address(s.Payment))
 		return nil
 	}
-	return w.show(v, s)
+	return w.show(pc, s)
 }
 
 // callback receives people from their banks. Of a payer's, the bank is asked what became of
 // the payment, and the page that the payer left decides how it goes on, unless
 // a client that asked for a cancellation said where the payer goes after it.
-func (w *Webview) callback(v *visit) error {
-	if !v.reading() {
+func (w *Webview) callback(pc *pageContext) error {
+	if !pc.reading() {
 		return errMethod
 	}
-	state := v.request.URL.Query().Get("state")
+	state := pc.request.URL.Query().Get("state")
 	if aggregation.IsReturn(state) {
-		return w.returned(v, state)
+		return w.returned(pc, state)
 	}
-	p, err := w.Initiation.Return(v.context(), v.domain, state)
+	p, err := w.Initiation.Return(pc.context(), pc.domain, state)
 	if err != nil {
 		return fmt.Errorf("receive a payer from a bank: %w", err)
 	}
 	next := p.WebviewURL
 	if initiation.FromCancellation(state) && p.CancelRedirectURI != "" {
-		p = w.Initiation.Returned(v.context(), v.domain, p)
+		p = w.Initiation.Returned(pc.context(), pc.domain, p)
 		next = outcome(p, p.CancelState).at(p.CancelRedirectURI)
 	}
-	web.Redirect(v.writer, next)
+	web.Redirect(pc.writer, next)
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 	"passerelle/internal/background"
 )
 
-// A crew takes as much work as it can do, takes more when some is done, outlives
+// A pool takes as much work as it can do, takes more when some is done, outlives
 // work that panics, and ends what is under way when it is stopped.
 func TestCrew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		c := &background.Crew{Size: 2, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		p := &background.Pool{Size: 2, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		finish, ended := make(chan bool), 0
 		work := func(ctx context.Context) {
 			select {
@@ -30,7 +30,7 @@ func TestCrew(t *testing.T) {
 		}
 		begins := func(want bool) {
 			t.Helper()
-			if c.Go(work) != want {
+			if p.Go(work) != want {
 				t.Errorf("work begins: %v, want %v", !want, want)
 			}
 		}
@@ -43,11 +43,11 @@ func TestCrew(t *testing.T) {
 		begins(false)
 		finish <- false
 		synctest.Wait()
-		c.Stop()
+		p.Stop()
 		begins(false)
 		if ended != 1 || !strings.Contains(log.String(), "at fault") {
 			t.Errorf("%d ended by stopping, log %q", ended, &log)
 		}
-		(&background.Crew{Size: 1}).Stop()
+		(&background.Pool{Size: 1}).Stop()
 	})
 }

@@ -15,7 +15,7 @@ const maxBankMessage = 120
 // leave is where the payer of a payment goes as it now stands: to where the
 // client receives payers or, of a payment that will not be made, to where it
 // receives those.
-func (s *visitor) leave() string {
+func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
 		return s.giveUp()
 	}
@@ -23,11 +23,13 @@ func (s *visitor) leave() string {
 }
 
 // giveUp is where a payer goes who cannot pay here.
-func (s *visitor) giveUp() string {
+func (s *payerSession) giveUp() string {
 	return s.outcome().at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI))
 }
 
-func (s *visitor) outcome() result { return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State)) }
+func (s *payerSession) outcome() result {
+	return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State))
+}
 
 // result is what the client is told in the address with which a payer arrives.
 type result url.Values

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/web"
 )
 
-func (c *Console) doorRoutes() []page.Route {
+func (c *Console) signInRoutes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Pattern: "sign-in", Serve: c.askToSignIn, Open: true},
 		{Method: http.MethodPost, Pattern: "sign-in", Serve: c.signIn, Open: true},
@@ -22,45 +22,47 @@ func (c *Console) doorRoutes() []page.Route {
 	}
 }
 
-// doorCookie ties the form on which somebody signs in to the browser it was shown
+// signInCookie ties the form on which somebody signs in to the browser it was shown
 // in.
-const doorCookie = "console_door"
+const signInCookie = "console_door"
 
-// doorData is what the pages at the door show.
-type doorData struct {
+// signInData is what the sign-in pages show.
+type signInData struct {
 	Form, Name string
 	// Provider is who vouches for operators, empty for nobody.
 	Provider string
 }
 
-// atDoor shows a form to somebody who is not signed in.
-func (c *Console) atDoor(pc *page.Context, page, title, name string) error {
-	secret, is := pc.Cookie(doorCookie)
+// sendSignIn shows a form to somebody who is not signed in.
+func (c *Console) sendSignIn(pc *page.Context, page, title, name string) error {
+	secret, is := pc.Cookie(signInCookie)
 	if !is {
 		secret = rand.Text()
-		if err := pc.SetCookie(doorCookie, secret); err != nil {
+		if err := pc.SetCookie(signInCookie, secret); err != nil {
 			return err
 		}
 	}
-	data := doorData{Form: secret, Name: name}
+	data := signInData{Form: secret, Name: name}
 	if c.Provider != nil {
 		data.Provider = c.Provider.Host()
 	}
 	return pages.Send(pc, page, title, data)
 }
 
-// checkDoor refuses a form that was not made for this browser.
-func (c *Console) checkDoor(pc *page.Context) error {
-	if secret, is := pc.Cookie(doorCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(pc.Field("csrf"))) != 1 {
+// checkSignInForm refuses a form that was not made for this browser.
+func (c *Console) checkSignInForm(pc *page.Context) error {
+	if secret, is := pc.Cookie(signInCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(pc.Field("csrf"))) != 1 {
 		return page.ErrForeign
 	}
 	return nil
 }
 
-func (c *Console) askToSignIn(pc *page.Context) error { return c.atDoor(pc, "sign-in", "Sign in", "") }
+func (c *Console) askToSignIn(pc *page.Context) error {
+	return c.sendSignIn(pc, "sign-in", "Sign in", "")
+}
 
 func (c *Console) signIn(pc *page.Context) error {
-	if err := c.checkDoor(pc); err != nil {
+	if err := c.checkSignInForm(pc); err != nil {
 		return err
 	}
 	pass, err := c.Operators.SignIn(pc, operators.Attempt{
@@ -68,7 +70,7 @@ func (c *Console) signIn(pc *page.Context) error {
 	})
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
-		return c.atDoor(pc, "sign-in", "Sign in", pc.Field("name"))
+		return c.sendSignIn(pc, "sign-in", "Sign in", pc.Field("name"))
 	}
 	if err != nil {
 		return err
@@ -118,11 +120,11 @@ func (c *Console) askForCode(pc *page.Context) error {
 	if _, err := c.awaited(pc); err != nil {
 		return err
 	}
-	return c.atDoor(pc, "second-factor", "Second factor", "")
+	return c.sendSignIn(pc, "second-factor", "Second factor", "")
 }
 
 func (c *Console) takeCode(pc *page.Context) error {
-	if err := c.checkDoor(pc); err != nil {
+	if err := c.checkSignInForm(pc); err != nil {
 		return err
 	}
 	token, err := c.awaited(pc)
@@ -132,7 +134,7 @@ func (c *Console) takeCode(pc *page.Context) error {
 	pass, err := c.Operators.SecondFactor(pc, token, pc.Field("code"), c.RequestID(pc))
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
-		return c.atDoor(pc, "second-factor", "Second factor", "")
+		return c.sendSignIn(pc, "second-factor", "Second factor", "")
 	}
 	if err != nil {
 		return err

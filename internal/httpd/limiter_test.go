@@ -28,8 +28,8 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 // let in again when one of them has left.
 func TestTheDoor(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
-	door := &httpd.Door{Limit: 2, Full: errFull, Refuse: refuse}
-	s := start(t, door.Around(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	door := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
+	s := start(t, door.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- true
 		<-leave
 	})), httpd.Options{})
@@ -62,9 +62,9 @@ func TestTheDoor(t *testing.T) {
 
 // A request whose client is slow to send or to take does not keep others out.
 func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
-	door := &httpd.Door{Limit: 1, Full: errFull, Refuse: refuse}
+	door := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading := make(chan bool, 1)
-	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			reading <- true
 		}
@@ -274,8 +274,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
-	door := &httpd.Door{Limit: clients, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
-	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	door := &httpd.Limiter{Limit: clients, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
+	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == part+1 {
 			_, err := io.ReadFull(r.Body, make([]byte, part))
 			read <- err
@@ -313,8 +313,8 @@ func TestBodiesAreBounded(t *testing.T) {
 
 // What a body becomes in memory counts as the body does.
 func TestWhatABodyBecomesIsBounded(t *testing.T) {
-	door := &httpd.Door{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
-	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	door := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
+	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.RawQuery)
 		if _, err := io.ReadAll(httpd.Counted(r.Context(), bytes.NewReader(make([]byte, size)))); err != nil {
 			refuse(w, r, err)
@@ -330,9 +330,9 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 // Who has sent the whole body while others came in is turned away, having begun
 // nothing; who came in while it was sent is not.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
-	door := &httpd.Door{Limit: 1, Full: errFull, Refuse: refuse}
+	door := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)
-	s := start(t, door.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			entered <- true
 			<-leave

@@ -21,8 +21,8 @@ const (
 	trailDelivery = "delivery"
 )
 
-// trailRow is one thing that happened to a payment, or came of it.
-type trailRow struct {
+// timelineRow is one thing that happened to a payment, or came of it.
+type timelineRow struct {
 	At   string `json:"at"`
 	Kind string `json:"kind"`
 	What string `json:"what"`
@@ -40,9 +40,9 @@ type trailRow struct {
 	at time.Time
 }
 
-// trail is all that happened to a payment: what was asked for, what was said to the
+// timeline is all that happened to a payment: what was asked for, what was said to the
 // bank, what became of it, and who was told.
-func (c *Console) trail(pc *page.Context, p *payment.Payment, revealed bool) ([]trailRow, error) {
+func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
 	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
@@ -51,11 +51,11 @@ func (c *Console) trail(pc *page.Context, p *payment.Payment, revealed bool) ([]
 	if err != nil {
 		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
 	}
-	told, err := c.told(pc, p.ID)
+	told, err := c.deliveriesByTransition(pc, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("load the deliveries about payment %d: %w", p.ID, err)
 	}
-	var rows []trailRow
+	var rows []timelineRow
 	for n, happened := range timelines[p.ID] {
 		row := c.happened(pc, happened, p, revealed)
 		for n > 0 && len(attempts) > 0 && !attempts[0].Created.After(row.at) {
@@ -84,16 +84,16 @@ var causes = map[payment.Trigger]string{
 }
 
 // happened is a change of state or a note.
-func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.Payment, revealed bool) trailRow {
+func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.Payment, revealed bool) timelineRow {
 	if n := row.Note; n != nil {
 		at := n.At
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		return trailRow{At: pc.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(pc, n.Text, revealed), at: n.At}
+		return timelineRow{At: pc.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(pc, n.Text, revealed), at: n.At}
 	}
 	t := row.Transition
-	shown := trailRow{At: pc.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
+	shown := timelineRow{At: pc.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
 	if t.From == "" {
 		shown.Kind, shown.What, shown.Because = trailRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
 		return shown
@@ -108,8 +108,8 @@ var outcomes = map[string]string{
 }
 
 // exchange is something said to the bank.
-func (c *Console) exchange(pc *page.Context, a store.Attempt) trailRow {
-	row := trailRow{At: pc.Time(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
+func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
+	row := timelineRow{At: pc.Time(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
 	case store.AttemptInitiation:
 		row.What, row.Because = "order sent to "+c.connectorName(a.Connector)+", "+a.Mechanism, "the payer validated"
@@ -128,9 +128,9 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) trailRow {
 	return row
 }
 
-// told are the deliveries about a payment by the number of the transition they tell
+// deliveriesByTransition are the deliveries about a payment by the number of the transition they tell
 // of.
-func (c *Console) told(pc *page.Context, id passerelle.PaymentID) (map[int64][]trailRow, error) {
+func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {
 		return nil, err
@@ -143,9 +143,9 @@ func (c *Console) told(pc *page.Context, id passerelle.PaymentID) (map[int64][]t
 	if err != nil {
 		return nil, err
 	}
-	rows := map[int64][]trailRow{}
+	rows := map[int64][]timelineRow{}
 	for _, d := range deliveries {
-		row := trailRow{
+		row := timelineRow{
 			At: pc.Time(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
 			Because: "the change of state above", Who: "service", Effect: true, at: d.Created,
 		}

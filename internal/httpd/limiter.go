@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// Door lets only so many requests at once be worked on, so that memory and the
+// Limiter bounds how many requests are worked on at once, so that memory and the
 // time of those inside stay bounded whatever the number of those outside. The
 // others are turned away at once: who would have to wait longer than for an
 // answer is better off to know. A request that waits for its own client, to
 // send the rest of its body or to take the answer, is not being worked on; what
 // it holds of its body meanwhile is bounded by itself.
-type Door struct {
+type Limiter struct {
 	// Limit is how many are worked on at once.
 	Limit int64
 	// Bodies is how many bytes of bodies are held at once, by all requests
@@ -29,31 +29,31 @@ type Door struct {
 	working, held atomic.Int64
 }
 
-// Around puts a handler behind the door.
-func (d *Door) Around(handler http.Handler) http.Handler {
+// Wrap puts a handler behind the limiter.
+func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !d.enter() {
-			d.working.Add(-1)
-			d.Refuse(w, r, d.Full)
+		if !l.enter() {
+			l.working.Add(-1)
+			l.Refuse(w, r, l.Full)
 			return
 		}
-		defer d.working.Add(-1)
-		h := &holding{door: d, answer: w}
+		defer l.working.Add(-1)
+		h := &holding{limiter: l, answer: w}
 		defer h.giveBack()
 		exchangeOf(r.Context()).body = h
 		inside := *r
 		if r.Body != http.NoBody {
-			inside.Body = &sent{ReadCloser: r.Body, holding: h}
+			inside.Body = &limitedBody{ReadCloser: r.Body, holding: h}
 		}
-		handler.ServeHTTP(&taken{ResponseWriter: w, door: d}, &inside)
+		handler.ServeHTTP(&limitedWriter{ResponseWriter: w, limiter: l}, &inside)
 	})
 }
 
 // enter counts one more, and reports whether there is room for it.
-func (d *Door) enter() bool { return d.working.Add(1) <= d.Limit }
+func (l *Limiter) enter() bool { return l.working.Add(1) <= l.Limit }
 
-// sent is the body of a request inside.
-type sent struct {
+// limitedBody is the body of a request that was admitted.
+type limitedBody struct {
 	io.ReadCloser
 	*holding
 	ended error
@@ -62,32 +62,32 @@ type sent struct {
 // Read is done outside. What has come back with the whole body has begun nothing
 // yet, and can be turned away; in the middle of it there is nothing to be done
 // but to read on.
-func (s *sent) Read(p []byte) (int, error) {
+func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
 	}
-	s.door.working.Add(-1)
+	s.limiter.working.Add(-1)
 	n, err := s.readInto(p, s.ReadCloser)
-	if !s.door.enter() && errors.Is(err, io.EOF) {
-		err = s.door.Full
+	if !s.limiter.enter() && errors.Is(err, io.EOF) {
+		err = s.limiter.Full
 	}
 	s.ended = err
 	return n, err
 }
 
-// taken is the answer to a request inside.
-type taken struct {
+// limitedWriter is the answer to a request that was admitted.
+type limitedWriter struct {
 	http.ResponseWriter
-	door *Door
+	limiter *Limiter
 }
 
 // Write is done outside. It comes back in whoever is inside by then: what was
 // begun is finished, and who waited here would keep what those inside wait for.
-func (t *taken) Write(p []byte) (int, error) {
-	t.door.working.Add(-1)
-	defer t.door.working.Add(1)
+func (t *limitedWriter) Write(p []byte) (int, error) {
+	t.limiter.working.Add(-1)
+	defer t.limiter.working.Add(1)
 	return t.ResponseWriter.Write(p)
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (t *taken) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *limitedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -1,0 +1,67 @@
+package background
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+)
+
+// Pool runs work that came from requests and that no request waits
+// for, each in a goroutine of its own. The fields are set before it is used.
+// Methods are safe for concurrent use.
+type Pool struct {
+	// Size is how many pieces it does at once.
+	Size int
+	// Log receives panics; it is required.
+	Log *slog.Logger
+
+	mu      sync.Mutex
+	busy    int
+	stopped bool
+	ctx     context.Context //nolint:containedctx // that of all work, from the first piece to Stop
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+}
+
+// Go begins a piece of work, whose context ends when the pool is stopped. It is
+// false, and nothing is begun, while there is as much work as the pool can do and
+// once it was stopped.
+func (p *Pool) Go(work func(context.Context)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped || p.busy == p.Size {
+		return false
+	}
+	if p.ctx == nil {
+		p.ctx, p.cancel = context.WithCancel(context.Background())
+	}
+	p.busy++
+	p.working.Go(func() { p.do(work) })
+	return true
+}
+
+func (p *Pool) do(work func(context.Context)) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.Log.Error("work in the background failed", "error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.busy--
+	}()
+	work(p.ctx)
+}
+
+// Stop ends the context of all work under way and returns when all of it has
+// ended.
+func (p *Pool) Stop() {
+	p.mu.Lock()
+	p.stopped = true
+	if p.cancel != nil {
+		p.cancel()
+	}
+	p.mu.Unlock()
+	p.working.Wait()
+}

@@ -1,0 +1,493 @@
+package webview
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/internal/web"
+	"passerelle/internal/wire"
+)
+
+// More steps that an address may name.
+const (
+	// stepMore: something was shared, and another connection may be made.
+	stepMore = "more"
+	// stepRepair: a person who manages their connections goes on with one.
+	stepRepair = "repair"
+	// stepForget: the person wants to delete a connection, and is asked whether
+	// that is so.
+	stepForget = "forget"
+)
+
+// flowConnection is the connection that a flow is about, with its institution.
+type flowConnection struct {
+	*flowSession
+	c    store.Connection
+	bank wire.Bank
+}
+
+// showFlow answers with the page on which a flow is at this moment.
+func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
+	if pc.reading() && pc.step() == stepLeave {
+		return w.cancelFlow(pc, t)
+	}
+	if t.User == 0 && t.Flow != flowConnect {
+		return w.askForCode(pc, t)
+	}
+	id, err := t.about(pc)
+	switch {
+	case err != nil:
+		return err
+	case id != 0:
+		return w.showConnection(pc, t, id)
+	case t.Flow == flowManage:
+		return w.list(pc, t)
+	case pc.step() == stepMore || len(t.Made) >= t.Most:
+		return w.offerMore(pc, t)
+	}
+	return w.chooseInstitution(pc, t)
+}
+
+// about is the connection that the address is about, or else the link; zero for
+// none.
+func (t *flowSession) about(pc *pageContext) (passerelle.ConnectionID, error) {
+	text := pc.request.URL.Query().Get(connectionStep)
+	if text == "" {
+		return t.Connection, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || t.User == 0 {
+		return 0, errNoPage
+	}
+	return passerelle.ConnectionID(id), nil
+}
+
+// loadConnection loads a connection of the person.
+func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) (*flowConnection, error) {
+	c, err := w.Aggregation.Connection(pc.context(), pc.domain, t.User, id)
+	if err != nil {
+		return nil, err
+	}
+	b, err := w.bankOf(pc, c)
+	return &flowConnection{t, c, b}, err
+}
+
+// showConnection shows where a connection stands: what keeps it from being read,
+// and when nothing does, what the flow is for.
+func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
+	s, err := w.loadConnection(pc, t, id)
+	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
+		return w.showDeleted(pc, t)
+	}
+	if err != nil {
+		return err
+	}
+	settled, err := w.needsNothing(pc, s)
+	switch {
+	case err != nil:
+		return err
+	case t.Flow == flowManage && (settled || pc.step() != stepRepair):
+		return w.manageConnection(pc, s)
+	case !settled:
+		return w.showProblem(pc, s)
+	case t.Flow == flowReconnect:
+		return w.finishFlow(pc, t, t.reconnected(s.c))
+	}
+	return w.showSharing(pc, s)
+}
+
+// needsNothing reports whether there is nothing to be done about a connection.
+func (w *Webview) needsNothing(pc *pageContext, s *flowConnection) (bool, error) {
+	concerned, err := w.usesLinkedSource(pc, s)
+	return !concerned || s.c.State == "" && !s.wantsNewCredentials(), err
+}
+
+// showProblem shows what keeps a connection from being read, as soon as that is known.
+func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
+	if s.c.State == passerelle.Validating || s.c.Locked && s.c.State != "" {
+		return w.waitForBank(pc, s)
+	}
+	return w.showState(pc, s)
+}
+
+// wantsNewCredentials reports whether the client wants new credentials, and there have been
+// none since the link was opened.
+func (s *flowConnection) wantsNewCredentials() bool {
+	return s.Flow == flowReconnect && s.Reset && s.c.Sync <= s.Sync
+}
+
+// usesLinkedSource reports whether the connection goes through one of the sources that the
+// link is about.
+func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, error) {
+	if len(s.Sources) == 0 {
+		return true, nil
+	}
+	sources, err := w.DB.SourcesOf(pc.context(), pc.domain.ID, s.c.ID)
+	if err != nil {
+		return false, fmt.Errorf("list the sources of connection %d: %w", s.c.ID, err)
+	}
+	return slices.ContainsFunc(sources, func(one store.ConnectionSource) bool { return slices.Contains(s.Sources, one.Name) }), nil
+}
+
+// flowBody is what every page of a flow shows.
+type flowBody struct {
+	frame
+	Title, Text string
+	// Bank is the name of the institution, and Message what it says.
+	Bank, Message   string
+	Problem, Notice string
+	// Action is where forms go, Step what comes with them, and Button the text of
+	// the one there is.
+	Action, Step, Button string
+	Questions            []question
+	// After is in how many seconds the page sends its form by itself, 0 for never.
+	After int
+	// Address is where the person goes on, and Apart that it is in a window of its
+	// own, with Ticket instead of a cookie.
+	Address, Ticket string
+	Apart           bool
+	// Back and Leave lead to what comes before, and to the client; LeaveText is what
+	// the latter is called.
+	Back, Leave, LeaveText string
+}
+
+// flowFrame surrounds the pages of a flow.
+func (pc *pageContext) flowFrame(t *flowSession) frame {
+	f := frame{Seller: t.client.Name, Form: t.Form}
+	for _, other := range words.Languages() {
+		if other.Lang != pc.words.Lang {
+			f.Languages = append(f.Languages, translation{other.Lang, other.Say("language"), pc.inTongue(other.Lang, pc.where(t))})
+		}
+	}
+	return f
+}
+
+// body is that of a page whose texts are under a key.
+func (pc *pageContext) body(t *flowSession, key string) flowBody {
+	leaving := "journey.leave"
+	if t.Flow == flowManage {
+		leaving = "list.done" // there is nothing to go on with
+	} else if t.Home != "" {
+		leaving = "share.back"
+	}
+	return flowBody{
+		frame: pc.flowFrame(t), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"), Problem: pc.problem.key, Notice: pc.notice,
+		Action: pc.to(t), LeaveText: pc.words.Say(leaving),
+	}
+}
+
+// body is that of a page about a connection.
+func (s *flowConnection) body(pc *pageContext, key string) flowBody {
+	b := pc.body(s.flowSession, key)
+	b.Title = pc.words.Say(key+".title", s.bank.Name)
+	b.Bank, b.Message, b.Action, b.Leave = s.bank.Name, s.c.Message, s.address(pc), s.address(pc, "step", stepLeave)
+	return b
+}
+
+// address is the page of the connection.
+func (s *flowConnection) address(pc *pageContext, pairs ...string) string {
+	return pc.to(s.flowSession, append([]string{connectionStep, strconv.FormatInt(int64(s.c.ID), 10)}, pairs...)...)
+}
+
+// flowPage is a page of a flow, which pages of the client may show inside
+// them.
+func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, body any) web.Page {
+	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client)}
+	if origin := web.Origin(t.RedirectURI); origin != "" && origin != web.Origin(pc.domain.BaseURL) {
+		page.FormTargets = []string{origin}
+	}
+	if pc.problem.key != "" {
+		page.Status = http.StatusUnprocessableEntity
+	}
+	return page
+}
+
+// polls counts how often a page has looked whether something has happened.
+func (pc *pageContext) polls() int {
+	n, _ := strconv.Atoi(pc.request.URL.Query().Get("look"))
+	return max(n, 0)
+}
+
+// The pages that wait for an institution look again less and less often; after
+// some time they offer to go on without, and nobody asks by themselves any more.
+const (
+	slowestPoll = 15 * time.Second
+	manyPolls   = 10
+	maxPolls    = 60
+)
+
+// waitForBank shows that the institution is being read.
+func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
+	body, n := s.body(pc, "reading"), pc.polls()
+	if body.Message = ""; n < manyPolls {
+		body.Leave = ""
+	}
+	page := w.flowPage(pc, s.flowSession, "reading", body.Title, body)
+	page.Refresh = min(max(time.Duration(n)*time.Second, shortestPoll), slowestPoll)
+	page.RefreshTo = s.address(pc, "look", strconv.Itoa(n+1), "step", pc.step())
+	return pages.Send(pc.writer, page)
+}
+
+// stateText is what is to be done about a state, and what the form of its page is
+// about; without one there is nothing a person can do.
+type stateText struct{ key, step string }
+
+var stateTexts = map[passerelle.ConnectionState]stateText{
+	passerelle.AdditionalInformationNeeded: {"stand.question", "fill"},
+	passerelle.Wrongpass:                   {"stand.wrong", "fill"},
+	passerelle.PasswordExpired:             {"stand.outdated", "fill"},
+	passerelle.SCARequired:                 {"stand.renew", "again"},
+	passerelle.WebauthRequired:             {"stand.page", "bank"},
+	passerelle.Decoupled:                   {"stand.app", "resume"},
+	passerelle.ActionNeeded:                {"stand.action", "again"},
+	passerelle.RateLimiting:                {"stand.limited", ""},
+	passerelle.WebsiteUnavailable:          {"stand.away", "again"},
+	passerelle.Bug:                         {"stand.bug", "again"},
+	passerelle.NotSupported:                {"stand.unsupported", ""},
+	"":                                     {"stand.reset", "fill"},
+}
+
+// showState says what keeps a connection from being read, and what to do about it.
+func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
+	here := stateTexts[s.c.State]
+	if s.bank.UUID == "" {
+		here = stateTexts[passerelle.NotSupported]
+	}
+	body := s.body(pc, here.key)
+	if here.step == "fill" {
+		fields, err := w.wanted(pc, s.c, s.bank)
+		if err != nil {
+			return err
+		}
+		body.Questions = questions(fields, pc.given, pc.problem.field)
+		if len(fields) == 0 {
+			here.step = "bank" // credentials are given there
+		}
+	}
+	if body.Step = here.step; here.step != "" {
+		body.Button = pc.words.Say("stand." + here.step + ".button")
+	}
+	if s.Flow == flowConnect && s.c.Established == nil {
+		body.Back = pc.to(s.flowSession)
+	}
+	if here.step == "bank" {
+		return w.showBankLink(pc, s, body)
+	}
+	page := w.flowPage(pc, s.flowSession, "stand", body.Title, nil)
+	if here.step == "resume" && pc.polls() < maxPolls && pc.notice == "" {
+		page.Module, page.Fallback, body.After = "resume.mjs", readAgain, int(askAgain.Seconds())
+	}
+	body.Action = s.address(pc, "look", strconv.Itoa(pc.polls()), "step", pc.step())
+	page.Body = body
+	return pages.Send(pc.writer, page)
+}
+
+// showBankLink leads to the institution's own page. Inside a page of the client's
+// that is in another window, since no institution shows itself inside of others;
+// this one then looks for what came of it.
+func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
+	if s.Framed {
+		ticket, err := w.sealer.Seal(ticketName, ticket{s.handle, s.flowState})
+		if err != nil {
+			return err
+		}
+		body.Apart, body.Ticket = true, ticket
+		page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
+		page.Refresh, page.RefreshTo = readAgain, s.address(pc, "step", pc.step())
+		return pages.Send(pc.writer, page)
+	}
+	if pc.step() == stepOnward && s.c.State == passerelle.WebauthRequired && s.c.URL != "" {
+		return w.redirectToBank(pc, s, body)
+	}
+	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "stand", body.Title, body))
+}
+
+// ticket is what a flow that is made inside another page takes along into a
+// window of its own, where browsers keep other cookies.
+type ticket struct {
+	Handle string
+	Flow   flowState
+}
+
+const ticketName = "ticket"
+
+// redirectToBank takes the person to the page of the institution, in the browser that is
+// expected back from there.
+func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBody) error {
+	if web.Origin(s.c.URL) == "" {
+		return fmt.Errorf("connection %d is to be allowed at an address that no browser can open", s.c.ID)
+	}
+	if err := w.markDeparture(pc, s.c.ID); err != nil {
+		return err
+	}
+	body.Address = s.c.URL
+	page := w.flowPage(pc, s.flowSession, "leading", body.Title, body)
+	page.RefreshTo = s.c.URL
+	return pages.Send(pc.writer, page)
+}
+
+// resumeConnection goes on with a connection and sends the browser to where it then stands.
+// One that is read already is shown; what the person can mend is shown at once.
+func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
+	r.Background, r.Landing = true, pc.landing(s.flowSession)
+	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)
+	pc.problem, pc.notice = entryProblem(err), noticeOf(err)
+	switch {
+	case pc.problem.key != "" || pc.notice != "":
+		return w.showConnection(pc, s.flowSession, s.c.ID)
+	case err != nil && !errors.Is(err, passerelle.Conflict):
+		return fmt.Errorf("go on with connection %d: %w", s.c.ID, err)
+	}
+	web.Redirect(pc.writer, s.address(pc, "look", strconv.Itoa(pc.polls()+1), "step", pc.step()))
+	return nil
+}
+
+// entryProblem is what a person can mend of what they filled in.
+func entryProblem(err error) problem {
+	var told *passerelle.Error
+	switch {
+	case !errors.As(err, &told) || told.Kind != passerelle.Invalid:
+		return problem{}
+	case told.Code == string(passerelle.Wrongpass):
+		return problem{key: "problem.refused"}
+	}
+	return problem{key: "problem.entry", field: told.Field}
+}
+
+// fillIn gives the institution what it asked for, and nothing else.
+func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) error {
+	fields, err := w.wanted(pc, s.c, s.bank)
+	if err != nil {
+		return err
+	}
+	pc.given = fieldValues(form)
+	values := map[string]string{}
+	for _, f := range fields {
+		if value, given := pc.given[f.Name]; given {
+			values[f.Name] = value
+		} else if f.Required {
+			pc.problem = problem{"problem.entry", f.Name}
+			return w.showConnection(pc, s.flowSession, s.c.ID)
+		}
+	}
+	return w.resumeConnection(pc, s, aggregation.Request{Values: values})
+}
+
+// tryAgain has the institution read with the person present.
+func (w *Webview) tryAgain(pc *pageContext, s *flowConnection, _ url.Values) error {
+	return w.resumeConnection(pc, s, aggregation.Request{})
+}
+
+// confirmed says that the person has approved elsewhere.
+func (w *Webview) confirmed(pc *pageContext, s *flowConnection, _ url.Values) error {
+	return w.resumeConnection(pc, s, aggregation.Request{Resume: true})
+}
+
+// openBankPage asks the institution for the address of its page and leads there.
+func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Values) error {
+	wish := aggregation.Webauth{Connection: s.c.ID, Landing: pc.landing(s.flowSession)}
+	c, _, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, s.User, wish)
+	if pc.notice = noticeOf(err); pc.notice != "" {
+		return w.showConnection(pc, s.flowSession, s.c.ID)
+	}
+	if err != nil && !errors.Is(err, passerelle.Conflict) && !errors.Is(err, passerelle.Invalid) {
+		return fmt.Errorf("set out for the institution of connection %d: %w", s.c.ID, err)
+	}
+	if s.c = c; err == nil && form.Has(ticketName) && c.State == passerelle.WebauthRequired && c.URL != "" {
+		return w.redirectToBank(pc, s, s.body(pc, stateTexts[c.State].key))
+	}
+	if form.Has(ticketName) {
+		return w.arrived(pc, err == nil && c.State == "")
+	}
+	web.Redirect(pc.writer, pc.to(s.flowSession, connectionStep, pc.request.URL.Query().Get(connectionStep), "step", stepOnward))
+	return nil
+}
+
+// connectionActions are what forms about a connection can be about, by their field "step".
+var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection, url.Values) error{
+	"fill":   (*Webview).fillIn,
+	"again":  (*Webview).tryAgain,
+	"resume": (*Webview).confirmed,
+	"bank":   (*Webview).openBankPage,
+	"share":  (*Webview).share,
+	"forget": (*Webview).deleteConnection,
+}
+
+// flowActions are what the other forms of a flow can be about.
+var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
+	"code":   (*Webview).takeCode,
+	"begin":  (*Webview).begin,
+	"finish": (*Webview).finishConnect,
+	"add":    (*Webview).add,
+}
+
+// reply takes a form that was sent. Whatever comes of it, a page of the flow
+// shows it.
+func (w *Webview) reply(pc *pageContext) error {
+	if web.Forged(pc.request) {
+		return errStrange
+	}
+	form, err := pc.form()
+	if err != nil {
+		return errUnread
+	}
+	t, err := w.sentBy(pc, form)
+	switch {
+	case err != nil:
+		return w.refuseLink(pc, t, err)
+	case !t.ownsForm(form):
+		return errStrange
+	}
+	if undertake, known := flowActions[form.Get("step")]; known {
+		return undertake(w, pc, t, form)
+	}
+	answer, known := connectionActions[form.Get("step")]
+	id, err := t.about(pc)
+	if !known || err != nil || id == 0 || t.User == 0 {
+		return errUnread
+	}
+	s, err := w.loadConnection(pc, t, id)
+	if err != nil {
+		return err
+	}
+	return answer(w, pc, s, form)
+}
+
+// sentBy is whose form it is: that of the cookie, or in a window of its own that
+// of the ticket.
+func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error) {
+	if !form.Has(ticketName) {
+		return w.findFlow(pc, pc.request.URL.Query().Get(handleParameter))
+	}
+	var held ticket
+	if form.Get("step") != "bank" || !w.sealer.Open(ticketName, form.Get(ticketName), &held) {
+		return nil, errUsed
+	}
+	t := &flowSession{flowState: held.Flow}
+	t.handle = held.Handle
+	return w.resumed(pc, t)
+}
+
+// underWay is a connection to the institution that the person has just begun, so
+// that pressing a button twice makes one.
+func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
+	latest, err := w.DB.Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
+	if err != nil {
+		return 0, fmt.Errorf("list the connections of user %d: %w", t.User, err)
+	}
+	i := slices.IndexFunc(latest, func(c store.Connection) bool {
+		return c.Connector == b.UUID && c.State == passerelle.Validating && c.Established == nil && c.Locked
+	})
+	if i < 0 {
+		return 0, nil
+	}
+	return latest[i].ID, nil
+}
