@@ -108,16 +108,17 @@ var meaning = map[payment.Trigger]string{
 	payment.Validated: "the payer chose a bank and the bank took the order",
 	payment.Approved:  "the payer validated on the bank's app or site",
 	payment.Executed:  "the bank confirms every instruction as executed",
-	payment.Admitted:  "the first controls are passed and the bank says no more",
+	payment.Admitted:  "the bank accepts the payment after its first checks and reports nothing more",
 	payment.Mixed:     "some instructions are rejected, others done or accepted",
-	payment.Refused:   "refused by the bank, cancelled by the payer or the client, or an error",
-	payment.Lapsed:    "no definitive status within the configured delay",
+	payment.Refused:   "the bank refuses, the payer or the client cancels, or an error occurs",
+	payment.Lapsed:    "no final status within the configured delay",
 }
 
-const statesPage = `# The states of a payment
+const statesPage = `# Payment states
 
-Made from the table in ` + "`payment/machine.go`" + ` by its tests; write it anew with ` + "`make generate`" + `.
-The database holds the same table and refuses any history that is not a path of it.
+This page shows the states of a payment, what moves it from one to the next, and which change sends which
+webhook. Tests generate it from the table in ` + "`payment/machine.go`" + `; ` + "`make generate`" + ` updates it. The database
+rejects every history that this table does not allow.
 
 ` + "```mermaid" + `
 stateDiagram-v2
@@ -127,52 +128,59 @@ stateDiagram-v2
 | From | Trigger | Meaning | To |
 |---|---|---|---|
 %s
-## How the instructions of a bulk decide
+## Bulk payments
+
+The states of the instructions determine the state of a bulk payment:
 
 | Instructions | State of the payment |
 |---|---|
 | any pending | pending |
 | all done | done |
 | all accepted, or accepted and done | accepted |
-| all rejected | rejected, with the reason of the first |
+| all rejected | rejected, with the first instruction's code |
 | some rejected, others done or accepted | partial |
 
-## What is not a change of state
+## Notes in the timeline
 
-These are notes in the timeline of a payment; they give no event.
+The timeline also has notes. They change no state and send no event.
 
 | Note | Meaning |
 |---|---|
 %s
-A cancellation under way is the state detail ` + "`cancelling`" + ` of a payment that is validating or pending. It is left when the bank
-grants the cancellation, which rejects the payment with the code of who asked; when the bank or the payer refuses it, and the
-payment goes on; or when the payment ends otherwise meanwhile, and its bank's outcome counts.
+During a cancellation, the payment is validating or pending with the state detail ` + "`cancelling`" + `. The detail
+disappears in one of three ways:
+
+- The bank grants the cancellation. The payment is rejected with the code of who asked.
+- The bank or the payer refuses it. The payment continues.
+- The payment ends otherwise first. The bank's outcome counts.
 
 ## Who is told, and when
 
-Every change of state is an event, ` + "`PAYMENT_STATE_UPDATED`" + `, and its webhooks are sent at once. Domains created before
-2024-09-13 00:00 UTC (` + "`passerelle domain create --created`" + ` for one that came from elsewhere) have the older behaviour, in which
-receivers are not told what the payer brings:
+Every change of state emits the event ` + "`PAYMENT_STATE_UPDATED`" + `, and its webhooks are sent at once.
 
-- Until the payer has been sent to the callback of the client with ` + "`payment_state`" + `, the webhooks of each change wait
-  ` + "`payment.callback_grace_minutes`" + ` (5) of the domain's time.
-- The payer's return drops those that still wait. They stay in the record of what was to be delivered, with the reason.
-- When nobody returns in that time, they are sent; so is, at once, every change after the return.
+Domains created before 2024-09-13 00:00 UTC have an older behaviour. Use ` + "`passerelle domain create --created`" + ` for
+a domain that moved here. In these domains, receivers are not told of changes that the payer reports:
 
-A page of the client's own (` + "`webview_url`" + `) is not the callback: what happens there, receivers are told after the wait. The
-key ` + "`payment.state_updated_webhook.systematic`" + ` decides for domains of any age: ` + "`1`" + ` is the present behaviour, ` + "`0`" + ` the older one.
+- The webhooks of each change wait ` + "`payment.callback_grace_minutes`" + ` (5) of the domain's time, until the payer
+  returns to the client's callback with ` + "`payment_state`" + `.
+- The payer's return drops the waiting webhooks. Their record stays, with the reason.
+- When the payer does not return in time, the webhooks are sent. Changes after the return are sent at once.
+
+The client's own page (` + "`webview_url`" + `) is not the callback. Receivers are told of its changes after the wait. The
+setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age of the domain: ` + "`1`" + ` selects the present behaviour,
+` + "`0`" + ` the older one.
 `
 
 // kind says in a sentence what each note is, for the same page.
 var kind = map[string]string{
 	payment.NoteCancelling:            "a cancellation waits for the payer's action",
-	payment.NoteCancellationGranted:   "the bank cancels what is still open",
-	payment.NoteCancellationRefused:   "the order goes on as if nobody had asked for its cancellation",
-	payment.NoteCancellationOvertaken: "the payment ended otherwise before its cancellation was decided",
+	payment.NoteCancellationGranted:   "the bank cancels the rest of the order",
+	payment.NoteCancellationRefused:   "the order continues",
+	payment.NoteCancellationOvertaken: "the payment ended before the cancellation was decided",
 	payment.NoteOccurrence:            "a periodic order was executed once",
-	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order goes on",
-	payment.NoteStale:                 "the bank said less than was known; nothing changed",
-	payment.NoteSenseless:             "the bank said what cannot be understood; nothing changed",
+	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order continues",
+	payment.NoteStale:                 "the bank reported an older state; nothing changed",
+	payment.NoteSenseless:             "the bank's report was not understood; nothing changed",
 }
 
 func TestPageOfStates(t *testing.T) {

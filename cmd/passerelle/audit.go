@@ -15,10 +15,10 @@ import (
 
 type auditCommand struct {
 	database
-	Domain   string      `placeholder:"NAME" help:"Only what is of this domain (default: everything)."`
-	NoDomain bool        `help:"Only what is of no domain, such as signing in."`
-	List     auditList   `cmd:"" help:"List what operators did, were refused or looked at, the newest first."`
-	Verify   auditVerify `cmd:"" help:"Read the audit log and say whether anything in it was changed, removed or added, and where first."`
+	Domain   string      `placeholder:"NAME" help:"Use only the acts of this domain (default: all)."`
+	NoDomain bool        `help:"Use only acts without a domain, such as signing in."`
+	List     auditList   `cmd:"" help:"List what operators did, what was refused, and which personal data they looked at, newest first."`
+	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where it was changed, removed or added."`
 }
 
 // books is what the commands about the audit log work with: the domains by their
@@ -92,7 +92,7 @@ func (b books) viewChain(v audit.Verdict) chainView {
 var errBroken = errors.New("the audit log is not what was put on record")
 
 type auditVerify struct {
-	Checkpoint string `placeholder:"NUMBER:HASH" help:"An act as verify printed it before, which has to be there still; with --domain or --no-domain."`
+	Checkpoint string `placeholder:"NUMBER:HASH" help:"A checkpoint that verify printed earlier. The chain must still contain it. Use it with --domain or --no-domain."`
 }
 
 // Run reads chains.
@@ -156,12 +156,12 @@ func (b books) verify(c *console, chain passerelle.DomainID, seen *audit.Checkpo
 
 type auditList struct {
 	period
-	Operator string `placeholder:"NAME" help:"Only what this operator did."`
-	Act      string `help:"Only this act, like 'sign in' or 'cancel payment'."`
-	Subject  string `placeholder:"KIND[:ID]" help:"Only what was done to things of a kind, or to one of them, like payment:12."`
-	Refused  bool   `help:"Only what was refused."`
-	Before   int64  `placeholder:"ID" help:"Only what is older than this act, for the next page."`
-	Limit    int    `default:"100" placeholder:"N" help:"Acts at most, up to 1000."`
+	Operator string `placeholder:"NAME" help:"List only acts of this operator."`
+	Act      string `help:"List only this act, like 'sign in' or 'cancel payment'."`
+	Subject  string `placeholder:"KIND[:ID]" help:"List only acts on this kind of subject, or on one of them, like payment:12."`
+	Refused  bool   `help:"List only refused acts."`
+	Before   int64  `placeholder:"ID" help:"List only acts older than this one, for the next page."`
+	Limit    int    `default:"100" placeholder:"N" help:"List at most this many acts, up to 1000."`
 }
 
 // actView is an act as it is printed, its time in the zone of the domain that was

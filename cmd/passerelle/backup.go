@@ -10,7 +10,7 @@ import (
 
 type backupCommand struct {
 	database
-	To string `required:"" placeholder:"FILE" type:"path" help:"File to write; one that is there stays as it is."`
+	To string `required:"" placeholder:"FILE" type:"path" help:"File to write. An existing file is never replaced."`
 }
 
 // copyView is what backup and restore print.
@@ -38,7 +38,7 @@ func (b *backupCommand) Run(c *console) error {
 
 type restoreCommand struct {
 	database
-	From string `required:"" placeholder:"FILE" type:"path" help:"Copy that the command backup made."`
+	From string `required:"" placeholder:"FILE" type:"path" help:"Copy made by passerelle backup."`
 }
 
 // Run makes a database from a copy.

@@ -10,11 +10,11 @@ import (
 
 type clientCommand struct {
 	tenant
-	Create clientCreate `cmd:"" help:"Register an application; its secret is printed once."`
-	List   clientList   `cmd:"" help:"List the applications, oldest first, with about when the secret of each was last used."`
+	Create clientCreate `cmd:"" help:"Register an application and print its secret once."`
+	List   clientList   `cmd:"" help:"List the applications, oldest first, with the approximate last use of their secrets."`
 	Show   clientShow   `cmd:"" help:"Print one application."`
 	Update clientUpdate `cmd:"" help:"Change an application, or give it a new secret."`
-	Delete clientDelete `cmd:"" help:"Remove an application and end the validity of its tokens."`
+	Delete clientDelete `cmd:"" help:"Delete an application and revoke its tokens."`
 }
 
 // clientView is an application as it is printed. Secret is known only to the
@@ -42,7 +42,7 @@ func (d target) viewClient(c store.Client) clientView {
 
 type clientCreate struct {
 	Name         string   `required:"" placeholder:"TEXT" help:"Name that payers and operators see."`
-	RedirectURIs []string `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Where payers may be sent back to; repeat for more. None: anywhere in a sandbox domain, nowhere in a live one."`
+	RedirectURIs []string `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return; repeat for more. Without any: every address in a sandbox domain, no address in a live one."`
 }
 
 // Run registers an application.
@@ -88,13 +88,13 @@ func (s *clientShow) Run(c *console, g *clientCommand) error {
 
 type clientUpdate struct {
 	ID           passerelle.ClientID `arg:"" help:"Id of the application."`
-	Name         *string             `placeholder:"TEXT" help:"Its new name."`
-	RedirectURIs []string            `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Where payers may be sent back to from now on, instead of those before; repeat for more."`
-	ResetSecret  bool                `help:"Make a new secret, printed once; the old one is refused from now on."`
+	Name         *string             `placeholder:"TEXT" help:"New name."`
+	RedirectURIs []string            `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return, replacing the earlier ones; repeat for more."`
+	ResetSecret  bool                `help:"Create a new secret and print it once. The old secret stops working."`
 	// Pages are shown to everybody, so colours are held against WCAG 2.2.
-	PrimaryColor   *string `placeholder:"#RRGGBB" help:"Colour of buttons and links on the pages of its people; dark enough to be read on white. Empty for that of the product."`
-	SecondaryColor *string `placeholder:"#RRGGBB" help:"Colour of what is chosen or has the focus there; dark enough to be seen on white. Empty for that of the product."`
-	Logo           []byte  `type:"filecontent" placeholder:"FILE" help:"Picture above these pages, in PNG or JPEG, in place of an earlier one."`
+	PrimaryColor   *string `placeholder:"#RRGGBB" help:"Colour of buttons and links on hosted pages, dark enough to read on white. Empty restores the default."`
+	SecondaryColor *string `placeholder:"#RRGGBB" help:"Colour of selection and focus on hosted pages, dark enough to see on white. Empty restores the default."`
+	Logo           []byte  `type:"filecontent" placeholder:"FILE" help:"PNG or JPEG at the top of hosted pages. It replaces an earlier logo."`
 }
 
 // Run changes an application.

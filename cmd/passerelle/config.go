@@ -12,11 +12,11 @@ import (
 
 type configCommand struct {
 	tenant
-	List   configList   `cmd:"" help:"List all keys, with their values and meaning."`
-	Show   configShow   `cmd:"" aliases:"get" help:"Print one key."`
-	Update configUpdate `cmd:"" aliases:"set" help:"Give a key a value."`
-	Delete configDelete `cmd:"" aliases:"unset" help:"Return a key to its default."`
-	Log    configLog    `cmd:"" help:"List the changes of keys, newest first."`
+	List   configList   `cmd:"" help:"List all settings with their values and meaning."`
+	Show   configShow   `cmd:"" aliases:"get" help:"Print one setting."`
+	Update configUpdate `cmd:"" aliases:"set" help:"Set a setting."`
+	Delete configDelete `cmd:"" aliases:"unset" help:"Reset a setting to its default."`
+	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 
 // settingView is a key as it is printed: Value is in effect, Set says whether
@@ -53,7 +53,7 @@ func (configList) Run(c *console, g *configCommand) error {
 }
 
 type configShow struct {
-	Key string `arg:"" help:"Name of the key."`
+	Key string `arg:"" help:"Name of the setting."`
 }
 
 // Run prints a key.
@@ -62,8 +62,8 @@ func (s *configShow) Run(c *console, g *configCommand) error {
 }
 
 type configUpdate struct {
-	Key   string `arg:"" help:"Name of the key."`
-	Value string `arg:"" help:"Its new value; booleans are 0 and 1."`
+	Key   string `arg:"" help:"Name of the setting."`
+	Value string `arg:"" help:"New value. Booleans are 0 and 1."`
 }
 
 // Run sets a key. The service notices at the next request.
@@ -72,7 +72,7 @@ func (u *configUpdate) Run(c *console, g *configCommand) error {
 }
 
 type configDelete struct {
-	Key string `arg:"" help:"Name of the key."`
+	Key string `arg:"" help:"Name of the setting."`
 }
 
 // Run makes the default the value of the key.
@@ -100,8 +100,8 @@ func (g *configCommand) changed(c *console, name string, changes map[string]*str
 }
 
 type configLog struct {
-	Search string `placeholder:"TEXT" help:"Only keys whose name contains the text."`
-	Limit  int    `default:"100" placeholder:"N" help:"Changes at most, up to 1000."`
+	Search string `placeholder:"TEXT" help:"List only settings whose name contains the text."`
+	Limit  int    `default:"100" placeholder:"N" help:"List at most this many changes, up to 1000."`
 }
 
 // settingChangeView is a change as it is printed.

@@ -10,7 +10,7 @@ import (
 
 type connectionCommand struct {
 	tenant
-	List connectionList `cmd:"" help:"List the connections that could not be read when they were last tried, newest first."`
+	List connectionList `cmd:"" help:"List the connections whose last read failed, newest first."`
 }
 
 // connectionView is a connection as it is printed.
@@ -29,10 +29,10 @@ func (d target) viewConnection(c store.Connection) connectionView {
 }
 
 type connectionList struct {
-	State     passerelle.ConnectionState `placeholder:"STATE" help:"Only those in the state."`
-	Connector string                     `placeholder:"UUID" help:"Only those of the connector."`
-	Limit     int                        `default:"100" placeholder:"N" help:"Connections at most, up to 1000."`
-	Before    passerelle.ConnectionID    `placeholder:"ID" help:"Only those with a lower id."`
+	State     passerelle.ConnectionState `placeholder:"STATE" help:"List only connections in this state."`
+	Connector string                     `placeholder:"UUID" help:"List only connections of this connector."`
+	Limit     int                        `default:"100" placeholder:"N" help:"List at most this many connections, up to 1000."`
+	Before    passerelle.ConnectionID    `placeholder:"ID" help:"List only connections with a lower id."`
 }
 
 // Run lists connections.

@@ -18,10 +18,10 @@ import (
 
 type connectorCommand struct {
 	tenant
-	List   connectorList   `cmd:"" help:"List the connectors that the domain can use, those that are hidden too."`
+	List   connectorList   `cmd:"" help:"List the connectors of the domain, including hidden ones."`
 	Show   connectorShow   `cmd:"" help:"Print one connector."`
-	Update connectorUpdate `cmd:"" help:"Change how the domain wants a connector; an empty value returns to what the connector itself says."`
-	Source connectorSource `cmd:"" help:"Take a source of a connector out of use, put it back, or choose how people sign in there."`
+	Update connectorUpdate `cmd:"" help:"Configure a connector for the domain. An empty value restores the connector's own."`
+	Source connectorSource `cmd:"" help:"Disable or enable a source of a connector, or choose its authentication mechanism."`
 }
 
 // connectorView is a connector as it is printed.
@@ -131,9 +131,9 @@ func (s *connectorShow) Run(c *console, g *connectorCommand) error {
 
 type connectorUpdate struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
-	Hidden        *string `enum:"yes,no," placeholder:"yes|no" help:"Whether it is kept from end users."`
-	AuthMechanism *string `placeholder:"MECHANISM" help:"How people sign in for new connections: one that it offers."`
-	SyncFrequency *string `placeholder:"DAYS" help:"Days between two synchronisations, such as 0.5."`
+	Hidden        *string `enum:"yes,no," placeholder:"yes|no" help:"Hide the connector from end users."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism for new connections, among those the connector offers."`
+	SyncFrequency *string `placeholder:"DAYS" help:"Days between two syncs, such as 0.5."`
 }
 
 // Run changes how the domain wants a connector.
@@ -155,8 +155,8 @@ func (u *connectorUpdate) Run(c *console, g *connectorCommand) error {
 type connectorSource struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
 	Source        int64   `arg:"" help:"Number of the source."`
-	Disabled      *bool   `negatable:"" help:"No new connections and payments go through it."`
-	AuthMechanism *string `placeholder:"MECHANISM" help:"How people sign in: one that it offers, empty for the usual one."`
+	Disabled      *bool   `negatable:"" help:"Accept no new connections and payments through the source."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism, among those the source offers; empty for the default."`
 }
 
 // Run changes how the domain wants a source.

@@ -23,15 +23,15 @@ const devDomain = "sandbox"
 
 type devCommand struct {
 	Listen   string `default:"127.0.0.1:8080" help:"Address to listen on; port 0 picks a free one."`
-	Data     string `default:"passerelle-data" help:"Folder of the database, the key file and the credentials." type:"path"`
+	Data     string `default:"passerelle-data" help:"Folder for the database, the key file and the credentials." type:"path"`
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
-	Files    string `help:"Where files are kept instead of in the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
+	Files    string `help:"Store for files instead of the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	outbound
 	bounds
 	identities
-	SMTPURL  string `name:"smtp-url" help:"Mail server for mails of alarm about webhooks, as for serve; without one they are shown in the log."`
-	MailFrom string `help:"Address that mails come from; required with --smtp-url."`
+	SMTPURL  string `name:"smtp-url" help:"Mail server for mails about failing webhooks, as for serve. Without one, the log shows the mails."`
+	MailFrom string `help:"Sender address of mails; required with --smtp-url."`
 }
 
 // Run serves until the context ends.

@@ -19,8 +19,8 @@ import (
 
 type doctorCommand struct {
 	database
-	KeyFile    string `placeholder:"FILE" type:"path" help:"The key file; its keys are held against the database."`
-	Invariants bool   `help:"Look through all that is stored for what must never be. Takes time in proportion to it, and reads only."`
+	KeyFile    string `placeholder:"FILE" type:"path" help:"Key file to check against the database."`
+	Invariants bool   `help:"Check all stored data for violated rules. It only reads, and its duration grows with the data."`
 	outbound
 }
 

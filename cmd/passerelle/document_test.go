@@ -42,15 +42,16 @@ const introduction = `# Commands
 
 <!-- Made from the program; make generate writes it anew. -->
 
-One binary, %[1]spasserelle%[1]s. Every command exits 0, 1 when it failed, or 2 when it was called wrongly; an error is one
-line on standard error. With %[1]s--json%[1]s a command prints one JSON value on standard output, and nothing else there.
+This page lists every command of %[1]spasserelle%[1]s, with its flags and environment variables.
 
-Every flag can be given in the environment instead; the command line wins. A flag or a variable %[1]sPASSERELLE_…%[1]s that no
-command knows is an error, except %[1]sPASSERELLE_TEST_…%[1]s.
-
-Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work straight on the database, also while a service runs on it. A secret is
-printed once, by the command that makes it; only %[1]sdev%[1]s prints those of its sandbox at each start, and keeps them in
-its data folder.
+- **Exit status.** A command exits with 0, with 1 when it fails, or with 2 when it is called incorrectly. An error is one line on
+  standard error.
+- **Output for programs.** With %[1]s--json%[1]s, a command prints only one JSON value on standard output.
+- **Environment.** Each flag has a variable. The command line takes precedence. Unknown flags and unknown variables that begin with
+  %[1]sPASSERELLE_%[1]s are errors, except %[1]sPASSERELLE_TEST_…%[1]s.
+- **Database.** Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work directly on the database, also while the service runs.
+- **Secrets.** The command that creates a secret prints it once. Only %[1]sdev%[1]s prints the secrets of its sandbox at every start, and
+  keeps them in its data folder.
 `
 
 func describe(app *kong.Application) []byte {

@@ -13,12 +13,12 @@ import (
 
 type domainCommand struct {
 	database
-	Create domainCreate `cmd:"" help:"Make a domain."`
+	Create domainCreate `cmd:"" help:"Create a domain."`
 	List   domainList   `cmd:"" help:"List the domains, oldest first."`
 	Show   domainShow   `cmd:"" help:"Print one domain."`
 	Update domainUpdate `cmd:"" help:"Move a domain to another base URL."`
 
-	RotateSignKey domainRotateSignKey `cmd:"" help:"Have the answers of a domain signed with a new key; what earlier ones signed remains good."`
+	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the answers of a domain with a new key. Earlier signatures stay valid."`
 }
 
 // domainView is a domain as it is printed, its times in its own zone.
@@ -36,10 +36,10 @@ func viewDomain(c *console, db *store.DB, d passerelle.Domain) (domainView, erro
 }
 
 type domainCreate struct {
-	Name    string `arg:"" help:"Name by which commands refer to the domain."`
-	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"Whether its banks are simulated."`
-	BaseURL string `required:"" placeholder:"URL" help:"Where its clients call, like https://bank.example/2.0."`
-	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Date of creation, in UTC, for a domain that came from elsewhere: it decides which behaviour applies where the interface has changed (default: now)."`
+	Name    string `arg:"" help:"Name of the domain in commands."`
+	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"sandbox simulates its banks; live uses real ones."`
+	BaseURL string `required:"" placeholder:"URL" help:"Address that clients call, like https://bank.example/2.0."`
+	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC, for a domain that moved here. It selects the behaviour where the API changed over time (default: now)."`
 }
 
 // Run makes a domain. A name or a host that is taken is a conflict.
@@ -103,7 +103,7 @@ func namedDomain(c *console, db *store.DB, name string) (passerelle.Domain, erro
 
 type domainUpdate struct {
 	Name    string `arg:"" help:"Name of the domain."`
-	BaseURL string `required:"" placeholder:"URL" help:"Where its clients call from now on."`
+	BaseURL string `required:"" placeholder:"URL" help:"New address that clients call."`
 }
 
 // Run moves a domain; requests for the old host find nothing any more.
@@ -122,7 +122,7 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 
 type domainRotateSignKey struct {
 	Name    string `arg:"" help:"Name of the domain."`
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"File with the keys of the deployment, which seal the new key."`
+	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts the new key."`
 }
 
 // signKeyView is a key that answers are signed with as it is printed.

@@ -11,11 +11,11 @@ import (
 
 // identities is the flags of the provider that vouches for operators.
 type identities struct {
-	OIDCIssuer           string   `name:"oidc-issuer" placeholder:"URL" help:"Provider of identities (OpenID Connect) that vouches for operators of the console: its issuer, at https."`
-	OIDCClientID         string   `name:"oidc-client-id" help:"Id of this service at the provider, where BASE/console/provider/back is an address to come back to, BASE being that of each domain."`
-	OIDCClientSecretFile string   `name:"oidc-client-secret-file" type:"path" placeholder:"FILE" help:"File with the secret that goes with it, readable by its owner alone."`
-	OIDCNameClaim        string   `name:"oidc-name-claim" placeholder:"CLAIM" help:"Claim with the name of an operator, by which somebody is linked the first time they come; email counts when it is verified. Only for a claim that people cannot change themselves. Without it, passerelle operator link links."`
-	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that stand for a second factor. Without them, ours is asked for."`
+	OIDCIssuer           string   `name:"oidc-issuer" placeholder:"URL" help:"Issuer URL (https) of an OpenID Connect provider with which operators sign in to the console."`
+	OIDCClientID         string   `name:"oidc-client-id" help:"Client id of this service at the provider. Register the redirect address /console/provider/back on the host of each domain."`
+	OIDCClientSecretFile string   `name:"oidc-client-secret-file" type:"path" placeholder:"FILE" help:"File with the client secret, readable only by its owner."`
+	OIDCNameClaim        string   `name:"oidc-name-claim" placeholder:"CLAIM" help:"Claim with an operator name. The first sign-in links the operator of that name. email must be verified. Never name a claim that people can change themselves. Without this flag, use passerelle operator link."`
+	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that count as a second factor. Otherwise the console asks for its own."`
 }
 
 // config is the provider that the flags name, or nil when they name none.

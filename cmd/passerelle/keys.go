@@ -10,11 +10,11 @@ import (
 )
 
 type keysCommand struct {
-	Create keysCreate `cmd:"" help:"Make the key file of a new deployment, readable by its owner alone; one that is there stays as it is."`
-	List   keysList   `cmd:"" help:"List the ids of the master keys, oldest first; the keys themselves are not shown."`
-	Rotate keysRotate `cmd:"" help:"Add a new master key, which seals from the next start of the service on; the older ones stay, as they open what they sealed."`
-	Seal   keysSeal   `cmd:"" help:"Seal the account numbers of payments in a database that was made before they were sealed. Stop every process first."`
-	Rewrap keysRewrap `cmd:"" help:"Put all that is sealed in the database under the newest master key, while the service works."`
+	Create keysCreate `cmd:"" help:"Create the key file of a new deployment, readable only by its owner. An existing file is never replaced."`
+	List   keysList   `cmd:"" help:"List the ids of the master keys, oldest first, without the keys."`
+	Rotate keysRotate `cmd:"" help:"Add a master key, which encrypts after the next start of the service. The older keys stay, to decrypt existing values."`
+	Seal   keysSeal   `cmd:"" help:"Encrypt the account numbers of payments in a database from an earlier version. Stop every process first."`
+	Rewrap keysRewrap `cmd:"" help:"Re-encrypt all values in the database under the newest master key, while the service runs."`
 }
 
 // ownKeys is the flag of the commands about a key file.
@@ -91,7 +91,7 @@ func (r *keysRotate) Run(c *console) error {
 type keysRewrap struct {
 	database
 	ownKeys
-	Retire bool `help:"Remove the older master keys from the key file afterwards. Copies of the database that were made before need them: keep a copy of the key file."`
+	Retire bool `help:"Then remove the older master keys from the key file. Keep a copy of the file: earlier copies of the database need these keys."`
 }
 
 // rewrapView is what rewrap prints: the sealed values it saw, and those that were

@@ -50,30 +50,30 @@ const (
 
 // program is the command line as kong reads it.
 type program struct {
-	JSON bool `name:"json" help:"Print one JSON value on standard output, and nothing else there."`
+	JSON bool `name:"json" help:"Print only one JSON value on standard output."`
 
 	Dev        devCommand        `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
 	Serve      serveCommand      `cmd:"" help:"Run the service in production."`
 	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a database up to date."`
-	Domain     domainCommand     `cmd:"" help:"Tenants: their base URL, kind and creation date."`
-	Client     clientCommand     `cmd:"" help:"Applications that call the interface, and their credentials."`
-	User       userCommand       `cmd:"" help:"End users of a domain."`
-	Connection connectionCommand `cmd:"" help:"Connections of users to institutions."`
-	Connector  connectorCommand  `cmd:"" help:"Institutions, and how a domain wants them."`
-	Token      tokenCommand      `cmd:"" help:"Tokens for the operator's own programs."`
-	Config     configCommand     `cmd:"" help:"Configuration keys of a domain."`
-	Webhook    webhookCommand    `cmd:"" help:"Receiving URLs of events, and how requests to them are signed."`
-	Keys       keysCommand       `cmd:"" help:"The key file of a deployment, which seals the secrets in its database."`
+	Domain     domainCommand     `cmd:"" help:"Manage domains (tenants): base URL, kind, creation date."`
+	Client     clientCommand     `cmd:"" help:"Manage applications that call the API, and their credentials."`
+	User       userCommand       `cmd:"" help:"List and delete the end users of a domain."`
+	Connection connectionCommand `cmd:"" help:"List connections of users to institutions."`
+	Connector  connectorCommand  `cmd:"" help:"List institutions and configure them for a domain."`
+	Token      tokenCommand      `cmd:"" help:"Manage tokens for the operator's own programs."`
+	Config     configCommand     `cmd:"" help:"Read and change the settings of a domain."`
+	Webhook    webhookCommand    `cmd:"" help:"Manage webhooks, their deliveries, and how requests are authenticated."`
+	Keys       keysCommand       `cmd:"" help:"Manage the key file, which encrypts the secrets in the database."`
 
-	Operator    operatorCommand    `cmd:"" help:"People who work in the console, in all domains."`
-	Audit       auditCommand       `cmd:"" help:"What operators did, and whether that record was changed."`
-	Scenarios   scenariosCommand   `cmd:"" help:"Print what the test banks of the sandbox can do to a payment."`
-	Testbank    testbankCommand    `cmd:"" help:"Banks to test connectors against."`
-	Maintenance maintenanceCommand `cmd:"" help:"Close the interface for a while."`
-	Backup      backupCommand      `cmd:"" help:"Copy a database to a file, while it is in use."`
-	Restore     restoreCommand     `cmd:"" help:"Make a database from such a copy."`
-	Doctor      doctorCommand      `cmd:"" help:"Look whether the database, its schema and keys, the clocks and the addresses of webhooks are as they should be."`
-	Version     versionCommand     `cmd:"" help:"Print what this binary was built from."`
+	Operator    operatorCommand    `cmd:"" help:"Manage the operators of the console."`
+	Audit       auditCommand       `cmd:"" help:"Read and verify the audit log."`
+	Scenarios   scenariosCommand   `cmd:"" help:"List the scenarios of the sandbox banks."`
+	Testbank    testbankCommand    `cmd:"" help:"Run test banks for connectors."`
+	Maintenance maintenanceCommand `cmd:"" help:"Close the API for maintenance."`
+	Backup      backupCommand      `cmd:"" help:"Copy a database to a file while it is in use."`
+	Restore     restoreCommand     `cmd:"" help:"Restore a database from a copy."`
+	Doctor      doctorCommand      `cmd:"" help:"Check the database, its schema and keys, the clocks, and the addresses of webhooks."`
+	Version     versionCommand     `cmd:"" help:"Print the version and build of this program."`
 }
 
 // console is what a command may use of the world around it.

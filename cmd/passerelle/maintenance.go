@@ -10,9 +10,9 @@ import (
 
 type maintenanceCommand struct {
 	database
-	On     maintenanceOn     `cmd:"" help:"Answer every call of the interface with 503; webhooks and loops go on."`
-	Off    maintenanceOff    `cmd:"" help:"Open the interface again."`
-	Status maintenanceStatus `cmd:"" help:"Print whether the interface is closed."`
+	On     maintenanceOn     `cmd:"" help:"Answer every API call with 503. Webhooks and background work continue."`
+	Off    maintenanceOff    `cmd:"" help:"Open the API again."`
+	Status maintenanceStatus `cmd:"" help:"Print whether the API is closed."`
 }
 
 type (

@@ -10,14 +10,14 @@ import (
 
 type operatorCommand struct {
 	database
-	Create    operatorCreate    `cmd:"" help:"Let somebody into the console; the password is printed once."`
-	List      operatorList      `cmd:"" help:"List the operators by name."`
-	Disable   operatorDisable   `cmd:"" help:"Keep an operator out from now on and end their sessions."`
-	Enable    operatorEnable    `cmd:"" help:"Let an operator in again."`
-	Password  operatorPassword  `cmd:"" help:"Give an operator a new password, printed once; sessions end, and failed attempts are forgotten."`
-	Link      operatorLink      `cmd:"" help:"Let a provider of identities vouch for an operator."`
-	Unlink    operatorUnlink    `cmd:"" help:"Have no provider vouch for an operator any more; sessions end."`
-	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove the second factor of an operator who has lost it; sessions end."`
+	Create    operatorCreate    `cmd:"" help:"Create an operator and print the password once."`
+	List      operatorList      `cmd:"" help:"List the operators, by name."`
+	Disable   operatorDisable   `cmd:"" help:"Disable an operator and end their sessions."`
+	Enable    operatorEnable    `cmd:"" help:"Enable an operator."`
+	Password  operatorPassword  `cmd:"" help:"Set a new password and print it once. It ends the operator's sessions and clears failed attempts."`
+	Link      operatorLink      `cmd:"" help:"Link an operator to an account at an identity provider."`
+	Unlink    operatorUnlink    `cmd:"" help:"Remove an operator's link to an identity provider, and end their sessions."`
+	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove an operator's second factor, and end their sessions."`
 }
 
 // operatorView is an operator as it is printed, in UTC. Password is known only
@@ -61,7 +61,7 @@ type operatorNamed struct {
 
 type operatorCreate struct {
 	Name string         `arg:"" help:"Name to sign in with: letters, digits and . _ @ -"`
-	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"What the operator may do: viewer (look), developer (and move the payments of sandboxes and set them up), operator (and act on payments, users and connections, and see personal data) or administrator (and set live domains up, make and move domains)."`
+	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"viewer can look, developer can also configure sandboxes and change their payments, operator can also act on payments, users and connections and see personal data, administrator can also configure live domains and create and move domains."`
 }
 
 // Run makes an operator.
@@ -121,8 +121,8 @@ func (n *operatorTOTPReset) Run(c *console, g *operatorCommand) error {
 
 type operatorLink struct {
 	operatorNamed
-	Issuer  string `required:"" placeholder:"URL" help:"The provider, as --oidc-issuer names it."`
-	Subject string `required:"" help:"Who they are there: the claim sub, which the console shows to whom it does not know."`
+	Issuer  string `required:"" placeholder:"URL" help:"Issuer URL of the provider, as in --oidc-issuer."`
+	Subject string `required:"" help:"The operator's subject at the provider (claim sub). The console shows it to people it does not know."`
 }
 
 // Run links an operator to an identity.

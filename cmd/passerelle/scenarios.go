@@ -162,37 +162,36 @@ func ending(o sandbox.Outcome) string {
 const loginsHead = `
 ## Logins
 
-A connection to the test connector, or to another one of the sandbox that reads, is
-steered by its field ` + "`login`" + `: by the word it begins with, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `.
-The rest of the login chooses the data, which are the same ones every time. Every
-password but ` + "`" + sandbox.Password + "`" + ` is wrong.
+The field ` + "`login`" + ` steers connections to the test connector, and to the other sandbox connectors that read data. The word at
+its beginning selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data, which is the same each time.
+Every password except ` + "`" + sandbox.Password + "`" + ` is wrong.
 
-| Login begins with | What there is to see |
+| Login begins with | Behaviour |
 |---|---|
 `
 
 var scenariosHead = `# Scenarios of the sandbox
 
-Every state, action, error code and incompatibility of a payment can be reached
-with the test banks. ` + "`GET /2.0/sandbox/scenarios`" + ` has the same list for programs,
-with every instruction, and needs the config token; ` + "`passerelle scenarios`" + ` prints it.
-The bank is steered by the first instruction's label, its amount, the accounts, or the
-field ` + "`use_case_pay`" + `.
+This page lists how to reach every state, action, error code and incompatibility of a payment with the test banks, and
+how to steer connections by their [login](#logins). ` + "`GET /2.0/sandbox/scenarios`" + ` returns the same list for programs,
+with every instruction. It needs the config token. ` + "`passerelle scenarios`" + ` prints this page.
 
-Unless its row says otherwise, a payment has one instruction, of type ` + "`" + string(payment.FirstOpenDay) + "`" + `,
-to ` + "`" + usual().Number + "`" + ` (IBAN), and the payer names no account. Day +5 is five
-days from today. What is done:
+Four things steer the bank: the label of the first instruction, its amount, the accounts, and the field
+` + "`use_case_pay`" + `.
+
+Unless its row says otherwise, a payment has one instruction of type ` + "`" + string(payment.FirstOpenDay) + "`" + ` to
+` + "`" + usual().Number + "`" + ` (IBAN), and names no account of the payer. Day +5 is five days from today. The rows use these steps:
 
 | Step | Who does what |
 |---|---|
-| validate | the payer chooses the bank in the webview and goes on, with the fields named |
-| approve, refuse | the payer decides on the bank's page or in its app, from the account named |
-| submit, confirm, psu_validate, resume | the payer answers what the webview asks next: with the fields named, yes or no, or by coming back |
-| ask to cancel | the application does: ` + "`POST /payments/{id}` with `{\"cancel\": true, \"client_redirect_uri\": …}`" + ` |
-| cancel, keep | the payer decides on the bank's page about that |
-| check | the bank is asked once more: ` + "`POST /2.0/sandbox/run`" + ` |
-| advance 2d | the clock goes on: ` + "`POST /2.0/sandbox/clock` with `{\"advance\": \"2d\"}`" + ` |
+| validate | The payer chooses the bank in the webview and continues, with the named fields. |
+| approve, refuse | The payer decides on the bank's page or in its app, from the named account. |
+| submit, confirm, psu_validate, resume | The payer answers the webview's next question: with the named fields, with yes or no, or by returning. |
+| ask to cancel | The application sends ` + "`POST /payments/{id}` with `{\"cancel\": true, \"client_redirect_uri\": …}`" + `. |
+| cancel, keep | The payer decides about the cancellation on the bank's page. |
+| check | The service asks the bank once more: ` + "`POST /2.0/sandbox/run`" + `. |
+| advance 2d | The clock moves: ` + "`POST /2.0/sandbox/clock` with `{\"advance\": \"2d\"}`" + `. |
 
-| Scenario | Shows | Bank | What is asked for | What is done | What becomes of it |
+| Scenario | Shows | Bank | Request | Steps | Result |
 |---|---|---|---|---|---|
 `

@@ -26,20 +26,20 @@ type serveCommand struct {
 	Database       string   `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
 	Listen         string   `required:"" help:"Address to listen on."`
 	BaseURL        string   `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
-	KeyFile        string   `required:"" help:"File with the keys of the deployment, readable by its owner alone; passerelle keys create makes one." type:"path"`
-	Files          string   `help:"Where files are kept: a folder, which all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The folder passerelle-files unless it is said, beside the database when that is SQLite."`
-	TLSCert        string   `name:"tls-cert" help:"Certificate chain, PEM. Without one, TLS is somebody else's." type:"path"`
-	TLSKey         string   `name:"tls-key" help:"Key of the certificate, PEM." type:"path"`
-	TrustedProxies []string `help:"Networks whose X-Forwarded headers count, as CIDR."`
+	KeyFile        string   `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
+	Files          string   `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
+	TLSCert        string   `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy has to provide TLS." type:"path"`
+	TLSKey         string   `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
+	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded headers are trusted, as CIDR."`
 	outbound
 	bounds
 	identities
-	OpsListen       string        `default:"127.0.0.1:9464" help:"Address of metrics; empty for none."`
-	Profiles        bool          `help:"Serve profiles of the process (pprof) at the address of --ops-listen. They show what is in memory: keep that address private."`
-	ConsoleListen   string        `help:"Address of the console alone, which is then not at --listen; none switches it off."`
-	ShutdownTimeout time.Duration `default:"30s" help:"How long requests may take to finish after SIGTERM."`
-	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails of alarm about webhooks: smtp://user:password@host:587 or smtps://…:465. smtp needs STARTTLS, except on this machine or with ?tls=none."`
-	MailFrom        string        `help:"Address that mails come from; required with --smtp-url."`
+	OpsListen       string        `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
+	Profiles        bool          `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
+	ConsoleListen   string        `help:"Serve the console only at this address instead of --listen. none switches it off."`
+	ShutdownTimeout time.Duration `default:"30s" help:"Time that running requests have to finish after SIGTERM."`
+	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
+	MailFrom        string        `help:"Sender address of mails; required with --smtp-url."`
 	NoMigrate       bool          `help:"Refuse an outdated schema instead of migrating it."`
 }
 
@@ -156,15 +156,15 @@ func (s *serveCommand) tls() (*tls.Config, error) {
 
 // bounds is the flags of what a process takes upon itself.
 type bounds struct {
-	MaxRequests     int64         `default:"512" help:"Requests that are worked on at once; others are answered with 503 at once."`
-	DatabaseTimeout time.Duration `default:"30s" help:"How long a query of the database may take, the wait for a connection included."`
+	MaxRequests     int64         `default:"512" help:"Limit of concurrent requests. Further requests get an immediate 503."`
+	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`
 }
 
 // outbound is the flags of what the operator opens to webhooks, for whoever
 // makes the requests.
 type outbound struct {
-	AllowNetworks []string `help:"Private networks that webhooks may be sent to, as CIDR."`
-	AllowPorts    []uint16 `help:"Ports that webhooks may be sent to; any when none is named."`
+	AllowNetworks []string `help:"Private networks that may receive webhooks, as CIDR."`
+	AllowPorts    []uint16 `help:"Ports that may receive webhooks (default: all)."`
 }
 
 func (o outbound) networks() ([]netip.Prefix, error) {

@@ -9,18 +9,18 @@ import (
 )
 
 type testbankCommand struct {
-	Run   testbankRun   `cmd:"" default:"withargs" help:"Run banks to test against, as a program of their own: their interface over mutual TLS, their pages, and an interface to steer them. The word run may be left out."`
-	Certs testbankCerts `cmd:"" help:"Make a test authority and certificates with the roles of PSD2, good and bad ones."`
+	Run   testbankRun   `cmd:"" default:"withargs" help:"Run test banks as a program of their own: their API over mutual TLS, their pages, and an API that steers them. The word run is optional."`
+	Certs testbankCerts `cmd:"" help:"Create a test authority and certificates with PSD2 roles, valid and invalid ones."`
 }
 
 type testbankRun struct {
-	Listen     string        `default:"127.0.0.1:9443" help:"Address where third parties call; port 0 picks a free one."`
+	Listen     string        `default:"127.0.0.1:9443" help:"Address for third parties; port 0 picks a free one."`
 	Pages      string        `default:"127.0.0.1:9444" help:"Address of the pages for customers."`
-	Control    string        `default:"127.0.0.1:9445" help:"Address of the interface that steers the banks; keep it on loopback, it asks for no credentials."`
-	Data       string        `default:"testbank-data" help:"Folder of certificates, books and bank files; it is made when it is missing." type:"path"`
+	Control    string        `default:"127.0.0.1:9445" help:"Address of the API that steers the banks. It asks for no credentials, so keep it on loopback."`
+	Data       string        `default:"testbank-data" help:"Folder for certificates, books and bank files, created when it is missing." type:"path"`
 	Profile    []string      `placeholder:"NAME,…" help:"Banks to open, by their profiles; all when none is named."`
 	Settlement time.Duration `default:"2s" help:"How long a transfer is pending; instant ones never are."`
-	SlowAnswer time.Duration `default:"3s" help:"How long an answer takes that is slow on demand."`
+	SlowAnswer time.Duration `default:"3s" help:"Duration of an answer that is slow on demand."`
 }
 
 // banksView is what testbank prints once it is ready.
@@ -59,8 +59,8 @@ func (v banksView) print(c *console) {
 }
 
 type testbankCerts struct {
-	Folder string   `arg:"" name:"dir" type:"path" help:"Folder to write to; one that has an authority is left as it is."`
-	Host   []string `placeholder:"HOST,…" help:"Names and addresses that the server's certificate is for, besides this machine."`
+	Folder string   `arg:"" name:"dir" type:"path" help:"Folder to write to. An existing authority stays unchanged."`
+	Host   []string `placeholder:"HOST,…" help:"Further names and addresses in the server's certificate, besides this machine."`
 }
 
 // certsView is what testbank certs prints.

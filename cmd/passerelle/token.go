@@ -10,9 +10,9 @@ import (
 
 type tokenCommand struct {
 	tenant
-	Create tokenCreate `cmd:"" help:"Make a token that is valid until deleted; it is printed once."`
-	List   tokenList   `cmd:"" help:"List the config and users tokens, newest first, with about when each was last used."`
-	Delete tokenDelete `cmd:"" help:"End the validity of a token, of whatever kind."`
+	Create tokenCreate `cmd:"" help:"Create a token that is valid until you delete it, and print it once."`
+	List   tokenList   `cmd:"" help:"List the config and users tokens, newest first, with their approximate last use."`
+	Delete tokenDelete `cmd:"" help:"Revoke a token of any kind."`
 }
 
 // tokenView is a token as it is printed. Token is its text, which only the
@@ -32,7 +32,7 @@ func (d target) viewToken(t store.Token) tokenView {
 }
 
 type tokenCreate struct {
-	Kind string `required:"" enum:"config,users" placeholder:"config|users" help:"config: set the service up; users: list and remove users."`
+	Kind string `required:"" enum:"config,users" placeholder:"config|users" help:"config configures the domain. users lists and deletes users."`
 }
 
 // Run makes a token.

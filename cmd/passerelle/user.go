@@ -13,7 +13,7 @@ type userCommand struct {
 	tenant
 	List   userList   `cmd:"" help:"List the users, by id."`
 	Show   userShow   `cmd:"" help:"Print one user."`
-	Delete userDelete `cmd:"" help:"Delete a user with everything it has; the service erases that soon after."`
+	Delete userDelete `cmd:"" help:"Delete a user and all its data. The service erases the data soon after."`
 }
 
 // userView is a user as it is printed. Expires is set for a temporary one.
@@ -37,8 +37,8 @@ func (d target) users() *aggregation.Aggregation {
 }
 
 type userList struct {
-	Limit int               `default:"1000" help:"How many at most."`
-	After passerelle.UserID `placeholder:"ID" help:"Only those with a higher id."`
+	Limit int               `default:"1000" help:"List at most this many users."`
+	After passerelle.UserID `placeholder:"ID" help:"List only users with a higher id."`
 }
 
 // Run lists users.

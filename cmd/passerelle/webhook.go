@@ -15,23 +15,23 @@ import (
 
 type webhookCommand struct {
 	tenant
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"File with the keys of the deployment, which seal signing secrets."`
+	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts signing secrets."`
 
-	Create  webhookCreate  `cmd:"" help:"Register a receiving URL for an event."`
+	Create  webhookCreate  `cmd:"" help:"Register a URL for an event."`
 	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
 	Show    webhookShow    `cmd:"" help:"Print one webhook."`
-	Update  webhookUpdate  `cmd:"" help:"Change a webhook; what is undelivered goes to its new URL."`
-	Enable  webhookEnable  `cmd:"" help:"Let a webhook go on that was disabled or deleted: it is sent what was undelivered before, and nothing that happened meanwhile."`
-	Disable webhookDisable `cmd:"" help:"Pause a webhook: it is for nothing that happens meanwhile, and what is undelivered waits."`
-	Delete  webhookDelete  `cmd:"" help:"End a webhook; what is undelivered is given up in time."`
+	Update  webhookUpdate  `cmd:"" help:"Change a webhook. Undelivered payloads go to the new URL."`
+	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives payloads that were undelivered before, but no events from the meantime."`
+	Disable webhookDisable `cmd:"" help:"Disable a webhook. It receives no events meanwhile, and undelivered payloads wait."`
+	Delete  webhookDelete  `cmd:"" help:"Delete a webhook. Its undelivered payloads are given up after a while."`
 
-	Data     webhookData     `cmd:"" help:"List what a webhook was and is to be sent, newest first."`
+	Data     webhookData     `cmd:"" help:"List the payloads of a webhook, delivered and undelivered, newest first."`
 	Attempts webhookAttempts `cmd:"" help:"List the requests to a webhook, newest first."`
-	Resend   webhookResend   `cmd:"" help:"Send something again, now, and print the request."`
-	Recover  webhookRecover  `cmd:"" help:"Make due now what is undelivered; the running service sends it."`
-	Test     webhookTest     `cmd:"" help:"Send a test payload of the webhook's event, once, and print the request."`
-	Events   webhookEvents   `cmd:"" help:"List the events that webhooks are registered for."`
-	Auth     webhookAuth     `cmd:"" help:"Authentication providers, by which receivers tell our requests from others."`
+	Resend   webhookResend   `cmd:"" help:"Send a payload again now, and print the request."`
+	Recover  webhookRecover  `cmd:"" help:"Make undelivered payloads due now. The running service sends them."`
+	Test     webhookTest     `cmd:"" help:"Send one test payload of the webhook's event, and print the request."`
+	Events   webhookEvents   `cmd:"" help:"List the events for which webhooks can be registered."`
+	Auth     webhookAuth     `cmd:"" help:"Manage authentication providers, by which receivers recognise the service's requests."`
 }
 
 // withKeys is at for commands that read or write signing secrets.
@@ -82,11 +82,11 @@ func (d target) viewWebhook(w store.Webhook) webhookView {
 }
 
 type webhookCreate struct {
-	Event  string              `required:"" placeholder:"EVENT" help:"Name of the event, such as PAYMENT_STATE_UPDATED; passerelle webhook events has them all."`
-	URL    string              `required:"" placeholder:"URL" help:"Where it is sent; https in a live domain."`
+	Event  string              `required:"" placeholder:"EVENT" help:"Name of the event, such as PAYMENT_STATE_UPDATED. passerelle webhook events lists all of them."`
+	URL    string              `required:"" placeholder:"URL" help:"URL to send it to; https in a live domain."`
 	Auth   string              `placeholder:"NAME|ID" help:"Provider that authenticates the requests (default: none)."`
-	Client passerelle.ClientID `placeholder:"ID" help:"Application it belongs to (default: none in particular)."`
-	User   passerelle.UserID   `placeholder:"ID" help:"User to whose events it is limited (default: none)."`
+	Client passerelle.ClientID `placeholder:"ID" help:"Application that the webhook belongs to (default: none)."`
+	User   passerelle.UserID   `placeholder:"ID" help:"Send only events of this user (default: all users)."`
 }
 
 // Run registers a webhook.
@@ -112,7 +112,7 @@ func (n *webhookCreate) checkClient(c *console, d target) error {
 }
 
 type webhookList struct {
-	All bool `help:"Also those that are disabled or deleted."`
+	All bool `help:"Include disabled and deleted webhooks."`
 }
 
 // Run lists the webhooks, at most a thousand.
@@ -165,13 +165,13 @@ func (s *webhookShow) Run(c *console, g *webhookCommand) error {
 
 type webhookUpdate struct {
 	oneWebhook
-	Event *string `placeholder:"EVENT" help:"Another event."`
-	URL   *string `placeholder:"URL" help:"Another receiving URL."`
-	Auth  *string `placeholder:"NAME|ID" help:"Another provider; empty for none."`
+	Event *string `placeholder:"EVENT" help:"New event."`
+	URL   *string `placeholder:"URL" help:"New URL."`
+	Auth  *string `placeholder:"NAME|ID" help:"New provider; empty for none."`
 
-	Client   *passerelle.ClientID `placeholder:"ID" help:"Another application; 0 for none in particular."`
-	User     *passerelle.UserID   `placeholder:"ID" help:"Another user to whose events it is limited; 0 for none."`
-	Disabled *bool                `help:"Pause it; --disabled=false lets it go on."`
+	Client   *passerelle.ClientID `placeholder:"ID" help:"New application; 0 for none."`
+	User     *passerelle.UserID   `placeholder:"ID" help:"Send only events of this user; 0 for all users."`
+	Disabled *bool                `help:"Disable the webhook. --disabled=false enables it."`
 }
 
 // Run changes a webhook that is not deleted.

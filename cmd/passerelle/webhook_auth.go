@@ -14,13 +14,13 @@ import (
 )
 
 type webhookAuth struct {
-	Create authCreate `cmd:"" help:"Make a provider; the secret by which it signs is printed once."`
+	Create authCreate `cmd:"" help:"Create a provider and print its signing secret once."`
 	List   authList   `cmd:"" help:"List the providers, oldest first."`
 	Show   authShow   `cmd:"" help:"Print one provider, without its secrets."`
-	Update authUpdate `cmd:"" help:"Change a provider; what is not given stays."`
-	Delete authDelete `cmd:"" help:"End a provider. Webhooks that have it send nothing until they have another."`
-	Rotate authRotate `cmd:"" help:"Replace the secret by which a provider signs; the new one is printed once."`
-	Verify authVerify `cmd:"" help:"Check the signature of a request that somebody received, and say what is wrong with it."`
+	Update authUpdate `cmd:"" help:"Change a provider. Options that are not given keep their values."`
+	Delete authDelete `cmd:"" help:"Delete a provider. Its webhooks send nothing until they have another."`
+	Rotate authRotate `cmd:"" help:"Replace the signing secret of a provider and print the new one once."`
+	Verify authVerify `cmd:"" help:"Check the signature of a received request, and name what is wrong with it."`
 }
 
 // authView is a provider as it is printed. SecretKey is known only to the
@@ -54,10 +54,10 @@ func (d target) viewAuth(a store.AuthProvider) authView {
 // arguments and variables are seen by others on the machine.
 type endpointFlags struct {
 	URL              *string `name:"url" placeholder:"URL" help:"Token endpoint of an oauth provider; https in a live domain."`
-	ClientID         *string `name:"client-id" placeholder:"ID" help:"The client's id there."`
-	ClientSecretFile string  `placeholder:"FILE|-" help:"File with the client's secret there, or - for standard input."`
-	PublicCertFile   string  `placeholder:"FILE|-" help:"File with a client certificate as PEM, where the token endpoint asks for one; an empty file removes it."`
-	PrivateCertFile  string  `placeholder:"FILE|-" help:"File with its private key as PEM, not encrypted, or - for standard input; an empty file removes it."`
+	ClientID         *string `name:"client-id" placeholder:"ID" help:"The service's client id at the token endpoint."`
+	ClientSecretFile string  `placeholder:"FILE|-" help:"File with the client secret for the token endpoint, or - for standard input."`
+	PublicCertFile   string  `placeholder:"FILE|-" help:"File with a client certificate in PEM, when the token endpoint requires one. An empty file removes it."`
+	PrivateCertFile  string  `placeholder:"FILE|-" help:"File with the certificate's private key in PEM, unencrypted, or - for standard input. An empty file removes it."`
 }
 
 // change is what the flags ask for.
@@ -105,7 +105,7 @@ func contentOf(name string) (*string, error) {
 
 type authCreate struct {
 	Name string `required:"" placeholder:"NAME" help:"Name of the provider, unique in the domain."`
-	Type string `enum:"hmac_signature,oauth" default:"hmac_signature" placeholder:"TYPE" help:"hmac_signature signs requests; oauth gets an access token for them, with the client_credentials grant."`
+	Type string `enum:"hmac_signature,oauth" default:"hmac_signature" placeholder:"TYPE" help:"hmac_signature signs requests. oauth sends an access token, obtained with the client_credentials grant."`
 	endpointFlags
 }
 
@@ -133,7 +133,7 @@ func (n *authCreate) Run(c *console, g *webhookCommand) error {
 }
 
 type authList struct {
-	Name *string `placeholder:"NAME" help:"Only the provider of this exact name."`
+	Name *string `placeholder:"NAME" help:"List only the provider with exactly this name."`
 }
 
 // Run lists the providers, without their secrets.
@@ -161,7 +161,7 @@ func (s *authShow) Run(c *console, g *webhookCommand) error {
 
 type authUpdate struct {
 	ID   int64   `arg:"" help:"Id of the provider."`
-	Name *string `placeholder:"NAME" help:"Its new name, unique in the domain."`
+	Name *string `placeholder:"NAME" help:"New name, unique in the domain."`
 	endpointFlags
 }
 
@@ -183,8 +183,8 @@ func (u *authUpdate) Run(c *console, g *webhookCommand) error {
 }
 
 type authDelete struct {
-	ID  *int64 `arg:"" optional:"" help:"Id of the provider; left out with --all."`
-	All bool   `help:"End all providers of the domain, or none when a webhook has one of them."`
+	ID  *int64 `arg:"" optional:"" help:"Id of the provider. Omit it with --all."`
+	All bool   `help:"Delete all providers of the domain. Their webhooks send nothing until they have another."`
 }
 
 // Run ends a provider, or all.
@@ -208,7 +208,7 @@ type endedView struct {
 
 type authRotate struct {
 	ID      int64  `arg:"" help:"Id of the provider."`
-	Overlap string `default:"24h" placeholder:"TIME" help:"How long requests are signed by both secrets, the new one in SVC-Signature-Next: 0s to 30d, such as 36h or 2d."`
+	Overlap string `default:"24h" placeholder:"TIME" help:"How long both secrets sign requests, the new one in SVC-Signature-Next: 0s to 30d, such as 36h or 2d."`
 }
 
 // Run replaces the secret of a provider.

@@ -44,8 +44,8 @@ func (d target) viewData(data store.WebhookData) webhookDataView {
 
 // period is the flags of lists that can be bounded in time.
 type period struct {
-	MinDate string `placeholder:"YYYY-MM-DD" help:"Only from this day, month (YYYY-MM) or year (YYYY) on, in the time of the domain."`
-	MaxDate string `placeholder:"YYYY-MM-DD" help:"Only up to the end of this day, month or year."`
+	MinDate string `placeholder:"YYYY-MM-DD" help:"Start at this day, month (YYYY-MM) or year (YYYY), in the domain's time zone."`
+	MaxDate string `placeholder:"YYYY-MM-DD" help:"Stop at the end of this day, month or year."`
 }
 
 // bounds are the first instant of a period and the first after it, zero where
@@ -71,8 +71,8 @@ func (p period) bounds(zone *time.Location) (from, until time.Time, err error) {
 type webhookData struct {
 	oneWebhook
 	period
-	State string `enum:"pending,delivered,dropped," default:"" placeholder:"STATE" help:"Only what is pending, delivered or dropped."`
-	Limit int    `default:"100" placeholder:"N" help:"Items at most, up to 1000."`
+	State string `enum:"pending,delivered,dropped," default:"" placeholder:"STATE" help:"List only payloads in this state: pending, delivered or dropped."`
+	Limit int    `default:"100" placeholder:"N" help:"List at most this many payloads, up to 1000."`
 }
 
 // Run lists deliveries.
@@ -120,7 +120,7 @@ func (d target) viewAttempt(l store.WebhookLog) attemptView {
 type webhookAttempts struct {
 	oneWebhook
 	period
-	Limit int `default:"100" placeholder:"N" help:"Requests at most, up to 1000."`
+	Limit int `default:"100" placeholder:"N" help:"List at most this many requests, up to 1000."`
 }
 
 // Run lists requests.
@@ -145,7 +145,7 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 // sending is the flags of commands that make requests themselves.
 type sending struct {
 	outbound
-	Loopback bool `help:"Open the machine itself, as passerelle dev does."`
+	Loopback bool `help:"Allow addresses of this machine, as passerelle dev does."`
 }
 
 // send is withKeys for commands about a webhook that make a request. One that
@@ -197,7 +197,7 @@ func (d target) lastAttempt(c *console, id passerelle.DeliveryID) (attemptView, 
 type webhookResend struct {
 	oneWebhook
 	sending
-	Data passerelle.DeliveryID `arg:"" help:"Its id_webhook_data."`
+	Data passerelle.DeliveryID `arg:"" help:"The payload's id_webhook_data."`
 }
 
 // Run sends something again.
@@ -210,7 +210,7 @@ func (r *webhookResend) Run(c *console, g *webhookCommand) error {
 type webhookTest struct {
 	oneWebhook
 	sending
-	Payload string `placeholder:"JSON" help:"Payload, a JSON object (default: a sample of the event's)."`
+	Payload string `placeholder:"JSON" help:"Payload, a JSON object (default: a sample of the event)."`
 }
 
 // Run sends a test.
@@ -229,7 +229,7 @@ func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 
 type webhookRecover struct {
 	oneWebhook
-	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"What happened since then is made due, in the time of the domain; also a day YYYY-MM-DD."`
+	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Make everything undelivered since this time due, in the domain's time zone. A day YYYY-MM-DD also works."`
 }
 
 // recoverView says what is due.

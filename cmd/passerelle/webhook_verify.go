@@ -10,12 +10,12 @@ import (
 )
 
 type authVerify struct {
-	Provider  string `arg:"" help:"Provider that signs, by id or name."`
+	Provider  string `arg:"" help:"Id or name of the provider that signs."`
 	Method    string `default:"POST" placeholder:"METHOD" help:"Method of the request."`
-	URL       string `required:"" placeholder:"URL" help:"Its URL, or the path."`
-	Date      string `required:"" placeholder:"DATE" help:"Its header SVC-Signature-Date."`
-	Signature string `required:"" placeholder:"BASE64" help:"Its header SVC-Signature."`
-	BodyFile  string `required:"" placeholder:"FILE|-" help:"File with its body after decompression, byte for byte, or - for standard input."`
+	URL       string `required:"" placeholder:"URL" help:"URL of the request, or its path."`
+	Date      string `required:"" placeholder:"DATE" help:"Header SVC-Signature-Date of the request."`
+	Signature string `required:"" placeholder:"BASE64" help:"Header SVC-Signature of the request."`
+	BodyFile  string `required:"" placeholder:"FILE|-" help:"File with the decompressed body, byte for byte, or - for standard input."`
 }
 
 // verdictView is what came of checking a signature, as it is printed.

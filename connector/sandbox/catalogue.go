@@ -146,13 +146,13 @@ func journeys() []Scenario {
 	return []Scenario{
 		scenario("plain", "A payment that the payer approves at the bank and the bank executes.", "done", "", approved),
 		scenario("refused-at-bank", "The payer refuses at the bank.", "refused", payment.CancelledByUser, moves(validate, refuses), actions(payment.Redirect)),
-		scenario("abandoned-by-client", "The client cancels before anybody validated.", "abandoned", payment.CancelledByClient, moves(cancels)),
-		scenario("never-validated", "Nobody ever validates, and the payment expires.", "forgotten", "", moves(longOn)),
+		scenario("abandoned-by-client", "The client cancels before the payer validates.", "abandoned", payment.CancelledByClient, moves(cancels)),
+		scenario("never-validated", "The payer never validates, and the payment expires.", "forgotten", "", moves(longOn)),
 		scenario("never-approved", "The payer never opens the bank’s page, and the payment expires.", "lapsed", "", moves(validate, longOn), actions(payment.Redirect)),
-		scenario("british", "Pounds to a British account at a bank that knows nothing else.", "done", "", approved, at(41), ofType(payment.Instant, 0), func(s *Scenario) {
+		scenario("british", "Pounds to a British account, at a bank that supports nothing else.", "done", "", approved, at(41), ofType(payment.Instant, 0), func(s *Scenario) {
 			s.Lines[0].Currency, s.Lines[0].Beneficiary = "GBP", ScenarioAccount{passerelle.SortCode, "00000055779912", "Sandbox Shop"}
 		}),
-		scenario("accept-only", "A bank that says no more once it accepted.", "accepted", "", approved, at(62)),
+		scenario("accept-only", "The bank accepts and reports nothing more.", "accepted", "", approved, at(62)),
 		scenario("forgetful", "A bank that cannot tell a repeated order from a new one.", "done", "", approved, at(61)),
 	}
 }
@@ -166,17 +166,17 @@ func scripted() []Scenario {
 		scenario("label-rejected", "The bank refuses what the payer approved.", "refused", payment.NoSpecifiedReason, approved, label("rjct - Order 42")),
 		scenario("label-rejected-late", "The bank takes the order and refuses it later.", "rejected", payment.InsufficientFunds, approved, label("pdng/rjct(insufficientFunds) - Order 42")),
 		scenario("label-cancelled", "The payer cancels after approving.", "refused", payment.CancelledByUser, approved, label("canc - Order 42")),
-		scenario("label-error", "The amount does not please the bank.", "refused", payment.InvalidAmount, approved, label("err - Order 42")),
+		scenario("label-error", "The bank refuses the amount.", "refused", payment.InvalidAmount, approved, label("err - Order 42")),
 		scenario("label-bug", "The bank fails while the order arrives.", "abandoned", payment.Bug, moves(validate), label("bug - Order 42")),
-		scenario("label-accepted", "The bank accepts and says no more.", "accepted", "", approved, label("pdng/accp - Order 42")),
-		scenario("label-hold", "The bank is silent after the approval, and the payment expires.", "lapsed", "",
+		scenario("label-accepted", "The bank accepts and reports nothing more.", "accepted", "", approved, label("pdng/accp - Order 42")),
+		scenario("label-hold", "The bank reports nothing after the approval, and the payment expires.", "lapsed", "",
 			moves(validate, approves, longOn), actions(payment.Redirect), label("hold - Order 42")),
-		scenario("label-pending-hold", "The bank takes the order and is never heard of again.", "expired", "",
+		scenario("label-pending-hold", "The bank takes the order and reports nothing more.", "expired", "",
 			moves(validate, approves, longOn), actions(payment.Redirect), label("pdng/hold - Order 42")),
-		scenario("label-pending-an-hour", "A step that says how long it takes.", "done", "",
+		scenario("label-pending-an-hour", "A step with its own duration.", "done", "",
 			moves(validate, approves, checks, Move{Do: Advance, Seconds: 3600}), actions(payment.Redirect), label("pdng:1h/done - Order 42")),
-		scenario("label-unknown-word", "What is not understood is passed over, and said in the timeline.", "done", "", approved, label("pdng/what/done - Order 42")),
-		scenario("label-dash-only", "A dash does not make a script.", "done", "", approved, label("Rent - May")),
+		scenario("label-unknown-word", "An unknown word is skipped and noted in the timeline.", "done", "", approved, label("pdng/what/done - Order 42")),
+		scenario("label-dash-only", "A label with a dash is not a script.", "done", "", approved, label("Rent - May")),
 	}
 }
 
@@ -196,7 +196,7 @@ func byAmount() []Scenario {
 	}
 	return append(list,
 		amount("7120", "The bank never answers, and the payment expires.", "forgotten", moves(validate, longOn)),
-		amount("7121", "The bank accepts and says no more.", "accepted", approved),
+		amount("7121", "The bank accepts and reports nothing more.", "accepted", approved),
 		amount("7122", "The payer approves in the bank’s app.", "done", moves(validate, resumes), actions(payment.Decoupled)),
 		amount("7123", "The payer fills in fields.", "done", moves(validate, submits(rightFields)), actions(payment.FillFields)),
 		amount("7124", "The client confirms.", "done", moves(validate, Move{Do: ConfirmOrder, Yes: true}), actions(payment.Confirm)),
@@ -204,7 +204,7 @@ func byAmount() []Scenario {
 		amount("7126", "The bank takes too long to answer, and has the order all the same.", "done", lateApproval),
 		amount("7127", "The bank takes far too long to answer, and has the order all the same.", "done", lateApproval),
 		amount("7128", "The answer is lost and the order executed, once.", "done", moves(validate, days(1))),
-		amount("7129", "The bank says the same twice.", "done", approved, again),
+		amount("7129", "The bank reports the same status twice.", "done", approved, again),
 	)
 }
 
@@ -227,9 +227,9 @@ func byAccount() []Scenario {
 		list = append(list, scenario("beneficiary-"+number[len(number)-3:], shows, path, code, append(change, func(s *Scenario) { s.Lines[0].Beneficiary.Number = number })...))
 	}
 	to("FR7699999000000000000000130", "The beneficiary does not exist.", "refused", payment.InvalidBeneficiary, approved)
-	to("FR7699999000000000000000227", "The payment is stopped for a check after it was approved.", "rejected", payment.RegulatoryReason, approved)
+	to("FR7699999000000000000000227", "The bank stops the payment for a check after the approval.", "rejected", payment.RegulatoryReason, approved)
 	to("FR7699999000000000000000324", "The beneficiary’s bank sends the money back.", "rejected", payment.NoSpecifiedReason, approved)
-	to("FR7699999000000000000000421", "The beneficiary is not one that the payer trusts.", "refused", payment.InvalidBeneficiary, approved)
+	to("FR7699999000000000000000421", "The payer has not marked the beneficiary as trusted.", "refused", payment.InvalidBeneficiary, approved)
 	to("FR7699999000000000000000518", "The payment takes two days.", "done", "", moves(validate, approves, checks, days(2)), actions(payment.Redirect))
 	for _, p := range payers {
 		list = append(list, byPayerAccount(p))
@@ -261,7 +261,7 @@ func byUseCase() []Scenario {
 	wrong.Name += "-wrong"
 	second := use("account_choice", "The payer chooses the account that cannot pay.", "refused", payment.InvalidEmitter, []Move{submits(map[string]string{"account_id": "snd"})}, payment.FillFields)
 	second.Name += "-second"
-	trusting := use("redirect_no_confirmation", "Never confirmed, although the client asked to be.", "done", "", []Move{approves}, payment.Redirect)
+	trusting := use("redirect_no_confirmation", "The bank never asks for the confirmation that the client wanted.", "done", "", []Move{approves}, payment.Redirect)
 	manual(&trusting)
 	return []Scenario{
 		use("legacy", "The payer approves at the bank, and the label decides.", "done", "", []Move{approves}, payment.Redirect),
@@ -283,7 +283,7 @@ func answered() []Scenario {
 	return append(pairs(),
 		scenario("decoupled-refused", "The payer refuses on the phone.", "refused", payment.CancelledByUser, label("actn(decoupled) - x"), moves(validate, refuses, checks), actions(payment.Decoupled)),
 		scenario("decoupled-approved", "The payer approves on the phone before anybody resumes.", "done", "", label("actn(decoupled)/done - x"), moves(validate, approves, checks), actions(payment.Decoupled)),
-		scenario("decoupled-slow", "The payer has approved when the bank is asked the second time.", "done", "", label("actn(decoupled,2)/done - x"), moves(validate, resumes, resumes), actions(payment.Decoupled)),
+		scenario("decoupled-slow", "The second question to the bank shows the approval.", "done", "", label("actn(decoupled,2)/done - x"), moves(validate, resumes, resumes), actions(payment.Decoupled)),
 		scenario("decoupled-never", "The payer never answers, and the payment expires.", "lapsed", "", label("actn(decoupled)/hold - x"), moves(validate, resumes, longOn), actions(payment.Decoupled)),
 		scenario("fields-at-last", "Two wrong values and then the right ones.", "done", "", label("actn(fields)/done - x"),
 			moves(validate, submits(wrongFields), submits(wrongFields), submits(rightFields)), actions(payment.FillFields)),
@@ -331,18 +331,18 @@ func bulks() []Scenario {
 	}
 	hold := bulk("hold", "One line of a bulk never ends.", "expired", "", []payment.InstructionState{done, pending}, "done - a", "hold - b")
 	hold.Moves = append(hold.Moves, longOn)
-	mixed := scenario("bulk-amounts", "Lines of a bulk are steered by their amounts too.", "partial", "", approved, states(done, rejected, accepted),
+	mixed := scenario("bulk-amounts", "Amounts also steer the lines of a bulk.", "partial", "", approved, states(done, rejected, accepted),
 		lines(euros("5.00", "a"), euros("7102.00", "b"), euros("7121.00", "c")))
 	return []Scenario{
 		bulk("done", "All lines are executed.", "done", "", []payment.InstructionState{done, done}, "a", "b"),
-		bulk("rejected", "The label of the first line speaks for all.", "rejected", payment.InvalidDate, []payment.InstructionState{rejected, rejected, rejected}, "pdng/rjct(invalidDate) - a", "b", "c"),
+		bulk("rejected", "The label of the first instruction applies to all.", "rejected", payment.InvalidDate, []payment.InstructionState{rejected, rejected, rejected}, "pdng/rjct(invalidDate) - a", "b", "c"),
 		bulk("partial", "Lines 2 and 4 are rejected.", "partial", "", []payment.InstructionState{done, rejected, done, rejected}, "pdng/part(2,4) - a", "b", "c", "d"),
 		bulk("own-labels", "Every line has a label of its own.", "partial", "", []payment.InstructionState{done, rejected, accepted}, "done - a", "rjct(invalidBeneficiary) - b", "accp - c"),
 		bulk("one-label", "Only the second line has a script.", "partial", "", []payment.InstructionState{done, rejected}, "a", "rjct - b"),
 		bulk("accepted-and-rejected", "Accepted and rejected lines make a partial payment.", "partial", "", []payment.InstructionState{accepted, rejected}, "accp - a", "rjct - b"),
 		bulk("done-and-accepted", "Done and accepted lines make an accepted payment.", "accepted", "", []payment.InstructionState{done, accepted}, "done - a", "accp - b"),
 		bulk("accepted", "All lines are accepted.", "accepted", "", []payment.InstructionState{accepted, accepted}, "accp - a", "b"),
-		bulk("all-rejected", "Every line is rejected for a reason of its own; the first one is the payment’s.", "rejected", payment.InvalidLabel,
+		bulk("all-rejected", "Each line is rejected for a different reason. The payment takes the first one.", "rejected", payment.InvalidLabel,
 			[]payment.InstructionState{rejected, rejected}, "rjct(invalidLabel) - a", "rjct(invalidBeneficiary) - b"),
 		hold, mixed,
 	}
@@ -360,12 +360,12 @@ func cancellations() []Scenario {
 		scenario("cancel-refused", "The payer keeps the payment.", "done", "", long, cancelling, redirect, moves(validate, approves, checks, cancels, kept, days(2))),
 		scenario("cancel-executed", "The bank executes while the payer thinks about cancelling.", "done", "", long, cancelling, redirect, moves(validate, approves, checks, cancels, days(2))),
 		scenario("cancel-validating", "The payer has not approved yet and agrees to cancel.", "refused", payment.CancelledByClient, cancelling, redirect, moves(validate, cancels, agreed)),
-		scenario("cancel-at-once", "A bank that asks nobody.", "rejected", payment.CancelledByClient, long, at(60), redirect, moves(validate, approves, checks, cancels)),
+		scenario("cancel-at-once", "A bank that cancels without asking the payer.", "rejected", payment.CancelledByClient, long, at(60), redirect, moves(validate, approves, checks, cancels)),
 		scenario("cancel-denied", "The bank refuses to cancel.", "done", "", label("kept/pdng:2d/done - Order 42"), redirect, moves(validate, approves, checks, cancels, days(2))),
-		scenario("cancel-unsupported", "A bank that cancels nothing.", "pending", "", long, at(58), redirect, moves(validate, approves, checks, refusedMove("notSupported"))),
-		scenario("cancel-instant", "An instant payment is not cancelled.", "pending", "", long, ofType(payment.Instant, 0), redirect, moves(validate, approves, checks, refusedMove("conflict"))),
+		scenario("cancel-unsupported", "A bank that cannot cancel.", "pending", "", long, at(58), redirect, moves(validate, approves, checks, refusedMove("notSupported"))),
+		scenario("cancel-instant", "An instant payment cannot be cancelled.", "pending", "", long, ofType(payment.Instant, 0), redirect, moves(validate, approves, checks, refusedMove("conflict"))),
 		scenario("cancel-twice", "A cancellation is under way already.", "rejected", payment.CancelledByClient, long, cancelling, redirect, moves(validate, approves, checks, cancels, refusedMove("conflict"), agreed)),
-		scenario("cancel-done", "What is final is not cancelled.", "done", "", redirect, moves(validate, approves, refusedMove("conflict"))),
+		scenario("cancel-done", "A final payment cannot be cancelled.", "done", "", redirect, moves(validate, approves, refusedMove("conflict"))),
 		scenario("cancel-series", "A series is stopped half-way.", "rejected", payment.CancelledByClient, repeating("weekly", 0), cancelling, redirect,
 			func(s *Scenario) { s.Ends.Occurrences = 2 }, moves(validate, approves, checks, days(8), cancels, agreed)),
 	}
@@ -392,7 +392,7 @@ func dated() []Scenario {
 		scenario("instant", "A payment that is executed at once.", "done", "", approved, ofType(payment.Instant, 0)),
 		scenario("first-open-day", "A payment on the next banking day.", "done", "", approved, ofType(payment.FirstOpenDay, 0)),
 		scenario("deferred", "A payment on a day of the client’s choice.", "done", "", approved, ofType(payment.Deferred, 5)),
-		scenario("deferred-hold", "A deferred payment expires only well after its day.", "expired", "", ofType(payment.Deferred, 5), label("pdng/hold - x"),
+		scenario("deferred-hold", "A deferred payment expires long after its execution date.", "expired", "", ofType(payment.Deferred, 5), label("pdng/hold - x"),
 			moves(validate, approves, days(36)), actions(payment.Redirect)),
 		scenario("periodic-failing", "The second occurrence of a series fails, and the series goes on.", "done", "", repeating("weekly", 15), label("fail(2,insufficientFunds) - x"),
 			moves(validate, approves, days(16)), actions(payment.Redirect), func(s *Scenario) { s.Ends.Occurrences, s.Ends.Failed = 3, 1 }),
@@ -421,7 +421,7 @@ func incompatible() []Scenario {
 		return func(s *Scenario) { s.Lines = slices.Repeat([]ScenarioLine{s.Lines[0]}, n) }
 	}
 	two := one(56, "nspBulk", payment.Incompatible, "Two reasons at a time.", amount("600.00"), count(2))
-	hidden := one(57, "maxBulk", payment.Incompatible, "More lines than a hidden bank takes, which is told with all.", count(3))
+	hidden := one(57, "maxBulk", payment.Incompatible, "Too many lines for a hidden bank, which is listed with the others.", count(3))
 	hidden.Name = "incompatible-hidden"
 	two.Name, two.Ends.Incompatible = "incompatible-twice", append(two.Ends.Incompatible, ScenarioReason{"maxAmount", payment.Warning})
 	return []Scenario{
@@ -450,10 +450,10 @@ func incompatible() []Scenario {
 func odd() []Scenario {
 	redirect := actions(payment.Redirect)
 	return []Scenario{
-		scenario("odd-duplicate", "The bank says the same twice.", "done", "", label("pdng/dupl/done - x"), approved, again),
+		scenario("odd-duplicate", "The bank reports the same status twice.", "done", "", label("pdng/dupl/done - x"), approved, again),
 		scenario("odd-older", "The bank falls back to an older status.", "done", "", label("pdng/back/done - x"), approved, again),
-		scenario("odd-unknown", "The bank says a word that nobody knows.", "done", "", label("pdng/unkn/done - x"), approved, again),
-		scenario("odd-code", "A refusal with a code that nobody knows.", "refused", payment.NoSpecifiedReason, label("rjct(gremlins) - x"), approved),
+		scenario("odd-unknown", "The bank reports an unknown status.", "done", "", label("pdng/unkn/done - x"), approved, again),
+		scenario("odd-code", "The bank refuses with an unknown code.", "refused", payment.NoSpecifiedReason, label("rjct(gremlins) - x"), approved),
 		scenario("odd-markup", "A message full of markup.", "refused", payment.BankMessage, label("html - x"), approved),
 		scenario("odd-megabyte", "A message of a megabyte.", "refused", payment.BankMessage, label("mega - x"), approved),
 		scenario("odd-late", "The bank answers after the payment expired.", "expired", "", label("pdng/late(insufficientFunds) - x"), redirect,

@@ -17,14 +17,14 @@ type family struct {
 }
 
 var unserved = []family{
-	{"Transfers and recipients", []string{"transfers", "recipients", "transferrecipients"}, "Payments are initiated with `POST /payments`."},
-	{"Payment links", []string{"payment_links", "paymentlinks"}, "The page of a payment is at `/webview/payment`."},
-	{"Alerts", []string{"alerts"}, "Webhooks tell of everything that happens."},
-	{"Forecasts", []string{"forecast", "forecasts"}, "None is computed; `transactionsclusters` finds what comes again."},
-	{"Recognised texts", []string{"ocr"}, "Documents are kept as they came."},
-	{"Merchants", []string{"merchants"}, "The counterparty of a transaction is in `counterparty`."},
-	{"Projects", []string{"projects"}, "There is no other call."},
-	{"Profiles", []string{"profiles"}, "The owner of a connection is at `owner_identity`."},
+	{"Transfers and recipients", []string{"transfers", "recipients", "transferrecipients"}, "Initiate payments with `POST /payments`."},
+	{"Payment links", []string{"payment_links", "paymentlinks"}, "Send payers to `/webview/payment`."},
+	{"Alerts", []string{"alerts"}, "Webhooks report every change."},
+	{"Forecasts", []string{"forecast", "forecasts"}, "`transactionsclusters` finds recurring transactions."},
+	{"Recognised texts", []string{"ocr"}, "Documents are stored as received."},
+	{"Merchants", []string{"merchants"}, "The member `counterparty` of a transaction names the other party."},
+	{"Projects", []string{"projects"}, "Nothing replaces them."},
+	{"Profiles", []string{"profiles"}, "`owner_identity` has the owner of a connection."},
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 

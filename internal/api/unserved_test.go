@@ -13,11 +13,10 @@ import (
 // unservedPage lists the families that are not served, for people who move here.
 func unservedPage() string {
 	var b strings.Builder
-	b.WriteString(`# What is not served
+	b.WriteString(`# Calls that are not served
 
-Services of this family of interfaces once had calls that this one does not have. Their
-paths answer 404 with a message that says so. This page is made from the table of those
-messages.
+This page lists older calls of this API family that Passerelle does not have, and what replaces them. Their
+paths answer 404 with an explanation. Tests generate this page from the table of these messages.
 
 | Calls | Paths with | Instead |
 |---|---|---|
@@ -25,7 +24,7 @@ messages.
 	for _, f := range unserved {
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", f.name, strings.Join(f.segments, "`, `"), f.instead)
 	}
-	b.WriteString("\nHow a program moves here is in [moving in](moving-in.md).\n")
+	b.WriteString("\n[Moving in](moving-in.md) shows how a program moves here.\n")
 	return b.String()
 }
 
