@@ -164,10 +164,10 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 
 func (w *world) oauth(p bank.Profile, state reply, does answers) {
 	w.t.Helper()
-	self := state.link("self")
-	scope := "PIS:" + last(self)
-	if strings.Contains(self, "/consents/") {
-		scope = "AIS:" + last(self)
+	path := strings.Split(state.link("scaStatus"), "/")
+	scope := "PIS:" + path[len(path)-3]
+	if path[len(path)-4] == "consents" {
+		scope = "AIS:" + path[len(path)-3]
 	}
 	w.tokenFor(p, state.link("scaOAuth"), scope, does)
 }
@@ -220,9 +220,7 @@ func TestOrdersOfEveryProfile(t *testing.T) {
 			for _, product := range products {
 				for _, does := range []answers{approves, refuses, nothing} {
 					t.Run(strings.Join([]string{p.Name, service, product, string(does)}, " "), func(t *testing.T) {
-						outer := w.t
-						w.t = t
-						defer func() { w.t = outer }()
+						defer w.within(t)()
 						orderOf(w, p, service, product, does)
 					})
 				}

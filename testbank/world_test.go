@@ -11,14 +11,17 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"passerelle/testbank"
+	"passerelle/testbank/eidas"
 )
 
 // world is a program of banks, and a third party without any code of theirs.
@@ -37,8 +40,33 @@ type world struct {
 // settlement is longer than any test: time passes when a test says so.
 const settlement = time.Hour
 
+// certificates are made once: each key takes a moment.
+var certificates = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "testbank")
+	if err != nil {
+		return "", err
+	}
+	_, err = eidas.WriteFolder(filepath.Join(folder, "certs"), time.Now())
+	return folder, err
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if folder, err := certificates(); err == nil {
+		os.RemoveAll(folder)
+	}
+	os.Exit(status)
+}
+
 func newWorld(t *testing.T, profiles ...string) *world {
 	w := &world{t: t, data: t.TempDir(), certificate: "qwac", clients: map[string]*http.Client{}}
+	made, err := certificates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(w.data, os.DirFS(made)); err != nil {
+		t.Fatal(err)
+	}
 	w.start(profiles...)
 	t.Cleanup(func() { w.stop() })
 	return w
@@ -211,6 +239,10 @@ func (w *world) try(method, address string, body any, h headers) (reply, error) 
 	if err != nil {
 		return reply{}, err
 	}
+	return read(answer)
+}
+
+func read(answer *http.Response) (reply, error) {
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -219,6 +251,15 @@ func (w *world) try(method, address string, body any, h headers) (reply, error) 
 	r := reply{status: answer.StatusCode, header: answer.Header, raw: raw}
 	json.Unmarshal(raw, &r.body)
 	return r, nil
+}
+
+func readReply(t *testing.T, answer *http.Response) reply {
+	t.Helper()
+	r, err := read(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // call calls a bank, and wants a status.
@@ -275,4 +316,16 @@ func (w *world) right(bank string) {
 	if r := w.steer("GET", bank+"/check", nil); r.at("right") != true {
 		w.t.Errorf("the books of %s: %s", bank, r.raw)
 	}
+}
+
+// listener hears what is sent to an address.
+func listener(t *testing.T, hear func(map[string]string)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var body map[string]string
+		json.NewDecoder(r.Body).Decode(&body)
+		hear(body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }

@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -76,30 +77,51 @@ func (a *Authorisation) Ticket() string { return a.ID + "-" + a.Secret }
 
 func (a *Authorisation) end(status string) { a.Status, a.Next = status, time.Time{} }
 
-func subjectOf(o *Order) Subject { return Subject{OfPayment, o.ID, o.Path()} }
+// authorisable is something that waits for authorisation.
+type authorisable struct {
+	subject  Subject
+	approach Approach
+	ret      Return
+	// psu is the customer whose it is, where the bank knows.
+	psu string
+}
+
+func (o *Order) authorisable(kind string) authorisable {
+	return authorisable{Subject{kind, o.ID, o.Path()}, o.Prefers, o.Return, o.PSU}
+}
+
+func (c *Consent) authorisable() authorisable {
+	return authorisable{Subject{OfConsent, c.ID, c.Path()}, c.Prefers, c.Return, c.PSU}
+}
 
 // begin starts an authorisation.
-func (b *Bank) begin(tx *ledger.Tx, c Caller, s Subject, approach Approach) (*Authorisation, error) {
+func (b *Bank) begin(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, error) {
 	now := b.Now()
 	a := &Authorisation{
-		ID: newID(), Secret: newID(), Subject: s, Party: c.Party, Approach: approach, PSU: c.PSU, Return: c.Return,
+		ID: newID(), Secret: newID(), Subject: of.subject, Party: c.Party, Approach: of.approach, PSU: c.PSU, Return: of.ret,
 		Status: "received", LinkEnds: now.Add(b.Profile.LinkLife), Next: now.Add(b.Profile.Life),
 	}
+	if c.Return.OK != "" {
+		a.Return = c.Return
+	}
 	switch {
-	case a.PSU != "" && approach == Decoupled:
+	case of.approach == Redirect || of.approach == OAuth:
+		// Through the third party a customer says who it is; on a page the bank need not ask.
+		a.PSU = cmp.Or(c.PSU, of.psu)
+	case a.PSU != "" && of.approach == Decoupled:
 		a.Status = "started"
-	case a.PSU != "" && approach == Embedded:
+	case a.PSU != "" && of.approach == Embedded:
 		a.Status = "psuIdentified"
 	}
 	return a, tx.Put(a)
 }
 
 // beginImplicitly starts the authorisation where the third party need not.
-func (b *Bank) beginImplicitly(tx *ledger.Tx, c Caller, s Subject, approach Approach) (*Authorisation, error) {
-	if b.Profile.Explicit || c.Prefers.Explicit || b.Profile.Signatories > 1 || approach == Embedded || approach == Decoupled && c.PSU == "" {
+func (b *Bank) beginImplicitly(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, error) {
+	if b.Profile.Explicit || c.Prefers.Explicit || b.Profile.Signatories > 1 || of.approach == Embedded || of.approach == Decoupled && c.PSU == "" {
 		return nil, nil //nolint:nilnil // the order goes on without
 	}
-	return b.begin(tx, c, s, approach)
+	return b.begin(tx, c, of)
 }
 
 // Begin starts an authorisation that the third party asks for. A password that comes
@@ -112,20 +134,14 @@ func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Au
 	var a *Authorisation
 	var refusal error
 	err = b.update(ctx, func(tx *ledger.Tx) error {
-		subject, approach, ret, err := b.authorisable(tx, c, s)
+		of, err := b.waiting(tx, c, s)
 		if err != nil {
 			return err
 		}
-		if c.Return.OK == "" {
-			c.Return = ret
+		if err := b.mayAuthorise(c, of); err != nil {
+			return err
 		}
-		if _, known := CustomerByID(c.PSU); c.PSU != "" && !known {
-			return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")
-		}
-		if approach == Decoupled && c.PSU == "" {
-			return wrongFormat("PSU-ID", "the bank wants to know whom to ask")
-		}
-		if a, err = b.begin(tx, c, subject, approach); err != nil || step.Password == "" {
+		if a, err = b.begin(tx, c, of); err != nil || step.Password == "" {
 			return err
 		}
 		refusal, err = b.step(tx, a, step)
@@ -134,31 +150,39 @@ func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Au
 	return a, errors.Join(err, refusal)
 }
 
-// authorisable finds what is to be authorised, and how.
-func (b *Bank) authorisable(tx *ledger.Tx, c Caller, s Subject) (Subject, Approach, Return, error) {
+// mayAuthorise looks whether it is the customer that the third party names.
+func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
+	_, known := CustomerByID(c.PSU)
+	switch {
+	case c.PSU == "" && of.approach == Decoupled:
+		return wrongFormat("PSU-ID", "the bank wants to know whom to ask")
+	case c.PSU != "" && (!known || of.psu != "" && of.psu != c.PSU && b.Profile.Signatories == 1):
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer, or it is another's")
+	}
+	return nil
+}
+
+// waiting finds what is to be authorised.
+func (b *Bank) waiting(tx *ledger.Tx, c Caller, s Subject) (authorisable, error) {
 	closed := Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
 	if s.Kind == OfConsent {
 		consent, err := b.consent(tx, c.Party, s.ID)
-		if err == nil && consent.Status != "received" {
-			err = closed
+		switch {
+		case err != nil:
+			return authorisable{}, err
+		case consent.Status != "received" && consent.Status != "partiallyAuthorised":
+			return authorisable{}, closed
 		}
-		if err != nil {
-			return s, "", Return{}, err
-		}
-		return Subject{s.Kind, s.ID, consent.Path()}, consent.Prefers, consent.Return, nil
+		return consent.authorisable(), nil
 	}
 	order, err := b.order(tx, c.Party, s.ID)
-	if err != nil {
-		return s, "", Return{}, err
+	switch {
+	case err != nil:
+		return authorisable{}, err
+	case s.Kind == OfPayment && !order.waits(), s.Kind == OfCancellation && !order.Cancelling:
+		return authorisable{}, closed
 	}
-	waits := order.waits()
-	if s.Kind == OfCancellation {
-		waits = order.Cancelling
-	}
-	if !waits {
-		return s, "", Return{}, closed
-	}
-	return Subject{s.Kind, s.ID, order.Path()}, order.Prefers, order.Return, nil
+	return order.authorisable(s.Kind), nil
 }
 
 // order finds a third party's order.

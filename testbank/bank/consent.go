@@ -90,7 +90,7 @@ func (b *Bank) TakeConsent(ctx context.Context, c Caller, body []byte) (*Consent
 			return err
 		}
 		var err error
-		a, err = b.beginImplicitly(tx, c, Subject{OfConsent, consent.ID, consent.Path()}, consent.Prefers)
+		a, err = b.beginImplicitly(tx, c, consent.authorisable())
 		return err
 	})
 	return consent, a, err
@@ -118,7 +118,7 @@ func (b *Bank) readConsent(c Caller, body []byte) (*Consent, error) {
 	return &Consent{
 		ID: newID(), Party: c.Party, PSU: c.PSU, Kind: kind, Access: *parsed.Access, Recurring: *parsed.Recurring,
 		ValidUntil: parsed.ValidUntil, Frequency: *parsed.Frequency, Status: "received", LastAction: now.Format(dayLayout),
-		Return: c.Return, Prefers: b.Profile.approach(c.Prefers), Notify: c.Notify, Next: now.Add(b.Profile.Life),
+		Return: c.Return, Prefers: b.Profile.Approach(c.Prefers), Notify: c.Notify, Next: now.Add(b.Profile.Life),
 	}, nil
 }
 
@@ -189,6 +189,9 @@ func (b *Bank) knowAccounts(tx *ledger.Tx, c *Consent) error {
 		}
 		if err != nil {
 			return err
+		}
+		if c.PSU == "" {
+			c.PSU = account.Customer
 		}
 	}
 	return nil

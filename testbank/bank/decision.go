@@ -239,8 +239,11 @@ func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 
 // sign counts an authorisation; the last that is needed has the order accepted.
 func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
-	if !o.waits() {
+	switch {
+	case !o.waits():
 		return Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
+	case o.PSU != "" && o.PSU != a.PSU && b.Profile.Signatories == 1:
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "it is another customer's order")
 	}
 	if !slices.Contains(o.Signed, a.PSU) {
 		o.Signed = append(o.Signed, a.PSU)

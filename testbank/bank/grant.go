@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -10,7 +11,10 @@ import (
 
 // chooseShown stores which accounts the customer shows; none chosen: all.
 func (b *Bank) chooseShown(tx *ledger.Tx, a *Authorisation, c *Consent, chosen []string) error {
-	c.PSU = a.PSU
+	if len(c.Shown) > 0 {
+		return nil // another signatory chose
+	}
+	c.PSU = cmp.Or(c.PSU, a.PSU)
 	if err := b.show(tx, c, chosen); err != nil {
 		return err
 	}
@@ -73,13 +77,14 @@ func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	if err := tx.Get(consentKind, a.Subject.ID, &c); err != nil {
 		return err
 	}
-	if c.Status != "received" && c.Status != "partiallyAuthorised" {
+	switch {
+	case c.Status != "received" && c.Status != "partiallyAuthorised":
 		return Refuse("STATUS_INVALID", "", "the consent is "+c.Status)
+	case c.PSU != "" && c.PSU != a.PSU && b.Profile.Signatories == 1:
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "it is another customer's consent")
 	}
-	if len(c.Shown) == 0 {
-		if err := b.chooseShown(tx, a, &c, nil); err != nil {
-			return err
-		}
+	if err := b.chooseShown(tx, a, &c, nil); err != nil {
+		return err
 	}
 	if !slices.Contains(c.Signed, a.PSU) {
 		c.Signed = append(c.Signed, a.PSU)

@@ -17,8 +17,6 @@ import (
 type Taken struct {
 	Order         *Order
 	Authorisation *Authorisation
-	// Again says that the order was here before.
-	Again bool
 }
 
 // Take takes an order, or refuses it. It is on disk when Take returns.
@@ -33,9 +31,9 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 	var taken Taken
 	err = b.update(ctx, func(tx *ledger.Tx) error {
 		if b.Profile.Idempotent {
-			earlier, err := sameOrder(tx, order)
-			if earlier != nil || err != nil {
-				taken = Taken{Order: earlier, Again: true}
+			again, err := sameOrder(tx, order)
+			if again.Order != nil || err != nil {
+				taken = again
 				return err
 			}
 		}
@@ -47,22 +45,27 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 			return err
 		}
 		var err error
-		taken.Authorisation, err = b.beginImplicitly(tx, c, subjectOf(order), order.Prefers)
+		taken.Authorisation, err = b.beginImplicitly(tx, c, order.authorisable(OfPayment))
 		return err
 	})
 	return taken, err
 }
 
 // sameOrder finds the order that came with the same id and the same body.
-func sameOrder(tx *ledger.Tx, order *Order) (*Order, error) {
+func sameOrder(tx *ledger.Tx, order *Order) (Taken, error) {
 	all, err := ledger.List[Order](tx, orderKind, order.Belongs())
 	if err != nil || len(all) == 0 {
-		return nil, err
+		return Taken{}, err
 	}
-	if !bytes.Equal(all[0].Body, order.Body) {
-		return nil, wrongFormat("X-Request-ID", "another order came with this id")
+	earlier := all[0]
+	if !bytes.Equal(earlier.Body, order.Body) {
+		return Taken{}, wrongFormat("X-Request-ID", "another order came with this id")
 	}
-	return all[0], nil
+	begun, err := ledger.List[Authorisation](tx, authorisationKind, OfPayment+" "+earlier.ID)
+	if err != nil || len(begun) == 0 {
+		return Taken{Order: earlier}, err
+	}
+	return Taken{Order: earlier, Authorisation: begun[0]}, nil
 }
 
 // read makes an order of a body.
@@ -84,7 +87,7 @@ func (b *Bank) read(c Caller, service, product string, body []byte) (*Order, err
 	now := b.Now()
 	o := &Order{
 		ID: newID(), Service: service, Product: product, Party: c.Party, RequestID: c.RequestID, Body: compact.Bytes(), PSU: c.PSU,
-		Status: "RCVD", Return: c.Return, Prefers: b.Profile.approach(c.Prefers), Notify: c.Notify, Received: now, Next: now.Add(b.Profile.Life),
+		Status: "RCVD", Return: c.Return, Prefers: b.Profile.Approach(c.Prefers), Notify: c.Notify, Received: now, Next: now.Add(b.Profile.Life),
 	}
 	if parsed.DebtorAccount != nil {
 		o.Debtor = parsed.DebtorAccount.IBAN

@@ -161,8 +161,8 @@ func (p Profile) Number() int {
 	return 1 + slices.IndexFunc(Profiles(), func(other Profile) bool { return other.Name == p.Name })
 }
 
-// approach chooses by what the third party prefers, of what the bank has.
-func (p Profile) approach(prefers Preferences) Approach {
+// Approach chooses by what the third party prefers, of what the bank has.
+func (p Profile) Approach(prefers Preferences) Approach {
 	has := func(a Approach) bool { return slices.Contains(p.SCA, a) }
 	switch {
 	case prefers.Decoupled && has(Decoupled):

@@ -96,6 +96,9 @@ type Filling struct {
 
 const maxFilling = 100_000
 
+// fillCause begins the causes of what a tester books.
+const fillCause = "fill:"
+
 // Fill books on an account, against the bank's own.
 func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
 	amount, err := parseAmount(Amount{currency, strings.TrimPrefix(f.Amount, "-")}, "amount")
@@ -129,7 +132,7 @@ func (b *Bank) fillOne(tx *ledger.Tx, account ledger.Account, f Filling, amount,
 		text = fmt.Sprintf("%s %d", f.Text, i+1)
 	}
 	m := ledger.Movement{
-		Cause: fmt.Sprintf("fill:%d:%d", first, i), From: clearing, To: account.ID, Amount: amount,
+		Cause: fmt.Sprintf("%s%d:%d", fillCause, first, i), From: clearing, To: account.ID, Amount: amount,
 		FromName: "Other Party", ToName: account.Owner, ToNumber: account.Number, Text: text, Day: b.Now().AddDate(0, 0, -f.DaysAgo),
 	}
 	if strings.HasPrefix(f.Amount, "-") {
@@ -139,4 +142,23 @@ func (b *Bank) fillOne(tx *ledger.Tx, account ledger.Account, f Filling, amount,
 		return err
 	}
 	return tx.Post(m.Cause, m.Day)
+}
+
+// BookPending books the pending entries of an account that a tester made, and counts
+// them. Those of orders are booked when they settle.
+func (b *Bank) BookPending(ctx context.Context, account string) (int, error) {
+	var causes []string
+	err := b.update(ctx, func(tx *ledger.Tx) error {
+		var err error
+		if causes, err = tx.Pending(account, fillCause); err != nil {
+			return err
+		}
+		for _, cause := range causes {
+			if err := tx.Post(cause, b.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return len(causes), err
 }

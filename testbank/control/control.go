@@ -55,6 +55,7 @@ var calls = map[string]func(*call) (any, error){
 	"POST /run":                     run,
 	"GET /accounts":                 accounts,
 	"POST /accounts/{account}/fill": fill,
+	"POST /accounts/{account}/book": book,
 	"GET /orders":                   orders,
 	"GET /consents":                 consents,
 	"POST /consents/{id}/revoke":    revoke,
@@ -170,6 +171,12 @@ func fill(c *call) (any, error) {
 	}
 	err := c.bank.Fill(c.Context(), c.PathValue("account"), asked)
 	return map[string]any{"booked": asked.Count}, err
+}
+
+// book books what is pending on an account.
+func book(c *call) (any, error) {
+	booked, err := c.bank.BookPending(c.Context(), c.PathValue("account"))
+	return map[string]any{"booked": booked}, err
 }
 
 func orders(c *call) (any, error) {

@@ -79,6 +79,21 @@ func (t *Tx) Drop(cause string) error {
 	return t.exec("drop a movement", `DELETE FROM movement WHERE cause = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.movement = movement.id)`, cause)
 }
 
+// Pending lists the causes, of those that begin with a prefix, whose movements are not
+// booked on an account, oldest first.
+func (t *Tx) Pending(account, prefix string) ([]string, error) {
+	var causes []string
+	err := t.each("list what is pending", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id
+		WHERE e.account = ? AND e.booked IS NULL AND substr(m.cause, 1, length(?)) = ? ORDER BY m.id`, []any{account, prefix, prefix},
+		func(rows *sql.Rows) error {
+			var cause string
+			err := rows.Scan(&cause)
+			causes = append(causes, cause)
+			return err
+		})
+	return causes, err
+}
+
 // Booked counts the movements of causes that begin with a prefix, and adds up what
 // left the accounts.
 func (t *Tx) Booked(prefix string) (count, amount int64, err error) {

@@ -228,7 +228,7 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	if e.OtherName != "" {
 		body[side+"Name"] = e.OtherName
 	}
-	if strings.HasPrefix(e.OtherNumber, "DE") || len(e.OtherNumber) > 14 {
+	if e.OtherNumber != "" {
 		body[side+"Account"] = bank.Reference{IBAN: e.OtherNumber}
 	}
 	for name, value := range map[string]string{"bookingDate": e.Booked, "remittanceInformationUnstructured": e.Text, "endToEndId": e.Reference} {

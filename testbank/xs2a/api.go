@@ -55,7 +55,9 @@ type answer struct {
 	body     any
 	location string
 	approach bank.Approach
-	wire     bank.Wire
+	// notify says that the bank will tell of changes.
+	notify bool
+	wire   bank.Wire
 }
 
 // endpoint answers a call, or refuses it.

@@ -30,7 +30,7 @@ func createConsent(a *API, r *request) (answer, error) {
 		body.Links = a.start(consent.Prefers, r.caller, consent.Path()+"/authorisations")
 	}
 	body.Links["self"], body.Links["status"] = a.at(consent.Path()), a.at(consent.Path()+"/status")
-	return answer{status: http.StatusCreated, body: body, location: a.Base + consent.Path(), approach: consent.Prefers}, nil
+	return answer{status: http.StatusCreated, body: body, location: a.Base + consent.Path(), approach: consent.Prefers, notify: consent.Notify != ""}, nil
 }
 
 // showConsent answers GET /v1/consents/{consentId}.

@@ -34,15 +34,14 @@ func initiate(service string) endpoint {
 			body.Links = a.start(order.Prefers, r.caller, order.Path()+"/"+bank.OfPayment)
 		}
 		body.Links["self"], body.Links["status"] = a.at(order.Path()), a.at(order.Path()+"/status")
-		return answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, wire: bank.MannerOf(order).Wire}, nil
+		return answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, notify: order.Notify != "", wire: bank.MannerOf(order).Wire}, nil
 	}
 }
 
 // wantsReturn refuses what would send a customer to a page with no way back.
 func wantsReturn(a *API, r *request) error {
-	only := a.Bank.Profile.SCA
-	redirects := len(only) == 1 && (only[0] == bank.Redirect || only[0] == bank.OAuth)
-	if redirects && r.caller.Return.OK == "" {
+	approach := a.Bank.Profile.Approach(r.caller.Prefers)
+	if (approach == bank.Redirect || approach == bank.OAuth) && r.caller.Return.OK == "" {
 		return bank.Refuse("FORMAT_ERROR", "TPP-Redirect-URI", "the bank has to know where its customer goes afterwards")
 	}
 	return nil

@@ -80,6 +80,10 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	if got.location != "" {
 		w.Header().Set("Location", got.location)
 	}
+	if got.notify {
+		w.Header().Set("ASPSP-Notification-Support", "true")
+		w.Header().Set("ASPSP-Notification-Content", "status=PROCESS")
+	}
 	if got.approach != "" {
 		w.Header().Set("ASPSP-SCA-Approach", approachName(got.approach))
 	}
@@ -87,6 +91,11 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 		spoil(a, w, r, got)
 		return
 	}
+	plain(w, got)
+}
+
+// plain answers as usual.
+func plain(w http.ResponseWriter, got answer) {
 	if got.body == nil {
 		w.WriteHeader(got.status)
 		return
@@ -112,7 +121,7 @@ const (
 var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answer){
 	bank.Slow: func(a *API, w http.ResponseWriter, r *http.Request, got answer) {
 		if wait(r.Context(), a.SlowAnswer) == nil {
-			writeJSON(w, "application/json", got.status, got.body)
+			plain(w, got)
 		}
 	},
 	bank.Hang: func(_ *API, _ http.ResponseWriter, r *http.Request, _ answer) { <-r.Context().Done() },

@@ -1,0 +1,203 @@
+package testbank_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/testbank/bank"
+)
+
+// TestEveryMannerOfFailing asks for each manner by name, and by amount where it has
+// one, and looks at the answer and at the books.
+func TestEveryMannerOfFailing(t *testing.T) {
+	w := newWorld(t, "redirect")
+	w.client("qwac").Timeout = time.Second // what hangs, hangs no longer
+	for _, m := range bank.Manners() {
+		t.Run(m.Word, func(t *testing.T) {
+			defer w.within(t)()
+			failing(w, m, order(map[string]any{"creditorName": "Fault " + m.Word}))
+			if m.Amount != "" {
+				failing(w, m, order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": m.Amount}}))
+			}
+		})
+	}
+	w.right("redirect")
+}
+
+func failing(w *world, m bank.Manner, body map[string]any) {
+	w.t.Helper()
+	id := uuid()
+	r, err := w.try("POST", w.address("redirect", single), body, present(headers{"X-Request-ID": id}))
+	taken := w.ordersOf("redirect", id)
+	switch {
+	case m.Code != "":
+		if want := bank.Refuse(m.Code, "", ""); err != nil || r.status != want.Status || r.code() != m.Code || len(taken) != 0 {
+			w.t.Errorf("%d %s %v, want %d %s", r.status, r.raw, err, want.Status, m.Code)
+		}
+	case m.Status != 0:
+		if err != nil || r.status != m.Status || len(taken) != 0 {
+			w.t.Errorf("%d %v, want %d", r.status, err, m.Status)
+		}
+	case m.Wire != "":
+		spoilt(w, m.Wire, r, err)
+		if len(taken) != 1 {
+			w.t.Errorf("the bank took the order %d times", len(taken))
+		}
+	default:
+		inTheEnd(w, m, r)
+	}
+}
+
+// spoilt looks whether an answer went wrong as it was to.
+func spoilt(w *world, wire bank.Wire, r reply, err error) {
+	w.t.Helper()
+	var timeout interface{ Timeout() bool }
+	late := errors.As(err, &timeout) && timeout.Timeout()
+	right := map[bank.Wire]bool{
+		bank.Slow: err == nil && r.status == 201, bank.Hang: late, bank.Huge: err != nil,
+		bank.Lost: err != nil && !late, bank.Cut: err != nil && !late, bank.Gone: err != nil && !late,
+		bank.Malformed: err == nil && r.status == 201 && r.body == nil,
+		bank.Deep:      err == nil && strings.HasPrefix(string(r.raw), "[[[["),
+		bank.Elsewhere: err == nil && r.status == http.StatusTemporaryRedirect,
+	}[wire]
+	if !right {
+		w.t.Errorf("the answer is %d %.100s, %v", r.status, r.raw, err)
+	}
+}
+
+// inTheEnd approves an order, and looks what becomes of it.
+func inTheEnd(w *world, m bank.Manner, first reply) {
+	w.t.Helper()
+	if m.Silent || m.Fails {
+		page := first.link("scaRedirect")
+		if _, err := w.client("").PostForm(page, map[string][]string{"decision": {"approve"}}); err != nil {
+			w.t.Fatal(err)
+		}
+	} else {
+		p, _ := bank.ProfileNamed("redirect")
+		w.authorise(p, first, approves)
+	}
+	w.pass("redirect", "25h")
+	status := w.call(200, "GET", first.link("status"), nil, nil)
+	want, reason := m.Stays, ""
+	switch {
+	case m.Reason != "":
+		want, reason = "RJCT", m.Reason+": "
+	case m.Silent:
+		want, reason = "RJCT", "NOAS: "
+	case m.Fails:
+		want = "RJCT"
+	}
+	if got := status.text("transactionStatus"); got != want {
+		w.t.Errorf("the order is %s, want %s", got, want)
+	}
+	if got := status.text("tppMessages", 0, "text"); !strings.HasPrefix(got, reason) {
+		w.t.Errorf("the reason is %q, want %q", got, reason)
+	}
+}
+
+// ordersOf are those that came with a request id.
+func (w *world) ordersOf(name, id string) []string {
+	w.t.Helper()
+	var ids []string
+	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)
+	for _, one := range all {
+		if o, _ := one.(map[string]any); o["request_id"] == id {
+			found, _ := o["id"].(string)
+			ids = append(ids, found)
+		}
+	}
+	return ids
+}
+
+// TestInjectedFaults has calls of all kinds go wrong, a number of times each.
+func TestInjectedFaults(t *testing.T) {
+	w := newWorld(t, "redirect")
+	w.client("qwac").Timeout = time.Second
+	accounts := w.address("redirect", "v1/accounts")
+	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
+	for _, wire := range bank.Wires() {
+		if wire == bank.Duplicates {
+			continue
+		}
+		// Not once: a client asks again by itself when a connection breaks.
+		w.steer("POST", "redirect/faults", map[string]any{"call": "GET /accounts", "wire": wire})
+		w.call(200, "GET", w.address("redirect", "v1/card-accounts/anna-card"), nil, use)
+		r, err := w.try("GET", accounts, nil, use)
+		if wire == bank.Malformed || wire == bank.Slow {
+			r.status = http.StatusCreated // as the answer to a new order has
+		}
+		spoilt(w, wire, r, err)
+		w.steer("DELETE", "redirect/faults", nil)
+		w.call(200, "GET", accounts, nil, use)
+	}
+	w.steer("POST", "redirect/faults", map[string]any{"call": "GET /accounts", "status": 503})
+	for range 3 {
+		if r := w.call(503, "GET", accounts, nil, use); r.header.Get("Retry-After") == "" {
+			t.Error("a closed bank does not say when to come again")
+		}
+	}
+	if hits := w.steer("GET", "redirect/faults", nil).at("faults", 0, "hits"); hits != 3.0 {
+		t.Errorf("the fault met %v calls", hits)
+	}
+	w.steer("DELETE", "redirect/faults", nil)
+	w.steer("POST", "redirect/faults", map[string]any{"code": "SERVICE_BLOCKED", "times": 1})
+	w.refused(403, "SERVICE_BLOCKED", "GET", accounts, nil, use)
+	w.steer("POST", "redirect/faults", map[string]any{"call": "GET transactions", "wire": "duplicates", "times": 1})
+	statement := w.address("redirect", "v1/accounts/anna-current/transactions?bookingStatus=booked&dateFrom="+today(w))
+	if got := entries(w.call(200, "GET", statement, nil, use)); len(got) != 2 {
+		t.Errorf("a duplicate report has %v", got)
+	}
+	for _, wrong := range []map[string]any{{}, {"wire": "loud"}, {"code": "NONE"}, {"status": 200}, {"wire": "slow", "code": "FORMAT_ERROR"}} {
+		w.call(400, "POST", w.program.Control+"/banks/redirect/faults", wrong, nil)
+	}
+}
+
+// TestAnIdempotentBankKnowsAnOrderAgain loses an answer, and sends the order again.
+func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
+	w := newWorld(t, "redirect", "idempotent")
+	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {
+		id := uuid()
+		body := order(map[string]any{"creditorName": "Fault lost"})
+		if _, err := w.try("POST", w.address(name, single), body, present(headers{"X-Request-ID": id})); err == nil {
+			t.Error("the answer was not lost")
+		}
+		w.try("POST", w.address(name, single), body, present(headers{"X-Request-ID": id}))
+		if got := w.ordersOf(name, id); len(got) != want {
+			t.Errorf("%s has %d orders, want %d", name, len(got), want)
+		}
+	}
+	id := uuid()
+	first := w.call(201, "POST", w.address("idempotent", single), order(nil), present(headers{"X-Request-ID": id}))
+	again := w.call(201, "POST", w.address("idempotent", single), order(nil), present(headers{"X-Request-ID": id}))
+	if first.text("paymentId") != again.text("paymentId") || again.link("scaRedirect") != first.link("scaRedirect") {
+		t.Errorf("the order again is %s, was %s", again.raw, first.raw)
+	}
+	w.refused(400, "FORMAT_ERROR", "POST", w.address("idempotent", single), order(map[string]any{"creditorName": "Other"}), present(headers{"X-Request-ID": id}))
+}
+
+// TestNotificationsAreSent has a third party told of an order.
+func TestNotificationsAreSent(t *testing.T) {
+	w := newWorld(t, "redirect")
+	heard := make(chan string, 10)
+	address := listener(t, func(body map[string]string) { heard <- body["paymentId"] + " " + body["transactionStatus"] })
+	first := w.call(201, "POST", w.address("redirect", "v1/payments/instant-sepa-credit-transfers"), order(nil), present(headers{"TPP-Notification-URI": address}))
+	if first.header.Get("ASPSP-Notification-Support") != "true" {
+		t.Error("the bank does not say that it notifies")
+	}
+	w.browse(first.link("scaRedirect"), map[string][]string{"decision": {"approve"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	select {
+	case got := <-heard:
+		if got != first.text("paymentId")+" ACSC" {
+			t.Errorf("the third party heard %q", got)
+		}
+	case <-ctx.Done():
+		t.Error("the third party heard nothing")
+	}
+}
