@@ -22,14 +22,18 @@ func (p *Program) tell(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case note := <-p.notes:
-			if err := tellOne(ctx, client, note); err != nil {
-				p.log.Info("a third party was not told", slog.Any("error", err))
-			}
+			p.tellOne(ctx, client, note)
 		}
 	}
 }
 
-func tellOne(ctx context.Context, client *http.Client, note bank.Note) error {
+func (p *Program) tellOne(ctx context.Context, client *http.Client, note bank.Note) {
+	if err := send(ctx, client, note); err != nil {
+		p.log.Info("a third party was not told", slog.Any("error", err))
+	}
+}
+
+func send(ctx context.Context, client *http.Client, note bank.Note) error {
 	body := map[string]string{"paymentId": note.PaymentID, "transactionStatus": note.Status}
 	if note.ConsentID != "" {
 		body = map[string]string{"consentId": note.ConsentID, "consentStatus": note.Status}

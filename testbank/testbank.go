@@ -111,7 +111,7 @@ func (p *Program) open(ctx context.Context, c Config) error {
 		}
 		p.banks[profile.Name] = b
 	}
-	return p.listen(c, profiles)
+	return p.listen(c, profiles) //nolint:contextcheck // what is called later has the context of its request
 }
 
 func chosen(names []string) ([]bank.Profile, error) {

@@ -91,23 +91,19 @@ func (p Profile) line(t transfer, path string) (Line, error) {
 	if text == "" {
 		text = strings.Join(t.Remittances, " ")
 	}
-	rules := []struct {
-		broken     bool
-		path, text string
-	}{
-		{amount < p.Min || amount > p.Max, "instructedAmount", "the bank takes amounts from " + Decimal(p.Min) + " to " + Decimal(p.Max)},
-		{t.CreditorName == "", "creditorName", "a creditor has a name"},
-		{utf8.RuneCountInString(t.CreditorName) > maxName, "creditorName", "a name has at most 70 characters"},
-		{t.CreditorAccount.IBAN == "", "creditorAccount.iban", "a creditor has an IBAN"},
-		{!validIBAN(t.CreditorAccount.IBAN), "creditorAccount.iban", "the check digits are not those of an IBAN"},
-		{t.CreditorAgent != "" && !bicPattern.MatchString(t.CreditorAgent), "creditorAgent", "this is not a BIC"},
-		{utf8.RuneCountInString(t.EndToEnd) > maxEndToEnd, "endToEndIdentification", "a reference has at most 35 characters"},
-		{utf8.RuneCountInString(text) > maxRemittance, "remittanceInformationUnstructured", "a text has at most 140 characters"},
-	}
-	for _, rule := range rules {
-		if rule.broken {
-			return Line{}, wrongFormat(path+rule.path, rule.text)
-		}
+	wrong := func(name, text string) *Refusal { return wrongFormat(path+name, text) }
+	err = firstBroken(
+		rule{amount < p.Min || amount > p.Max, wrong("instructedAmount", "the bank takes amounts from "+Decimal(p.Min)+" to "+Decimal(p.Max))},
+		rule{t.CreditorName == "", wrong("creditorName", "a creditor has a name")},
+		rule{utf8.RuneCountInString(t.CreditorName) > maxName, wrong("creditorName", "a name has at most 70 characters")},
+		rule{t.CreditorAccount.IBAN == "", wrong("creditorAccount.iban", "a creditor has an IBAN")},
+		rule{!validIBAN(t.CreditorAccount.IBAN), wrong("creditorAccount.iban", "the check digits are not those of an IBAN")},
+		rule{t.CreditorAgent != "" && !bicPattern.MatchString(t.CreditorAgent), wrong("creditorAgent", "this is not a BIC")},
+		rule{utf8.RuneCountInString(t.EndToEnd) > maxEndToEnd, wrong("endToEndIdentification", "a reference has at most 35 characters")},
+		rule{utf8.RuneCountInString(text) > maxRemittance, wrong("remittanceInformationUnstructured", "a text has at most 140 characters")},
+	)
+	if err != nil {
+		return Line{}, err
 	}
 	return Line{EndToEnd: t.EndToEnd, Amount: amount, Creditor: t.CreditorName, IBAN: t.CreditorAccount.IBAN, Text: text}, nil
 }

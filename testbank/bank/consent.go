@@ -125,25 +125,20 @@ func (b *Bank) readConsent(c Caller, body []byte) (*Consent, error) {
 func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 	until, err := time.Parse(dayLayout, parsed.ValidUntil)
 	_, known := CustomerByID(c.PSU)
-	switch {
-	case parsed.Access == nil:
-		return wrongFormat("access", "a consent says what it is for")
-	case parsed.Recurring == nil:
-		return wrongFormat("recurringIndicator", "it is missing")
-	case parsed.Combined == nil:
-		return wrongFormat("combinedServiceIndicator", "it is missing")
-	case parsed.Frequency == nil || *parsed.Frequency < 1:
-		return wrongFormat("frequencyPerDay", "it has to be 1 or more")
-	case !*parsed.Recurring && *parsed.Frequency != 1:
-		return wrongFormat("frequencyPerDay", "it is 1 where access is not recurring")
-	case err != nil:
-		return wrongFormat("validUntil", "a date is YYYY-MM-DD")
-	case until.Before(day(b.Now())):
-		return wrongFormat("validUntil", "the day is over")
-	case c.PSU != "" && !known:
-		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")
+	often := 0
+	if parsed.Frequency != nil {
+		often = *parsed.Frequency
 	}
-	return nil
+	return firstBroken(
+		rule{parsed.Access == nil, wrongFormat("access", "a consent says what it is for")},
+		rule{parsed.Recurring == nil, wrongFormat("recurringIndicator", "it is missing")},
+		rule{parsed.Combined == nil, wrongFormat("combinedServiceIndicator", "it is missing")},
+		rule{often < 1, wrongFormat("frequencyPerDay", "it has to be 1 or more")},
+		rule{parsed.Recurring != nil && !*parsed.Recurring && often != 1, wrongFormat("frequencyPerDay", "it is 1 where access is not recurring")},
+		rule{err != nil, wrongFormat("validUntil", "a date is YYYY-MM-DD")},
+		rule{until.Before(day(b.Now())), wrongFormat("validUntil", "the day is over")},
+		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")},
+	)
 }
 
 // kind tells which consent is asked for, and refuses two in one.
@@ -152,14 +147,8 @@ func (a *Access) kind() (string, error) {
 	there := func(l []Reference) bool { return l != nil }
 	filled := func(l []Reference) bool { return len(l) > 0 }
 	byList, byAvailable := slices.ContainsFunc(lists, there), a.Available != "" || a.AvailableWithBalance != ""
-	kinds := 0
-	for _, asked := range []bool{byList, byAvailable, a.AllPSD2 != ""} {
-		if asked {
-			kinds++
-		}
-	}
 	switch {
-	case kinds != 1:
+	case count(byList, byAvailable, a.AllPSD2 != "") != 1:
 		return "", wrongFormat("access", "exactly one of lists of accounts, available accounts and allPsd2 is asked for")
 	case a.AllPSD2 != "":
 		return AllPSD2, oneOfAll("access.allPsd2", a.AllPSD2)
@@ -183,10 +172,7 @@ func oneOfAll(path string, values ...string) error {
 // knowAccounts holds the accounts that are named against those of the customer.
 func (b *Bank) knowAccounts(tx *ledger.Tx, c *Consent) error {
 	for _, reference := range slices.Concat(c.Access.Accounts, c.Access.Balances, c.Access.Transactions) {
-		account, err := tx.AccountByNumber(reference.Number())
-		if errors.Is(err, ledger.ErrNotFound) || err == nil && (account.Kind == ledger.Own || c.PSU != "" && account.Customer != c.PSU) {
-			return &Refusal{Status: 400, Code: "RESOURCE_UNKNOWN", Path: "access", Text: "the customer has no such account at the bank"}
-		}
+		account, err := ownAccount(tx, "access", reference.Number(), c.PSU)
 		if err != nil {
 			return err
 		}

@@ -97,15 +97,21 @@ func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	if err := b.replace(tx, &c); err != nil {
 		return err
 	}
-	last := day(b.Now()).AddDate(0, 0, b.Profile.ConsentDays)
-	if until, err := time.Parse(dayLayout, c.ValidUntil); err == nil && until.Before(last) {
-		last = until
-	}
+	last := b.LastDay(&c)
 	c.Status, c.ValidUntil, c.Next = "valid", last.Format(dayLayout), last.AddDate(0, 0, 1)
 	if c.Notify != "" {
 		b.note(tx, Note{To: c.Notify, ConsentID: c.ID, Status: c.Status})
 	}
 	return tx.Put(&c)
+}
+
+// LastDay is the last day of a consent: as asked for, and as long as the bank gives.
+func (b *Bank) LastDay(c *Consent) time.Time {
+	last := day(b.Now()).AddDate(0, 0, b.Profile.ConsentDays)
+	if until, err := time.Parse(dayLayout, c.ValidUntil); err == nil && until.Before(last) {
+		return until
+	}
+	return last
 }
 
 func (b *Bank) replace(tx *ledger.Tx, by *Consent) error {

@@ -41,24 +41,8 @@ func Wires() []Wire {
 
 // Add injects a fault, or refuses it.
 func (f *Faults) Add(one Injected) (Injected, error) {
-	asked := 0
-	for _, there := range []bool{one.Wire != "", one.Code != "", one.Status != 0, one.Delay != 0} {
-		if there {
-			asked++
-		}
-	}
-	_, known := codeStatus[one.Code]
-	switch {
-	case asked != 1:
-		return one, wrongFormat("fault", "exactly one of wire, code, status and delay_ms is given")
-	case one.Wire != "" && !slices.Contains(Wires(), one.Wire):
-		return one, wrongFormat("wire", "there is no such way to fail")
-	case one.Code != "" && !known:
-		return one, wrongFormat("code", "the standard has no such code")
-	case one.Status != 0 && (one.Status < 400 || one.Status > 599):
-		return one, wrongFormat("status", "a refusal is 400 to 599")
-	case one.Delay < 0 || one.Times < 0:
-		return one, wrongFormat("times", "numbers are not below zero")
+	if err := one.check(); err != nil {
+		return one, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,6 +50,29 @@ func (f *Faults) Add(one Injected) (Injected, error) {
 	one.ID, one.Hits = f.last, 0
 	f.all = append(f.all, &one)
 	return one, nil
+}
+
+func (i Injected) check() error {
+	asked := count(i.Wire != "", i.Code != "", i.Status != 0, i.Delay != 0)
+	_, known := codeStatus[i.Code]
+	return firstBroken(
+		rule{asked != 1, wrongFormat("fault", "exactly one of wire, code, status and delay_ms is given")},
+		rule{i.Wire != "" && !slices.Contains(Wires(), i.Wire), wrongFormat("wire", "there is no such way to fail")},
+		rule{i.Code != "" && !known, wrongFormat("code", "the standard has no such code")},
+		rule{i.Status != 0 && (i.Status < 400 || i.Status > 599), wrongFormat("status", "a refusal is 400 to 599")},
+		rule{i.Delay < 0 || i.Times < 0, wrongFormat("times", "numbers are not below zero")},
+	)
+}
+
+// count is how many of some conditions hold.
+func count(conditions ...bool) int {
+	n := 0
+	for _, holds := range conditions {
+		if holds {
+			n++
+		}
+	}
+	return n
 }
 
 // List are the injected faults.

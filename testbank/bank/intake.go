@@ -185,23 +185,18 @@ func (b *Bank) schedule(p paymentBody) (*Schedule, error) {
 		s.Day, _ = strconv.Atoi(p.Day)
 	}
 	variable := p.Frequency == "MonthlyVariable"
-	switch {
-	case p.End != "" && err != nil:
-		return nil, wrongFormat("endDate", "a date is YYYY-MM-DD")
-	case start.Before(day(b.Now())):
-		return nil, Refuse("EXECUTION_DATE_INVALID", "startDate", "the day is over")
-	case p.End != "" && end.Before(start):
-		return nil, Refuse("PERIOD_INVALID", "endDate", "the end is before the beginning")
-	case !slices.Contains(b.Profile.Frequencies, p.Frequency):
-		return nil, wrongFormat("frequency", "the bank does not have this frequency")
-	case p.Rule != "" && p.Rule != "following" && p.Rule != "preceding":
-		return nil, wrongFormat("executionRule", "a rule is following or preceding")
-	case p.Day != "" && (s.Day < 1 || s.Day > 31 || p.Day[0] == '0'):
-		return nil, wrongFormat("dayOfExecution", "a day is 1 to 31")
-	case variable != (len(p.Months) > 0) || !validMonths(p.Months):
-		return nil, wrongFormat("monthsOfExecution", "MonthlyVariable, and nothing else, has 1 to 11 different months from 1 to 12")
-	}
-	return s, nil
+	return s, firstBroken(
+		rule{p.End != "" && err != nil, wrongFormat("endDate", "a date is YYYY-MM-DD")},
+		rule{start.Before(day(b.Now())), Refuse("EXECUTION_DATE_INVALID", "startDate", "the day is over")},
+		rule{p.End != "" && end.Before(start), Refuse("PERIOD_INVALID", "endDate", "the end is before the beginning")},
+		rule{!slices.Contains(b.Profile.Frequencies, p.Frequency), wrongFormat("frequency", "the bank does not have this frequency")},
+		rule{!slices.Contains([]string{"", "following", "preceding"}, p.Rule), wrongFormat("executionRule", "a rule is following or preceding")},
+		rule{p.Day != "" && (s.Day < 1 || s.Day > 31 || strconv.Itoa(s.Day) != p.Day), wrongFormat("dayOfExecution", "a day is 1 to 31")},
+		rule{
+			variable != (len(p.Months) > 0) || !validMonths(p.Months),
+			wrongFormat("monthsOfExecution", "MonthlyVariable, and nothing else, has 1 to 11 different months from 1 to 12"),
+		},
+	)
 }
 
 func validMonths(months []string) bool {
@@ -219,24 +214,36 @@ func validMonths(months []string) bool {
 // knowDebtor holds the customer and the account that an order names against those
 // that the bank has.
 func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
-	if _, known := CustomerByID(c.PSU); c.PSU != "" && !known {
-		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")
+	_, known := CustomerByID(c.PSU)
+	err := firstBroken(
+		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")},
+		rule{c.PSU == "" && b.Profile.WantsPSU, wrongFormat("PSU-ID", "the bank wants to know its customer")},
+	)
+	if err != nil || o.Debtor == "" {
+		return err
 	}
-	if c.PSU == "" && b.Profile.WantsPSU {
-		return wrongFormat("PSU-ID", "the bank wants to know its customer")
-	}
-	if o.Debtor == "" {
-		return nil
-	}
-	account, err := tx.AccountByNumber(o.Debtor)
-	if errors.Is(err, ledger.ErrNotFound) || err == nil && (account.Kind != ledger.Cash || c.PSU != "" && account.Customer != c.PSU) {
-		return &Refusal{Status: 400, Code: "RESOURCE_UNKNOWN", Path: "debtorAccount", Text: "the customer has no such account at the bank"}
-	}
+	account, err := ownAccount(tx, "debtorAccount", o.Debtor, c.PSU)
 	if err != nil {
 		return err
 	}
-	if o.PSU == "" && b.Profile.Signatories == 1 {
+	if account.Kind != ledger.Cash {
+		return notTheirs("debtorAccount")
+	}
+	if b.Profile.Signatories == 1 {
 		o.PSU = account.Customer
 	}
 	return nil
+}
+
+// ownAccount finds an account of a customer, or of any when it is empty.
+func ownAccount(tx *ledger.Tx, path, number, psu string) (ledger.Account, error) {
+	account, err := tx.AccountByNumber(number)
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && (account.Kind == ledger.Own || psu != "" && account.Customer != psu) {
+		return account, notTheirs(path)
+	}
+	return account, err
+}
+
+func notTheirs(path string) *Refusal {
+	return &Refusal{Status: 400, Code: "RESOURCE_UNKNOWN", Path: path, Text: "the customer has no such account at the bank"}
 }

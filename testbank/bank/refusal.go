@@ -27,6 +27,22 @@ func Refuse(code, path, text string) *Refusal {
 // wrongFormat refuses what is missing or cannot be read.
 func wrongFormat(path, text string) *Refusal { return Refuse("FORMAT_ERROR", path, text) }
 
+// rule is a reason to refuse, and whether it holds.
+type rule struct {
+	broken  bool
+	refusal *Refusal
+}
+
+// firstBroken is the refusal of the first rule that is broken, or nil.
+func firstBroken(rules ...rule) error {
+	for _, r := range rules {
+		if r.broken {
+			return r.refusal
+		}
+	}
+	return nil
+}
+
 // codeStatus has every code of the standard (1.3.11, section 14.11) with its status;
 // where the standard has several, the one that this bank uses.
 var codeStatus = map[string]int{

@@ -9,8 +9,8 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// executionHour is when the orders of a day are executed, in UTC.
-const executionHour = 6 * time.Hour
+// executionStart is when the orders of a day are executed, in UTC.
+const executionStart = 6 * time.Hour
 
 // putOrder stores an order, and has its third party told.
 func (b *Bank) putOrder(tx *ledger.Tx, o *Order) error {
@@ -28,14 +28,14 @@ func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
 		o.Status, o.Next = manner.Stays, time.Time{}
 		return b.putOrder(tx, o)
 	case o.Schedule != nil:
-		o.Status, o.Next = "ACTC", o.Schedule.next(0).Add(executionHour)
+		o.Status, o.Next = "ACTC", o.Schedule.next(0).Add(executionStart)
 		return b.putOrder(tx, o)
 	case o.Execution > at.Format(dayLayout):
 		asked, err := time.Parse(dayLayout, o.Execution)
 		if err != nil {
 			return fmt.Errorf("read the execution day of order %s: %w", o.ID, err)
 		}
-		o.Status, o.Next = "ACTC", asked.Add(executionHour)
+		o.Status, o.Next = "ACTC", asked.Add(executionStart)
 		return b.putOrder(tx, o)
 	}
 	return b.execute(tx, o, at)
@@ -188,7 +188,7 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	next := o.Schedule.next(o.Occurrences)
 	switch {
 	case !o.Schedule.over(next):
-		o.Status, o.Next = "ACSP", next.Add(executionHour)
+		o.Status, o.Next = "ACSP", next.Add(executionStart)
 	case o.Skipped == o.Occurrences:
 		o.finish("RJCT", reason)
 	default:

@@ -273,34 +273,30 @@ func (b *Bank) window(q Query, r Reading) (ledger.Window, error) {
 }
 
 func (b *Bank) checkQuery(q Query) error {
+	known := []string{"booked", "pending", "both", "information", "all"}
+	err := firstBroken(
+		rule{!slices.Contains(known, q.BookingStatus), wrongFormat("bookingStatus", "it is missing, or there is none of this name")},
+		rule{!slices.Contains(b.Profile.BookingStatuses, q.BookingStatus), Refuse("PARAMETER_NOT_SUPPORTED", "bookingStatus", "the bank does not report it")},
+		rule{q.Delta && !b.Profile.DeltaList, Refuse("PARAMETER_NOT_SUPPORTED", "deltaList", "the bank does not have it")},
+		rule{q.EntryReferenceFrom != "" && !b.Profile.EntryReference, Refuse("PARAMETER_NOT_SUPPORTED", "entryReferenceFrom", "the bank does not have it")},
+		rule{q.Delta && q.EntryReferenceFrom != "", Refuse("PARAMETER_NOT_CONSISTENT", "deltaList", "it does not go with entryReferenceFrom")},
+	)
+	if err != nil || q.Delta || q.EntryReferenceFrom != "" {
+		return err
+	}
+	return b.checkPeriod(q)
+}
+
+func (b *Bank) checkPeriod(q Query) error {
 	from, wrongFrom := time.Parse(dayLayout, q.From)
 	to, wrongTo := time.Parse(dayLayout, q.To)
-	delta := q.Delta || q.EntryReferenceFrom != ""
-	switch {
-	case q.BookingStatus == "":
-		return wrongFormat("bookingStatus", "it is missing")
-	case !slices.Contains([]string{"booked", "pending", "both", "information", "all"}, q.BookingStatus):
-		return wrongFormat("bookingStatus", "there is no such booking status")
-	case !slices.Contains(b.Profile.BookingStatuses, q.BookingStatus):
-		return Refuse("PARAMETER_NOT_SUPPORTED", "bookingStatus", "the bank does not report "+q.BookingStatus)
-	case q.Delta && !b.Profile.DeltaList:
-		return Refuse("PARAMETER_NOT_SUPPORTED", "deltaList", "the bank does not have it")
-	case q.EntryReferenceFrom != "" && !b.Profile.EntryReference:
-		return Refuse("PARAMETER_NOT_SUPPORTED", "entryReferenceFrom", "the bank does not have it")
-	case q.Delta && q.EntryReferenceFrom != "":
-		return Refuse("PARAMETER_NOT_CONSISTENT", "deltaList", "it does not go with entryReferenceFrom")
-	case delta:
-		return nil
-	case wrongFrom != nil:
-		return wrongFormat("dateFrom", "a report begins on a day, YYYY-MM-DD")
-	case q.To != "" && wrongTo != nil:
-		return wrongFormat("dateTo", "a date is YYYY-MM-DD")
-	case q.To != "" && to.Before(from):
-		return Refuse("PERIOD_INVALID", "dateTo", "the end is before the beginning")
-	case from.Before(day(b.Now()).AddDate(0, 0, -b.Profile.HistoryDays)):
-		return Refuse("PERIOD_INVALID", "dateFrom", fmt.Sprintf("the bank reports %d days", b.Profile.HistoryDays))
-	}
-	return nil
+	earliest := day(b.Now()).AddDate(0, 0, -b.Profile.HistoryDays)
+	return firstBroken(
+		rule{wrongFrom != nil, wrongFormat("dateFrom", "a report begins on a day, YYYY-MM-DD")},
+		rule{q.To != "" && wrongTo != nil, wrongFormat("dateTo", "a date is YYYY-MM-DD")},
+		rule{q.To != "" && to.Before(from), Refuse("PERIOD_INVALID", "dateTo", "the end is before the beginning")},
+		rule{from.Before(earliest), Refuse("PERIOD_INVALID", "dateFrom", fmt.Sprintf("the bank reports %d days", b.Profile.HistoryDays))},
+	)
 }
 
 // begins fixes what a report shows, and from where a delta goes on.

@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"passerelle/testbank/bank"
 	"passerelle/testbank/ledger"
@@ -39,7 +40,7 @@ func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Custome
 	switch {
 	case q.Consent != nil:
 		v.Heading, v.Approve, v.Many = "Share account data", "Share", true
-		v.Facts, chooses = consentFacts(q.Consent), q.Consent.Kind == bank.Global
+		v.Facts, chooses = p.consentFacts(q.Consent), q.Consent.Kind == bank.Global
 	case q.Authorisation.Subject.Kind == bank.OfCancellation:
 		v.Heading, v.Approve, v.Refuse, v.Facts = "Cancel a payment", "Cancel the payment", "Keep it", orderFacts(q.Order)
 	default:
@@ -65,14 +66,32 @@ func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]a
 	var all []accountView
 	for _, a := range accounts {
 		if a.Kind == ledger.Cash || show {
-			all = append(all, accountView{a.ID, a.Name, a.Number, bank.Decimal(a.Booked) + " " + a.Currency, show || len(all) == 0})
+			all = append(all, accountView{a.ID, a.Name, inFours(a.Number), euros(a.Booked), show || len(all) == 0})
 		}
 	}
 	return all, nil
 }
 
+// euros writes an amount for people, in groups of three digits.
+func euros(minor int64) string {
+	whole, cents, _ := strings.Cut(bank.Decimal(minor), ".")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return whole + "." + cents + " EUR"
+}
+
+// inFours writes an account number for people.
+func inFours(number string) string {
+	var groups []string
+	for len(number) > 4 {
+		groups, number = append(groups, number[:4]), number[4:]
+	}
+	return strings.Join(append(groups, number), " ")
+}
+
 func orderFacts(o *bank.Order) []fact {
-	facts := []fact{{"Amount", bank.Decimal(o.Total()) + " EUR"}}
+	facts := []fact{{"Amount", euros(o.Total())}}
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, fact{name, value})
@@ -80,12 +99,12 @@ func orderFacts(o *bank.Order) []fact {
 	}
 	if len(o.Lines) == 1 {
 		add("To", o.Lines[0].Creditor)
-		add("Account", o.Lines[0].IBAN)
+		add("Account", inFours(o.Lines[0].IBAN))
 		add("Text", o.Lines[0].Text)
 	} else {
 		add("Payments", strconv.Itoa(len(o.Lines)))
 	}
-	add("From", o.Debtor)
+	add("From", inFours(o.Debtor))
 	add("On", o.Execution)
 	if s := o.Schedule; s != nil {
 		add("First on", s.Start)
@@ -101,10 +120,10 @@ var purposes = map[string]string{
 	bank.Available: "The list of your accounts", bank.AllPSD2: "All your accounts, their balances and transactions",
 }
 
-func consentFacts(c *bank.Consent) []fact {
+func (p *Pages) consentFacts(c *bank.Consent) []fact {
 	often := "Once"
 	if c.Recurring {
-		often = "Until " + c.ValidUntil
+		often = "Until " + p.Bank.LastDay(c).Format("2 January 2006")
 	}
 	return []fact{{"With", c.Party}, {"What", purposes[c.Kind]}, {"How long", often}}
 }

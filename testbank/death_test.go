@@ -1,0 +1,155 @@
+package testbank_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle/testbank"
+)
+
+// aloneVariable has the test binary be the bank program, on the folder it names.
+const aloneVariable = "PASSERELLE_TEST_BANK_FOLDER"
+
+// alone is the bank program as a process of its own. It prints where it is.
+func alone(t *testing.T) {
+	const free = "127.0.0.1:0"
+	program, err := testbank.Open(t.Context(), testbank.Config{
+		Data: os.Getenv(aloneVariable), Listen: free, Pages: free, Control: free, Profiles: []string{"redirect"}, Settlement: settlement,
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	json.NewEncoder(os.Stdout).Encode(map[string]any{"opened": program.Opened, "control": program.Control})
+	program.Serve(t.Context())
+}
+
+// kills is how often the program is killed; PASSERELLE_TEST_BANK_KILLS asks for more.
+func kills() int {
+	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_BANK_KILLS")); err == nil {
+		return n
+	}
+	return 5
+}
+
+// TestAKilledBankForgetsNothing kills the program with SIGKILL while orders come in, and
+// starts it again: each order that was answered is there, once, and the books are right.
+func TestAKilledBankForgetsNothing(t *testing.T) {
+	if os.Getenv(aloneVariable) != "" {
+		alone(t)
+		return
+	}
+	w := newWorld(t, "redirect")
+	w.stop()
+	answered := map[string]bool{}
+	for i := range kills() {
+		process := w.spawn()
+		enough := len(answered) + 5 + i%7
+		var mu sync.Mutex
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				for {
+					r, err := w.try("POST", w.address("redirect", single), order(nil), present(nil))
+					if err != nil {
+						return // the program is dead
+					}
+					mu.Lock()
+					answered[r.text("paymentId")] = true
+					mu.Unlock()
+				}
+			})
+		}
+		waitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(answered) >= enough })
+		process.Process.Kill()
+		process.Wait()
+		callers.Wait()
+	}
+	w.start("redirect")
+	known := map[string]bool{}
+	all, _ := w.steer("GET", "redirect/orders", nil).at("orders").([]any)
+	for _, one := range all {
+		o, _ := one.(map[string]any)
+		id, _ := o["id"].(string)
+		known[id] = true
+	}
+	for id := range answered {
+		if !known[id] {
+			t.Errorf("the bank answered with order %s, and has forgotten it", id)
+		}
+	}
+	t.Logf("%d kills, %d orders answered, %d known", kills(), len(answered), len(known))
+	w.right("redirect")
+}
+
+// spawn starts the program as a process of its own.
+func (w *world) spawn() *exec.Cmd {
+	w.t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	command := exec.Command(executable, "-test.run=^TestAKilledBankForgetsNothing$")
+	command.Env = append(os.Environ(), aloneVariable+"="+w.data)
+	out, err := command.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var printed struct {
+		Opened  []testbank.Opened `json:"opened"`
+		Control string            `json:"control"`
+	}
+	if err := json.Unmarshal(line, &printed); err != nil {
+		w.t.Fatalf("the program printed %s: %v", line, err)
+	}
+	w.program = &testbank.Program{Opened: printed.Opened, Control: printed.Control}
+	return command
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for range ticker.C {
+		if done() {
+			return
+		}
+	}
+}
+
+// TestARestartKeepsEverything stops the program in the middle of everything, and goes on.
+func TestARestartKeepsEverything(t *testing.T) {
+	w := newWorld(t, "redirect")
+	w.pass("redirect", "240h")
+	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
+	use := w.consent("redirect", wish(nil))
+	before := w.steer("GET", "redirect/accounts", nil)
+	clock := w.steer("GET", "redirect/clock", nil).text("now")
+	w.stop()
+	w.start("redirect")
+	if after := w.steer("GET", "redirect/accounts", nil); string(after.raw) != string(before.raw) {
+		t.Errorf("the accounts are %s, were %s", after.raw, before.raw)
+	}
+	if now := w.steer("GET", "redirect/clock", nil).text("now"); now < clock {
+		t.Errorf("it is %s, and was %s", now, clock)
+	}
+	w.call(200, "GET", w.address("redirect", "v1/accounts"), nil, use)
+	path := "v1/payments/sepa-credit-transfers/" + first.text("paymentId") + "/status"
+	if got := w.call(200, "GET", w.address("redirect", path), nil, nil).text("transactionStatus"); got != "RCVD" {
+		t.Errorf("the order is %s", got)
+	}
+}
