@@ -49,23 +49,16 @@ type authority struct {
 // without its signature is worse than none.
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
-// authority looks up what the requests to a webhook show.
-func (t *turn) authority(ctx context.Context, w store.Webhook, values settings.Values) (*authority, error) {
-	a := &authority{Delivery: t.Delivery, domain: t.domain, webhook: w, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
-	if w.Auth == 0 {
+// authority finds what the requests to a webhook show.
+func (t *turn) authority(to store.Addressee, values settings.Values) (a *authority, err error) {
+	a = &authority{Delivery: t.Delivery, domain: t.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
+	if to.Auth == 0 {
 		return a, nil
 	}
-	if w.AuthDeleted {
+	if to.AuthDeleted || to.Provider == nil {
 		return nil, errHeldUp
 	}
-	provider, err := t.DB.AuthProvider(ctx, t.domain.ID, w.Auth)
-	if errors.Is(err, store.ErrNotFound) { // deleted since the webhook was loaded
-		return nil, errHeldUp
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load the provider of webhook %d: %w", w.ID, err)
-	}
-	a.provider, a.limit = &provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
+	a.provider, a.limit = to.Provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
 	a.authorities = values.Text(settings.Authorities)
 	a.client, err = t.trusts.client(t.Client, a.authorities)
 	return a, err

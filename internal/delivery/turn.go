@@ -294,16 +294,12 @@ func (t *turn) target(ctx context.Context) (to target, err error) {
 // load reads the target anew for each page, so that a long run notices that the
 // webhook was deleted or leads elsewhere.
 func (t *turn) load(ctx context.Context) (target, error) {
-	w, err := t.DB.Webhook(ctx, t.domain.ID, t.visit.webhook)
+	a, err := t.DB.Addressee(ctx, t.domain.ID, t.visit.webhook)
 	if err != nil {
-		return target{}, fmt.Errorf("load webhook %d: %w", t.visit.webhook, err)
+		return target{}, fmt.Errorf("load webhook %d with what its requests need: %w", t.visit.webhook, err)
 	}
-	d, err := t.DB.Tenant(ctx, t.domain.ID)
-	if err != nil {
-		return target{}, fmt.Errorf("load domain %d with its settings: %w", t.domain.ID, err)
-	}
-	values := settings.Values(d.Settings)
-	auth, err := t.authority(ctx, w, values)
+	values := settings.Values(a.Tenant.Settings)
+	auth, err := t.authority(a, values)
 	if err != nil {
 		return target{}, err
 	}
@@ -312,7 +308,7 @@ func (t *turn) load(ctx context.Context) (target, error) {
 		return target{}, err
 	}
 	return target{
-		webhook: w, clock: d.Clock, authority: auth, client: client,
+		webhook: a.Webhook, clock: a.Tenant.Clock, authority: auth, client: client,
 		names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression),
 		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
 	}, nil

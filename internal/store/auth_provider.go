@@ -62,20 +62,33 @@ func (a AuthProvider) Secrets(now time.Time) (present, next string) {
 const authColumns = `id, domain_id, type, name, secret, next_secret, next_from, config, created, updated`
 
 func (r *Reader) scanAuthProvider(row scanner) (AuthProvider, error) {
-	var (
-		a                    AuthProvider
-		secret, next, config []byte
-		created              int64
-		nextFrom, updated    *int64
-	)
-	if err := row.Scan(&a.ID, &a.Domain, &a.Type, &a.Name, &secret, &next, &nextFrom, &config, &created, &updated); err != nil {
-		return a, err
+	var found authRow
+	if err := row.Scan(found.columns()...); err != nil {
+		return AuthProvider{}, err
 	}
-	a.NextFrom, a.Created, a.Updated = optionalInstant(nextFrom), instant(created), optionalInstant(updated)
-	if err := a.open(r.keys, secret, next, config); err != nil {
-		return a, fmt.Errorf("open authentication provider %d: %w", a.ID, err)
+	return found.open(r.keys)
+}
+
+// authRow is a provider on its way in, all null where a join has found none.
+type authRow struct {
+	id, domain, created, nextFrom, updated *int64
+	kind, name                             *string
+	secret, next, config                   []byte
+}
+
+func (a *authRow) columns() []any {
+	return []any{&a.id, &a.domain, &a.kind, &a.name, &a.secret, &a.next, &a.nextFrom, &a.config, &a.created, &a.updated}
+}
+
+func (a *authRow) open(ring *keys.Ring) (AuthProvider, error) {
+	found := AuthProvider{
+		ID: *a.id, Domain: passerelle.DomainID(*a.domain), Type: *a.kind, Name: *a.name,
+		NextFrom: optionalInstant(a.nextFrom), Created: instant(*a.created), Updated: optionalInstant(a.updated),
 	}
-	return a, nil
+	if err := found.open(ring, a.secret, a.next, a.config); err != nil {
+		return found, fmt.Errorf("open authentication provider %d: %w", found.ID, err)
+	}
+	return found, nil
 }
 
 // The next secret is sealed for the place of the present one, where it comes

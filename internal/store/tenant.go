@@ -16,19 +16,15 @@ type Tenant struct {
 
 // tenants reads a row for each key that a domain has set, and one when it has
 // set none.
-const tenants = `SELECT d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
-		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value
-	FROM domain d LEFT JOIN setting s ON s.domain_id = d.id WHERE `
+const tenants = `SELECT ` + tenantColumns + ` FROM domain d LEFT JOIN setting s ON s.domain_id = d.id WHERE `
+
+const tenantColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
+		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
 
 // TenantByHost loads the domain whose base URL has the host (with its port, as
 // a Host header carries it), or ErrNotFound.
 func (r *Reader) TenantByHost(ctx context.Context, host string) (Tenant, error) {
 	return r.tenant(ctx, `d.host = $1`, host)
-}
-
-// Tenant loads a domain by id, or ErrNotFound.
-func (r *Reader) Tenant(ctx context.Context, id passerelle.DomainID) (Tenant, error) {
-	return r.tenant(ctx, `d.id = $1`, int64(id))
 }
 
 // FirstTenant loads the oldest domain, or ErrNotFound.
