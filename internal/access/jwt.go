@@ -22,7 +22,8 @@ import (
 // pair of its application signs it, its header names the application, and it is
 // stored like any other token, so that it can be revoked and ends with its user.
 
-// maxSigned bounds what is looked at before a signature was checked.
+// maxSigned bounds what is looked at before a signature was checked, and so what is
+// signed.
 const maxSigned = 4096
 
 // signingKeyBits is the size of the RSA keys that sign.
@@ -31,7 +32,7 @@ const signingKeyBits = 2048
 // Payload is what a signed token says. Times are in seconds since the epoch;
 // Expires is nil for one that is valid until revoked.
 type Payload struct {
-	User     passerelle.UserID `json:"id_user,omitzero"`
+	User     passerelle.UserID `json:"id_user,omitempty"` // omitzero is unknown to the encoder of signed tokens
 	Audience string            `json:"aud"`
 	Issuer   string            `json:"iss"`
 	Expires  *int64            `json:"exp,omitempty"`
@@ -42,11 +43,11 @@ type Payload struct {
 }
 
 // SigningKey is what an application signs with. An application that never had
-// keys generated is Invalid.
-func (a *Access) SigningKey(ctx context.Context, client store.Client) (jose.Signer, error) {
+// keys generated is Invalid, in the field that named it.
+func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, passerelle.InvalidField("client_id", "client %d has no keys to sign with; update it with generate_keys", client.ID)
+		return nil, passerelle.InvalidField(field, "client %d has no keys to sign with; update it with generate_keys", client.ID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load the key of client %d: %w", client.ID, err)
@@ -107,6 +108,9 @@ func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Toke
 	text, err := jwt.Signed(signer).Claims(p).Serialize()
 	if err != nil {
 		return "", p, fmt.Errorf("sign a token: %w", err)
+	}
+	if len(text) > maxSigned {
+		return "", p, passerelle.InvalidField("scope", "is too long to be repeated in a token of at most %d bytes", maxSigned)
 	}
 	return text, p, nil
 }

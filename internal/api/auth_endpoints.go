@@ -311,7 +311,7 @@ func (s *Service) signedToken(ctx context.Context, c *httpapi.Caller, in signedT
 	if err != nil {
 		return signedTokenOutput{}, err
 	}
-	signer, err := s.Access.SigningKey(ctx, client)
+	signer, err := s.Access.SigningKey(ctx, "client_id", client)
 	if err != nil {
 		return signedTokenOutput{}, err
 	}
@@ -385,7 +385,7 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	if err != nil {
 		return signedTokenOutput{}, err
 	}
-	signer, err := s.Access.SigningKey(ctx, client)
+	signer, err := s.Access.SigningKey(ctx, "application", client)
 	if err != nil {
 		return signedTokenOutput{}, err
 	}
