@@ -18,13 +18,14 @@ type family struct {
 
 var unserved = []family{
 	{"Transfers and recipients", []string{"transfers", "recipients", "transferrecipients"}, "Initiate payments with `POST /payments`."},
-	{"Payment links", []string{"payment_links", "paymentlinks"}, "Send payers to `/webview/payment`."},
+	{"Payment links", []string{"payment-links", "payment_links", "paymentlinks"}, "Send payers to `/webview/payment`."},
 	{"Alerts", []string{"alerts"}, "Webhooks report every change."},
 	{"Forecasts", []string{"forecast", "forecasts"}, "`transactionsclusters` finds recurring transactions."},
 	{"Recognised texts", []string{"ocr"}, "Documents are stored as received."},
 	{"Merchants", []string{"merchants"}, "The member `counterparty` of a transaction names the other party."},
 	{"Projects", []string{"projects"}, "Nothing replaces them."},
 	{"Profiles", []string{"profiles"}, "`owner_identity` has the owner of a connection."},
+	{"Users with passwords", []string{"register", "confirm", "cookie"}, "`POST /auth/init` creates a user and its token."},
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 

@@ -52,6 +52,14 @@ func TestUnservedFamilies(t *testing.T) {
 			words[word] = true
 		}
 	}
+	for _, path := range []string{
+		"transfers", "users/me/accounts/1/recipients", "payment-links/1", "users/me/alerts", "users/me/forecast", "users/me/documents/1/ocr",
+		"merchants", "users/me/projects", "users/me/profiles", "auth/register", "auth/confirm", "auth/cookie",
+	} {
+		if Unserved(strings.Split(path, "/")) == "" {
+			t.Errorf("nothing is told of %s", path)
+		}
+	}
 	if told := Unserved([]string{"users", "me", "nothing"}); told != "" {
 		t.Errorf("nothing is told of as %q", told)
 	}
