@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"passerelle"
 	"passerelle/internal/service"
+	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 	"passerelle/internal/web"
 )
@@ -131,7 +131,7 @@ func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	}{
 		"unknown": {"203.0.113.9", nil, 1}, "known": {"203.0.113.9", loopback, 0}, "none": {"", nil, 0},
 	} {
-		log := &lines{}
+		log := &servicetest.Logs{}
 		s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, TrustedProxies: test.trusted, Log: slog.New(slog.NewTextHandler(log, nil))})
 		s.Start()
 		for range 3 {
@@ -143,22 +143,4 @@ func TestUnknownProxyIsWarnedOf(t *testing.T) {
 			t.Errorf("%s: warned %d times, want %d", name, n, test.warned)
 		}
 	}
-}
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -23,26 +23,37 @@ const (
 	maxEmbedded = 50_000
 )
 
-// rendered are objects on their way into an answer. The weight of each is how many
-// objects it is written as: itself, and all that are embedded in it.
+// rendered are objects on their way into an answer. Embedded is how many objects each
+// has in it, nil when nothing was asked for.
 type rendered[W any] struct {
-	list   []W
-	weight []int
+	list     []W
+	embedded []int
 }
 
-func show[R, W any](rows []R, render func(R) W) rendered[W] {
-	out := rendered[W]{make([]W, len(rows)), make([]int, len(rows))}
+func show[R, W any](rows []R, asked httpapi.Expansion, render func(R) W) rendered[W] {
+	out := rendered[W]{list: make([]W, len(rows))}
+	if len(asked) > 0 {
+		out.embedded = make([]int, len(rows))
+	}
 	for i, row := range rows {
-		out.list[i], out.weight[i] = render(row), 1
+		out.list[i] = render(row)
 	}
 	return out
 }
 
+// weight is how many objects one is written as: itself, and all that are embedded in it.
+func (s rendered[W]) weight(i int) int {
+	if s.embedded == nil {
+		return 1
+	}
+	return 1 + s.embedded[i]
+}
+
 // bounded refuses what would be written as too many objects.
 func (s rendered[W]) bounded() (rendered[W], error) {
-	total := 0
-	for _, weight := range s.weight {
-		total += weight
+	total := len(s.list)
+	for _, n := range s.embedded {
+		total += n
 	}
 	if total > maxEmbedded {
 		return s, passerelle.InvalidField("expand", "would embed more than %d objects; ask for fewer at once with limit, or nest less", maxEmbedded)
@@ -65,7 +76,7 @@ func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B
 		}
 		own := *into(&above.list[at])
 		*own = append(*own, below.list[i])
-		above.weight[at] += below.weight[i]
+		above.embedded[at] += below.weight(i)
 	}
 }
 
@@ -81,7 +92,7 @@ func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A
 			continue
 		}
 		*into(&below.list[i]) = &above.list[at]
-		below.weight[i] += above.weight[at]
+		below.embedded[i] += above.weight(at)
 	}
 }
 
@@ -118,7 +129,7 @@ func (e embedding) connections(ctx context.Context, rows []store.Connection, ask
 	for i, one := range rows {
 		ids[i] = one.ID
 	}
-	out := show(rows, func(one store.Connection) wire.Connection { return e.Aggregation.Show(one, e.c.Location) })
+	out := show(rows, asked, func(one store.Connection) wire.Connection { return e.Aggregation.Show(one, e.c.Location) })
 	accounts := func(all bool, into func(*wire.Connection) **[]wire.BankAccount) func(httpapi.Expansion) error {
 		return func(asked httpapi.Expansion) error { return e.accountsBelow(ctx, out, ids, all, asked, into) }
 	}
@@ -139,7 +150,7 @@ func (e embedding) connections(ctx context.Context, rows []store.Connection, ask
 func (e embedding) connectors(of rendered[wire.Connection], asked httpapi.Expansion) error {
 	for i := range of.list {
 		of.list[i].Connector = e.Aggregation.Connector(of.list[i].ConnectorUUID, e.c.Settings, ConnectorView(asked))
-		of.weight[i]++
+		of.embedded[i]++
 	}
 	return nil
 }
@@ -156,7 +167,7 @@ func (e embedding) sources(ctx context.Context, of rendered[wire.Connection], id
 	for i := range of.list {
 		own := by[of.list[i].ID]
 		of.list[i].Sources = aggregation.ShowSources(own, e.c.Location)
-		of.weight[i] += len(own)
+		of.embedded[i] += len(own)
 	}
 	return nil
 }
@@ -194,7 +205,7 @@ func (e embedding) accounts(ctx context.Context, rows []store.StoredAccount, ask
 	for i, a := range rows {
 		ids[i] = a.Connection
 	}
-	out := show(rows, func(a store.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, e.c.Location) })
+	out := show(rows, asked, func(a store.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, e.c.Location) })
 	return embed(out, asked,
 		embeds{"connection", func(asked httpapi.Expansion) error {
 			above, err := e.connectionsAbove(ctx, ids, asked)
@@ -239,7 +250,7 @@ func (e embedding) subscriptions(ctx context.Context, rows []store.StoredSubscri
 	for i, one := range rows {
 		ids[i] = one.Connection
 	}
-	out := show(rows, func(one store.StoredSubscription) wire.Subscription {
+	out := show(rows, asked, func(one store.StoredSubscription) wire.Subscription {
 		return wire.NewSubscription(one.Subscription, e.c.Location)
 	})
 	return embed(out, asked, embeds{"connection", func(asked httpapi.Expansion) error {
@@ -256,7 +267,7 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 	if err != nil {
 		return rendered[wire.Transaction]{}, fmt.Errorf("load the accounts of %d transactions: %w", len(rows), err)
 	}
-	out := show(rows, func(t passerelle.Transaction) wire.Transaction {
+	out := show(rows, asked, func(t passerelle.Transaction) wire.Transaction {
 		return wire.NewTransaction(t, accounts[t.Account].Currency, e.c.Location)
 	})
 	return embed(out, asked,
@@ -320,7 +331,7 @@ func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transact
 	for i, d := range found {
 		at := place[d.Transaction]
 		*of.list[at].Documents = append(*of.list[at].Documents, below.list[i])
-		of.weight[at] += below.weight[i]
+		of.embedded[at] += below.weight(i)
 	}
 	return nil
 }
@@ -330,13 +341,13 @@ func (e embedding) attachmentsBelow(ctx context.Context, of rendered[wire.Transa
 		return err
 	}
 	for i := range of.list {
-		of.weight[i] += len(*of.list[i].Attachments)
+		of.embedded[i] += len(*of.list[i].Attachments)
 	}
 	return nil
 }
 
 func (e embedding) documents(ctx context.Context, rows []store.StoredDocument, asked httpapi.Expansion) (rendered[wire.Document], error) {
-	out := show(rows, func(d store.StoredDocument) wire.Document {
+	out := show(rows, asked, func(d store.StoredDocument) wire.Document {
 		return e.Aggregation.ShowDocument(e.c.Domain, d.Document, e.c.Location)
 	})
 	return embed(out, asked, embeds{"type", func(httpapi.Expansion) error {
