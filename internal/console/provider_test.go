@@ -69,7 +69,7 @@ func TestProvidersThatSign(t *testing.T) {
 		if a := d.get(page); a.status != http.StatusNotFound {
 			t.Errorf("after that: %d", a.status)
 		}
-		d.shows(d.domainPath(fmt.Sprintf("/webhooks/%d", hook)), []string{"held up", "the authentication provider was deleted"})
+		d.shows(d.domainPath(fmt.Sprintf("/webhooks/%d", hook)), []string{"held up", "the authentication provider was deleted"}, page)
 		on := fmt.Sprint(" authentication provider ", kept.ID)
 		wantActs(t, d, "register authentication provider"+on, "rotate secret of authentication provider"+on, "rotate secret of authentication provider"+on,
 			"change authentication provider"+on, "delete authentication provider"+on)

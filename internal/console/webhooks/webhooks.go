@@ -113,8 +113,11 @@ func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([
 
 func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow {
 	row := webhookRow{
-		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Auth: w.Auth, Client: w.Client, User: w.User,
+		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Client: w.Client, User: w.User,
 		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: pc.Moment(w.LastSuccess), LastFailure: pc.Moment(w.LastFailure),
+	}
+	if !w.AuthDeleted { // there is no page of one that was
+		row.Auth = w.Auth
 	}
 	if h.Requests > 0 {
 		row.Success = page.Percent(h.Successes, h.Requests)
