@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"passerelle"
@@ -28,24 +27,21 @@ const (
 	beneficiaryColumn = "instruction.beneficiary_identification"
 )
 
-// sealing tells whether account numbers are sealed. It does not change while a process
-// serves, and is read once.
-type sealing struct{ known, on atomic.Bool }
-
 // sealsNumbers reports whether account numbers are to be sealed.
 func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if r.keys == nil {
 		return false, nil
 	}
-	if r.sealing.known.Load() {
-		return r.sealing.on.Load(), nil
+	if r.sealing.Load() {
+		return true, nil
 	}
 	on, err := one(ctx, r, func(row scanner) (on bool, err error) { return on, row.Scan(&on) }, `SELECT account_numbers FROM sealing`)
 	if err != nil {
 		return false, fmt.Errorf("read whether account numbers are sealed: %w", err)
 	}
-	r.sealing.on.Store(on)
-	r.sealing.known.Store(true)
+	if on { // for good; that they are clear may change at any moment
+		r.sealing.Store(true)
+	}
 	return on, nil
 }
 
@@ -172,9 +168,10 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 }
 
 // SealAccountNumbers has the account numbers of payments sealed from now on, and seals
-// those of older payments, in units of one payment. No process that was started before may
-// serve meanwhile, since it goes on as it began. Progress gets the number of payments seen. What
-// was done before an error stays done, and another call goes on.
+// those of older payments, in units of one payment. While it works, lists find no
+// payment by a number that is still clear, and a process that began to write before may
+// leave some clear. Progress gets the number of payments seen. What was done before an
+// error stays done, and another call seals what is clear.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (sealed int64, err error) {
 	err = db.Write(ctx, func(tx *Tx) error {
 		tx.execOne(ErrConflict, `UPDATE sealing SET account_numbers = TRUE`)
@@ -183,9 +180,9 @@ func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(s
 	if err != nil {
 		return 0, fmt.Errorf("have account numbers sealed: %w", err)
 	}
-	db.sealing.known.Store(false)
 	for after, seen := int64(0), int64(0); ; {
-		page, err := collect(ctx, &db.Reader, scanClear, `SELECT id, domain_id FROM payment WHERE id > $1 AND beneficiary_numbers IS NULL ORDER BY id LIMIT $2`, after, batch)
+		page, err := collect(ctx, &db.Reader, scanClear, `SELECT id, domain_id FROM payment WHERE id > $1
+			AND (beneficiary_numbers IS NULL OR payer_number IS NULL AND payer_identification IS NOT NULL) ORDER BY id LIMIT $2`, after, batch)
 		if err != nil {
 			return sealed, fmt.Errorf("list payments whose account numbers are clear: %w", err)
 		}

@@ -159,6 +159,31 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
+// TestNumbersThatStayedClearAreSealed: a process that goes on meanwhile seals and finds
+// as well, and what another left clear is sealed by the next call.
+func TestNumbersThatStayedClearAreSealed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.keepsNumbersClear()
+		p := s.numbered()
+		if _, err := withKeys(t, url, s.db.keys).SealAccountNumbers(t.Context(), 10, func(int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		s.numbered()
+		if diff := cmp.Diff(times(2), s.found(s.db, s.domain)); diff != "" {
+			t.Errorf("found by a process that goes on (-want +got):\n%s", diff)
+		}
+		if err := s.sql(`UPDATE payment SET payer_identification = $1, payer_number = NULL WHERE id = $2`, payersNumber, int64(p.ID)); err != nil {
+			t.Fatal(err)
+		}
+		sealed, err := s.db.SealAccountNumbers(t.Context(), 10, func(int64) {})
+		if n := s.clearNumbers(); err != nil || sealed != 1 || n != 0 {
+			t.Errorf("%d sealed, %d rows have clear numbers: %v", sealed, n, err)
+		}
+		s.same(s.db, p)
+	})
+}
+
 // TestSealedAccountNumbersOutliveTheirKey: they are read and found under a newer master
 // key, once the older is gone.
 func TestSealedAccountNumbersOutliveTheirKey(t *testing.T) {

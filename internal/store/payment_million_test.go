@@ -54,7 +54,7 @@ func (s site) keepsNumbersClear() {
 	if err := s.sql(`UPDATE sealing SET account_numbers = FALSE`); err != nil {
 		s.t.Fatal(err)
 	}
-	s.db.sealing.known.Store(false)
+	s.db.sealing.Store(false)
 }
 
 // populateAfter adds the payments with numbers beyond one up to another.

@@ -49,8 +49,8 @@ type Reader struct {
 	engine engine
 	keys   *keys.Ring
 	limit  time.Duration
-	// sealing is what is known of the database: whether account numbers are sealed.
-	sealing *sealing
+	// sealing is set once it is known that account numbers are sealed.
+	sealing *atomic.Bool
 }
 
 // bounded is the context of a query or a unit.
@@ -92,7 +92,7 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{Reader: Reader{engine: engine, keys: options.Keys, limit: options.Limit, sealing: &sealing{}}, log: options.Log, migrations: migrations}, nil
+	return &DB{Reader: Reader{engine: engine, keys: options.Keys, limit: options.Limit, sealing: &atomic.Bool{}}, log: options.Log, migrations: migrations}, nil
 }
 
 // openEngine names no address in its errors, which may hold a password.
