@@ -53,6 +53,56 @@ func TestBalanceScenarios(t *testing.T) {
 	})
 }
 
+// A delta is what an account had at the end of a period less what it had before, and
+// the sum of what came in and went out.
+func TestDeltasOfAnAccount(t *testing.T) {
+	onStages(t, func(t *testing.T, s *stage) {
+		account := fmt.Sprint("/accounts/", int64(s.balanced(t, "").accounts["a"].ID))
+		type group struct {
+			Min                               string `json:"min_date"`
+			Max                               string `json:"max_date"`
+			Delta, Balance, Expenses, Incomes exact.Decimal
+		}
+		var deltas struct {
+			Deltas []group
+			Min    string `json:"result_min_date"`
+			Max    string `json:"result_max_date"`
+			Total  int
+		}
+		var balances struct{ Balances []group }
+		const time = "?min_date=2026-10-25&max_date=2026-11-14&period=1week"
+		s.do(t, ask{method: "GET", path: account + "/delta" + time, token: "user"}).decode(t, &deltas)
+		s.do(t, ask{method: "GET", path: account + "/balances" + time, token: "user"}).decode(t, &balances)
+		if len(deltas.Deltas) != 3 || deltas.Total != 3 || len(balances.Balances) != 3 || deltas.Min != "2026-10-25" || deltas.Max != "2026-11-14" {
+			t.Fatalf("deltas %+v, balances %+v", deltas, balances)
+		}
+		plus := func(a, b exact.Decimal) exact.Decimal {
+			t.Helper()
+			sum, err := a.Add(b)
+			must(t, err)
+			return sum
+		}
+		moved := false
+		for i, d := range deltas.Deltas {
+			b := balances.Balances[i]
+			if d.Min != b.Min || d.Max != b.Max || d.Balance.Cmp(b.Balance) != 0 || d.Expenses.Cmp(b.Expenses) != 0 || d.Incomes.Cmp(b.Incomes) != 0 {
+				t.Errorf("%+v, balances have %+v", d, b)
+			}
+			if sum := plus(d.Incomes, d.Expenses); d.Delta.Cmp(sum) != 0 {
+				t.Errorf("%+v comes to %s", d, sum)
+			}
+			if i > 0 && plus(deltas.Deltas[i-1].Balance, d.Delta).Cmp(d.Balance) != 0 {
+				t.Errorf("%+v does not follow %+v", d, deltas.Deltas[i-1])
+			}
+			moved = moved || !d.Delta.IsZero()
+		}
+		if !moved {
+			t.Errorf("nothing changed: %+v", deltas)
+		}
+		s.do(t, ask{method: "GET", path: account + "/delta?period=monthly", token: "user"}).says(t, 400, "invalidValue", "period")
+	})
+}
+
 // A year is as long as balances go, leap years included, and all its days are
 // there once.
 func TestBalancesOfAYear(t *testing.T) {

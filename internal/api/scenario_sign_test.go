@@ -1,9 +1,15 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
 )
 
 // answerKey is the id of the key with which the answers of a tenant are signed.
@@ -40,6 +46,8 @@ func TestSigningKeys(t *testing.T) {
 		if list.Total != 0 || list.Keys == nil {
 			t.Errorf("before anything was signed: %+v", list)
 		}
+		certificate := ask{method: "GET", path: "/certificate/signature", token: "config"}
+		s.do(t, certificate).says(t, 404, "notFound", "")
 		first := s.answerKey(t, s.tenant("home"))
 		if again := s.answerKey(t, s.tenant("home")); again != first {
 			t.Errorf("key %s, then %s", first, again)
@@ -57,6 +65,17 @@ func TestSigningKeys(t *testing.T) {
 		if one != list.Keys[1] || one.PublicKey == second.Public {
 			t.Errorf("the first key is %+v", one)
 		}
+		var shown map[string]any
+		s.do(t, certificate).decode(t, &shown)
+		want := map[string]any{
+			"id": json.Number(fmt.Sprint(second.ID)), "type": "signature", "public_key": second.Public, "created": passerelle.FormatDateTime(second.Created, time.UTC),
+			"id_public_key_file": nil, "id_private_key_file": nil,
+		}
+		if diff := cmp.Diff(want, shown); diff != "" {
+			t.Errorf("the certificate of answers (-want +got):\n%s", diff)
+		}
+		s.do(t, ask{method: "GET", path: "/certificate/connector", token: "config"}).says(t, 404, "notFound", "")
+		s.do(t, ask{tenant: "other", method: "GET", path: "/certificate/signature", token: "config"}).says(t, 404, "notFound", "")
 		s.do(t, get("/sign-keys/"+noID)).says(t, 404, "notFound", "")
 		s.do(t, ask{tenant: "other", method: "GET", path: "/sign-keys/" + first}).says(t, 404, "notFound", "")
 	})
