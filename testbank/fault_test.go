@@ -166,7 +166,9 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 		if _, err := w.try("POST", w.address(name, single), body, present(headers{"X-Request-ID": id})); err == nil {
 			t.Error("the answer was not lost")
 		}
-		w.try("POST", w.address(name, single), body, present(headers{"X-Request-ID": id}))
+		if _, err := w.try("POST", w.address(name, single), body, present(headers{"X-Request-ID": id})); (err == nil) != (name == "idempotent") {
+			t.Errorf("%s answers the order that comes again with %v", name, err)
+		}
 		if got := w.ordersOf(name, id); len(got) != want {
 			t.Errorf("%s has %d orders, want %d", name, len(got), want)
 		}

@@ -17,6 +17,8 @@ import (
 type Taken struct {
 	Order         *Order
 	Authorisation *Authorisation
+	// Again says that the order was here before.
+	Again bool
 }
 
 // Take takes an order, or refuses it. It is on disk when Take returns.
@@ -63,9 +65,9 @@ func sameOrder(tx *ledger.Tx, order *Order) (Taken, error) {
 	}
 	begun, err := ledger.List[Authorisation](tx, authorisationKind, OfPayment+" "+earlier.ID)
 	if err != nil || len(begun) == 0 {
-		return Taken{Order: earlier}, err
+		return Taken{Order: earlier, Again: true}, err
 	}
-	return Taken{Order: earlier, Authorisation: begun[0]}, nil
+	return Taken{earlier, begun[0], true}, nil
 }
 
 // read makes an order of a body.

@@ -2,8 +2,10 @@ package xs2a
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -88,7 +90,7 @@ func unknownPath(_ *API, r *request) (answer, error) {
 
 func (a *API) handle(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Request-ID", r.Header.Get("X-Request-ID"))
+		w.Header().Set("X-Request-ID", answeredID(r))
 		checked, err := a.check(r, route.role)
 		if err != nil {
 			a.refuse(w, err)
@@ -111,6 +113,17 @@ func (a *API) handle(route route) http.Handler {
 		}
 		a.write(w, r, got)
 	})
+}
+
+// answeredID is the id that the caller gave, or one of ours where it gave none.
+func answeredID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-ID"); uuidPattern.MatchString(id) {
+		return id
+	}
+	var id [16]byte
+	rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
 // meet lets a fault happen that comes before the bank does anything.

@@ -34,7 +34,11 @@ func initiate(service string) endpoint {
 			body.Links = a.start(order.Prefers, r.caller, order.Path()+"/"+bank.OfPayment)
 		}
 		body.Links["self"], body.Links["status"] = a.at(order.Path()), a.at(order.Path()+"/status")
-		return answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, notify: order.Notify != "", wire: bank.MannerOf(order).Wire}, nil
+		got := answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, notify: order.Notify != ""}
+		if !taken.Again { // who asks again gets the answer that was lost
+			got.wire = bank.MannerOf(order).Wire
+		}
+		return got, nil
 	}
 }
 
