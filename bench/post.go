@@ -25,7 +25,7 @@ func posts() []row {
 	for _, kind := range []string{sqlite, postgres} {
 		for _, receivers := range []int{1, 100} {
 			all = append(all, row{
-				name: fmt.Sprintf("deliver a backlog of 100000 to %d receivers, %s", receivers, kind), goal: 0.6,
+				name: fmt.Sprintf("deliver a backlog of 100000 to %d receivers, %s", receivers, kind), goal: map[string]float64{sqlite: 0.6, postgres: 0.8}[kind],
 				limit: "sign and post the same bodies, as many at once, insert and mark in batches by the bare driver",
 				open: func(ctx context.Context, p *place) (side, side, error) {
 					return postBesideLimit(ctx, p, kind, receivers)

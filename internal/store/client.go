@@ -94,6 +94,14 @@ func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id pass
 		int64(domain), int64(id))
 }
 
+// RedirectURIs are those of a client that is not deleted, or ErrNotFound: every payment
+// that is created asks for them, and a client has many columns besides.
+func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
+	uris, err := one(ctx, r, scanString,
+		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+	return strings.Fields(uris), err
+}
+
 // Clients lists the clients of a domain that are not deleted, oldest first.
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
 	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
