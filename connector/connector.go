@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"passerelle"
@@ -56,6 +57,9 @@ type Profile struct {
 	// Idempotent declares that the bank recognises an order's key, so that
 	// the same order may be sent again when nobody knows whether it arrived.
 	Idempotent bool
+	// ExecutesAtOnce declares that the bank executes an order once its payer has
+	// validated, and does not wait for the client's confirmation.
+	ExecutesAtOnce bool
 	// Mechanism is the one that connections have unless another is asked for, and
 	// SyncDays how many days are between two synchronisations, in decimal, as a
 	// domain wants it; empty for what is usual.
@@ -165,8 +169,12 @@ type Canceller interface {
 }
 
 // Registry is the set of connectors of a deployment, in the order they are
-// shown.
-type Registry struct {
+// shown. It may be replaced while it is in use: whoever holds a connector goes on
+// with it.
+type Registry struct{ set atomic.Pointer[set] }
+
+// set is what a registry holds at a time. It does not change.
+type set struct {
 	list []Connector
 	byID map[string]Connector
 }
@@ -174,7 +182,22 @@ type Registry struct {
 // NewRegistry checks that the connectors have distinct names, sources of their
 // own and the abilities their profiles claim.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
-	r := &Registry{list: connectors, byID: map[string]Connector{}}
+	r := &Registry{}
+	return r, r.Replace(connectors...)
+}
+
+// Replace puts other connectors in the place of those there are, or leaves them with
+// an error as NewRegistry has it.
+func (r *Registry) Replace(connectors ...Connector) error {
+	next, err := newSet(connectors)
+	if err == nil {
+		r.set.Store(next)
+	}
+	return err
+}
+
+func newSet(connectors []Connector) (*set, error) {
+	next := &set{list: connectors, byID: map[string]Connector{}}
 	sources := map[int64]bool{}
 	for _, c := range connectors {
 		p := c.Profile()
@@ -185,22 +208,26 @@ func NewRegistry(connectors ...Connector) (*Registry, error) {
 			sources[s.ID] = true
 		}
 		for _, name := range []string{p.UUID, fmt.Sprint(p.ID)} {
-			if _, taken := r.byID[name]; taken {
+			if _, taken := next.byID[name]; taken {
 				return nil, fmt.Errorf("connector %s: the name %s is taken", p.Name, name)
 			}
-			r.byID[name] = c
+			next.byID[name] = c
 		}
-		if err := checkLabels(p); err != nil {
+		if err := checkAbilities(c, p); err != nil {
 			return nil, err
 		}
-		if _, able := c.(Initiator); able != (p.Payments != nil) {
-			return nil, fmt.Errorf("connector %s: payment settings and the ability to initiate go together", p.Name)
-		}
-		if _, able := c.(DataReader); able != (p.Data != nil) {
-			return nil, fmt.Errorf("connector %s: data settings and the ability to read go together", p.Name)
-		}
 	}
-	return r, nil
+	return next, nil
+}
+
+func checkAbilities(c Connector, p Profile) error {
+	if _, able := c.(Initiator); able != (p.Payments != nil) {
+		return fmt.Errorf("connector %s: payment settings and the ability to initiate go together", p.Name)
+	}
+	if _, able := c.(DataReader); able != (p.Data != nil) {
+		return fmt.Errorf("connector %s: data settings and the ability to read go together", p.Name)
+	}
+	return checkLabels(p)
 }
 
 func checkLabels(p Profile) error {
@@ -211,12 +238,12 @@ func checkLabels(p Profile) error {
 }
 
 // All lists the connectors, in order. The list is not to be changed.
-func (r *Registry) All() []Connector { return r.list }
+func (r *Registry) All() []Connector { return r.set.Load().list }
 
 // Initiators lists the connectors that initiate payments, in order.
 func (r *Registry) Initiators() []Initiator {
 	var able []Initiator
-	for _, c := range r.list {
+	for _, c := range r.All() {
 		if initiator, ok := c.(Initiator); ok {
 			able = append(able, initiator)
 		}
@@ -227,13 +254,13 @@ func (r *Registry) Initiators() []Initiator {
 // Initiator finds a connector that initiates payments by its UUID or its
 // numeric id in decimal.
 func (r *Registry) Initiator(name string) (Initiator, bool) {
-	initiator, ok := r.byID[name].(Initiator)
+	initiator, ok := r.set.Load().byID[name].(Initiator)
 	return initiator, ok
 }
 
 // DataReader finds a connector that reads by its UUID or its numeric id in
 // decimal.
 func (r *Registry) DataReader(name string) (DataReader, bool) {
-	reader, ok := r.byID[name].(DataReader)
+	reader, ok := r.set.Load().byID[name].(DataReader)
 	return reader, ok
 }

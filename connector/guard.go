@@ -29,6 +29,21 @@ func Guard(ask func() error) (err error) {
 	return nil
 }
 
+// Fault is what a connector failed of in words for the operator: what is wrong with
+// which bank, and what to do about it. They hold nothing personal and nothing secret,
+// and are logged.
+type Fault struct {
+	Says string
+	// Err is what it is of, by which callers go.
+	Err error
+}
+
+// Error says what is wrong.
+func (f *Fault) Error() string { return f.Says }
+
+// Unwrap is what it is of.
+func (f *Fault) Unwrap() error { return f.Err }
+
 // causeOf is what a panic may be told by: the runtime says nothing of values.
 func causeOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
@@ -60,6 +75,9 @@ var plain = []string{"*errors.errorString", "*errors.joinError", "*fmt.wrapError
 func kindsOf(err error) (all []string) {
 	if err == nil {
 		return nil
+	}
+	if fault, told := err.(*Fault); told { //nolint:errorlint // each one is looked at
+		return []string{fault.Says}
 	}
 	_, fixed := err.(syscall.Errno) //nolint:errorlint // each one is looked at
 	if kind := fmt.Sprintf("%T", err); fixed || slices.Contains(known, err) {

@@ -30,7 +30,10 @@ type Settings struct {
 	Frequencies     []Frequency
 	Currencies      []passerelle.Currency
 	MaxInstructions int
-	PayerAccount    PayerAccount
+	// BulkDateTypes lists the types of which several instructions are taken at a
+	// time; nil for all.
+	BulkDateTypes []DateType
+	PayerAccount  PayerAccount
 	// MaxLabel is the longest label of a line, in characters, where it is more than
 	// MaxLabel of this package: up to LongestLabel, or zero.
 	MaxLabel int
@@ -116,7 +119,8 @@ var compatibilityRules = []compatibilityRule{
 
 func bulkRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	n := len(p.Instructions)
-	if s.MaxInstructions == 1 && n > 1 {
+	single := s.BulkDateTypes != nil && !slices.Contains(s.BulkDateTypes, p.DateType())
+	if n > 1 && (single || s.MaxInstructions == 1) {
 		return Reason{"nspBulk", Incompatible, "This bank takes one instruction at a time.", 1, n}, true
 	}
 	return Reason{"maxBulk", Incompatible, "This bank takes fewer instructions at a time.", s.MaxInstructions, n},

@@ -41,6 +41,8 @@ func TestIncompatibilities(t *testing.T) {
 		want   *payment.Reason
 	}{
 		"none":                    {change: func(*payment.Settings) {}},
+		"several of some types":   {func(s *payment.Settings) { s.BulkDateTypes = []payment.DateType{payment.Periodic} }, nil, &payment.Reason{Code: "nspBulk", ConnectorValue: 1, PaymentValue: 2}},
+		"several of this type":    {func(s *payment.Settings) { s.BulkDateTypes = payment.DateTypes() }, nil, nil},
 		"one at a time":           {func(s *payment.Settings) { s.MaxInstructions = 1 }, nil, &payment.Reason{Code: "nspBulk", ConnectorValue: 1, PaymentValue: 2}},
 		"fewer at a time":         {func(s *payment.Settings) { s.MaxInstructions = 3 }, func(d *payment.Draft) { d.Instructions = draft(4).Instructions }, &payment.Reason{Code: "maxBulk", ConnectorValue: 3, PaymentValue: 4}},
 		"as many at a time":       {func(s *payment.Settings) { s.MaxInstructions = 2 }, nil, nil},

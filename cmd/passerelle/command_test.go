@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
@@ -29,9 +30,13 @@ func TestCommands(t *testing.T) {
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
+	certificates := t.TempDir()
+	berlingrouptest.NewAuthority(t).Furnish(certificates)
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, database string) { play(t, script, "PASSERELLE_DATABASE="+database) })
+			storetest.Each(t, func(t *testing.T, database string) {
+				play(t, script, "PASSERELLE_DATABASE="+database, "CERTS="+certificates)
+			})
 		})
 	}
 }

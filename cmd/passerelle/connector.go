@@ -18,6 +18,7 @@ import (
 
 type connectorCommand struct {
 	tenant
+	bankFolder
 	List   connectorList   `cmd:"" help:"List the connectors of the domain, including hidden ones."`
 	Show   connectorShow   `cmd:"" help:"Print one connector."`
 	Update connectorUpdate `cmd:"" help:"Configure a connector for the domain. An empty value restores the connector's own."`
@@ -74,8 +75,18 @@ func viewConnector(b wire.Bank) connectorView {
 
 // connectors is the use cases of connectors on the command's database. None of
 // them is called.
-func (d target) connectors() (*aggregation.Aggregation, error) {
-	all, err := connector.NewRegistry(service.Connectors(&sandbox.Bank{})...)
+func (d target) connectors(banks bankFolder) (*aggregation.Aggregation, error) {
+	own := service.Connectors(&sandbox.Bank{})
+	files, err := banks.read(own)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.Err == nil {
+			own = append(own, f.Bank.Connector())
+		}
+	}
+	all, err := connector.NewRegistry(own...)
 	if err != nil {
 		return nil, fmt.Errorf("list the connectors: %w", err)
 	}
@@ -83,8 +94,8 @@ func (d target) connectors() (*aggregation.Aggregation, error) {
 }
 
 // connector finds one by its UUID or its number.
-func (d target) connector(c *console, name string) (any, error) {
-	a, err := d.connectors()
+func (d target) connector(c *console, banks bankFolder, name string) (any, error) {
+	a, err := d.connectors(banks)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +119,7 @@ type connectorList struct{}
 // Run lists connectors.
 func (*connectorList) Run(c *console, g *connectorCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		a, err := d.connectors()
+		a, err := d.connectors(g.bankFolder)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +137,7 @@ type connectorShow struct {
 
 // Run prints a connector.
 func (s *connectorShow) Run(c *console, g *connectorCommand) error {
-	return g.at(c, func(d target) (any, error) { return d.connector(c, s.Connector) })
+	return g.at(c, func(d target) (any, error) { return d.connector(c, g.bankFolder, s.Connector) })
 }
 
 type connectorUpdate struct {
@@ -163,7 +174,7 @@ type connectorSource struct {
 func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 	change := settings.SourceChange{Connector: s.Connector, Source: s.Source, Mechanism: s.AuthMechanism, Disabled: s.Disabled}
 	return g.change(c, s.Connector, func(d target, a *aggregation.Aggregation) error {
-		if _, err := d.connector(c, s.Connector); err != nil {
+		if _, err := d.connector(c, g.bankFolder, s.Connector); err != nil {
 			return err
 		}
 		err := a.ConfigureSource(c.ctx, d.domain, change, settings.ByCommand)
@@ -177,13 +188,13 @@ func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 // change makes a change of a connector and shows what it is then.
 func (g *connectorCommand) change(c *console, name string, change func(target, *aggregation.Aggregation) error) error {
 	return g.at(c, func(d target) (any, error) {
-		a, err := d.connectors()
+		a, err := d.connectors(g.bankFolder)
 		if err == nil {
 			err = change(d, a)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return d.connector(c, name)
+		return d.connector(c, g.bankFolder, name)
 	})
 }

@@ -27,6 +27,7 @@ type devCommand struct {
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
 	Files    string `help:"Store for files instead of the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
+	bankFolder
 	outbound
 	bounds
 	identities
@@ -61,7 +62,7 @@ func (d *devCommand) Run(c *console) error {
 	}
 	s, err := service.Open(c.ctx, service.Config{
 		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
-		Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
+		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
 	})
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (d *devCommand) Run(c *console) error {
 	if err != nil {
 		return errors.Join(err, stop(s, time.Second))
 	}
-	return serveUntilDone(c, s, shutdownTimeout, func() error { return printed.print(c) })
+	return serveUntilDone(c, s, d.bankFolder, shutdownTimeout, func() error { return printed.print(c) })
 }
 
 func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {

@@ -21,6 +21,7 @@ type doctorCommand struct {
 	database
 	KeyFile    string `placeholder:"FILE" type:"path" help:"Key file to check against the database."`
 	Invariants bool   `help:"Check all stored data for violated rules. It only reads, and its duration grows with the data."`
+	bankFolder
 	outbound
 }
 
@@ -55,6 +56,11 @@ func (d *doctorCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
+	return c.tell(append(findings, d.bankFolder.findings(time.Now())...))
+}
+
+// tell shows all that was seen, and fails when something is wrong.
+func (c *console) tell(findings []finding) error {
 	if err := c.show(findings); err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ type program struct {
 	User       userCommand       `cmd:"" help:"List and delete the end users of a domain."`
 	Connection connectionCommand `cmd:"" help:"List connections of users to institutions."`
 	Connector  connectorCommand  `cmd:"" help:"List institutions and configure them for a domain."`
+	Bank       bankCommand       `cmd:"" help:"Validate and check banks that are described in files."`
 	Token      tokenCommand      `cmd:"" help:"Manage tokens for the operator's own programs."`
 	Config     configCommand     `cmd:"" help:"Read and change the settings of a domain."`
 	Webhook    webhookCommand    `cmd:"" help:"Manage webhooks, their deliveries, and how requests are authenticated."`

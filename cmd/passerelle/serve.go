@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"passerelle"
@@ -23,13 +26,14 @@ import (
 const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
-	Database       string   `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
-	Listen         string   `required:"" help:"Address to listen on."`
-	BaseURL        string   `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
-	KeyFile        string   `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
-	Files          string   `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
-	TLSCert        string   `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy has to provide TLS." type:"path"`
-	TLSKey         string   `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
+	Database string `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
+	Listen   string `required:"" help:"Address to listen on."`
+	BaseURL  string `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
+	KeyFile  string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
+	Files    string `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
+	TLSCert  string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy has to provide TLS." type:"path"`
+	TLSKey   string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
+	bankFolder
 	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded headers are trusted, as CIDR."`
 	outbound
 	bounds
@@ -59,7 +63,7 @@ func (s *serveCommand) Run(c *console) error {
 	if err := s.firstDomain(c, running); err != nil {
 		return errors.Join(err, stop(running, time.Second))
 	}
-	return serveUntilDone(c, running, s.ShutdownTimeout, func() error {
+	return serveUntilDone(c, running, s.bankFolder, s.ShutdownTimeout, func() error {
 		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr(), Console: running.ConsoleAddr()})
 	})
 }
@@ -82,7 +86,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return service.Config{}, err
 	}
 	config := service.Config{
-		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Profiles: s.Profiles, ConsoleListen: s.ConsoleListen, Timing: sandbox.Faithful,
+		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Profiles: s.Profiles, ConsoleListen: s.ConsoleListen, Timing: sandbox.Faithful, Banks: s.Banks,
 		Migrate: !s.NoMigrate, Log: c.log, Ports: s.AllowPorts, MaxRequests: s.MaxRequests, DatabaseTimeout: s.DatabaseTimeout,
 	}
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {
@@ -197,18 +201,27 @@ func refuseOpenDatabase(address string) error {
 
 // serveUntilDone starts the program, says so, and waits until it is told to
 // stop or the listener fails.
-func serveUntilDone(c *console, s *service.Service, drain time.Duration, ready func() error) error {
+func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time.Duration, ready func() error) error {
 	service.Ballast()
 	s.Start()
 	if err := ready(); err != nil {
 		return errors.Join(err, stop(s, drain))
 	}
-	select {
-	case err := <-s.Ended():
-		return errors.Join(err, stop(s, drain))
-	case <-c.ctx.Done():
-		c.log.Info("stopping")
-		return stop(s, drain)
+	hangup := make(chan os.Signal, 1)
+	if banks.Banks != "" {
+		signal.Notify(hangup, syscall.SIGHUP)
+		defer signal.Stop(hangup)
+	}
+	for {
+		select {
+		case <-hangup:
+			s.ReloadBanks(c.ctx)
+		case err := <-s.Ended():
+			return errors.Join(err, stop(s, drain))
+		case <-c.ctx.Done():
+			c.log.Info("stopping")
+			return stop(s, drain)
+		}
 	}
 }
 

@@ -69,13 +69,13 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank is to wait for the client's confirmation. One
-// that takes no answers would wait for ever.
+// that takes no answers would wait for ever, and one that executes at once not at all.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
 		return false, err
 	}
-	if _, able := c.(connector.Responder); !able {
+	if _, able := c.(connector.Responder); !able || c.Profile().ExecutesAtOnce {
 		return false, passerelle.InvalidField("connector_uuid", "%s cannot wait for the client's confirmation, which this domain asks for", c.Profile().Name)
 	}
 	return true, nil

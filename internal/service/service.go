@@ -20,11 +20,13 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
@@ -66,6 +68,8 @@ type Config struct {
 	// Patience is how long a change waits for a connection that is being read; zero
 	// is ten seconds.
 	Patience time.Duration
+	// Banks is a folder of bank files; empty for none.
+	Banks string
 	// Timing is that of the simulated banks.
 	Timing sandbox.Timing
 	// Networks are private networks that webhooks may be sent to.
@@ -136,7 +140,12 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config Config
-	api    *httpapi.API
+	// registry has every connector; banks are those of files, by path.
+	registry  connector.Registry
+	banks     map[string]*berlingroup.Bank
+	reloading sync.Mutex
+
+	api *httpapi.API
 	// scenarios are those of the simulated banks.
 	scenarios []wire.Scenario
 	// provider vouches for operators, nil for nobody does.
@@ -185,7 +194,7 @@ func (s *Service) prepare(ctx context.Context) error {
 	if err := s.DB.Reclaim(ctx); err != nil {
 		return fmt.Errorf("take over from the process before: %w", err)
 	}
-	if err := s.assemble(); err != nil {
+	if err := s.assemble(ctx); err != nil {
 		return err
 	}
 	if err := s.warnOfMails(ctx); err != nil {
@@ -207,12 +216,11 @@ func (s *Service) readySchema(ctx context.Context) error {
 }
 
 // assemble makes the use cases and the loops that drive them.
-func (s *Service) assemble() error {
+func (s *Service) assemble(ctx context.Context) error {
 	c := s.config
 	s.Bank = s.newBank()
-	registry, err := connector.NewRegistry(Connectors(s.Bank)...)
-	if err != nil {
-		return fmt.Errorf("list the connectors: %w", err)
+	if err := s.loadBanks(ctx); err != nil {
+		return err
 	}
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Operators = &operators.Operators{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
@@ -224,7 +232,7 @@ func (s *Service) assemble() error {
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
 	s.Initiation = &initiation.Initiation{
 		Callers: &initiation.Callers{},
-		DB:      s.DB, Connectors: registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
+		DB:      s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
 	}
 	place, err := blob.New(c.Files)
 	if err != nil {
@@ -234,12 +242,12 @@ func (s *Service) assemble() error {
 	if s.provider, err = identities(c); err != nil {
 		return err
 	}
-	fetchers := s.fetchers(registry.All())
+	fetchers := s.fetchers(s.registry.All())
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.visits = &background.Pool{Size: maxVisits, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: erase.Wake, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {
 			if loop := fetchers[connector]; loop != nil {
 				loop.Wake()
@@ -247,7 +255,7 @@ func (s *Service) assemble() error {
 		},
 	}
 	s.errands = &background.Pool{Size: maxErrands, Log: c.Log}
-	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
+	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
 	s.loops = background.Group{
 		send, erase, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},

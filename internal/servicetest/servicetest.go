@@ -61,6 +61,8 @@ type Options struct {
 	Patience time.Duration
 	// Created is when the domain came to be; zero means now.
 	Created time.Time
+	// Banks is that of service.Config.
+	Banks string
 	// Identities is that of service.Config.
 	Identities *oidc.Config
 	// Quiet leaves out the loops, so that the service does what it is asked alone.
@@ -80,7 +82,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
-		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now, Identities: o.Identities,
+		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now, Identities: o.Identities, Banks: o.Banks,
 		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx := context.Background()

@@ -49,6 +49,10 @@ type Order struct {
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
+	// Memory is what the connector keeps of the order, sealed like them.
+	Memory []byte
+	// OrderID is the attempt's that is the order.
+	OrderID int64
 }
 
 // AttemptKind is what an attempt is to do.
@@ -78,29 +82,34 @@ var ErrSealed = errors.New("a sealed value does not open")
 func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
 	var (
 		a          Attempt
-		order      int64
 		sealed     []byte
+		memory     []byte
 		created    int64
 		action, by *string
 		agreed     *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Asked, &action, &by, &agreed,
-		&order, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed)
+		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory)
 	if err != nil {
 		return a, err
 	}
 	a.Created, a.Action, a.By = instant(created), text[payment.Action](action), text[payment.Actor](by)
 	a.Agreed = agreed != nil && *agreed
-	plain, err := r.keys.Open(attemptPlace(a.Domain, order), sealed)
+	plain, err := r.keys.Open(attemptPlace(a.Domain, a.OrderID, "fields"), sealed)
 	if err != nil {
-		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, order, err)
+		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, a.OrderID, err)
+	}
+	if memory != nil {
+		if a.Memory, err = r.keys.Open(attemptPlace(a.Domain, a.OrderID, "memory"), memory); err != nil {
+			return a, fmt.Errorf("%w: the memory of attempt %d: %w", ErrSealed, a.OrderID, err)
+		}
 	}
 	err = json.Unmarshal(plain, &a.Fields)
 	return a, err
 }
 
-func attemptPlace(domain passerelle.DomainID, id int64) keys.Place {
-	return keys.Place{Domain: int64(domain), Table: "attempt", Column: "fields", Row: id}
+func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Place {
+	return keys.Place{Domain: int64(domain), Table: "attempt", Column: column, Row: id}
 }
 
 // Attempt loads the last attempt of a payment, or ErrNotFound. With ErrSealed
@@ -112,7 +121,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
-			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1
 		WHERE a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
@@ -129,6 +138,7 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	}
 	a.ID, a.State = id, AttemptOpen
 	if a.Kind == AttemptInitiation {
+		a.OrderID = id
 		return tx.openOrder(a, lease)
 	}
 	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
@@ -150,13 +160,23 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("encode the fields of an attempt: %w", err)
 	}
-	sealed, err := tx.seal(attemptPlace(a.Domain, a.ID), plain)
+	sealed, err := tx.seal(attemptPlace(a.Domain, a.ID, "fields"), plain)
 	if err != nil {
 		return fmt.Errorf("seal the fields of an attempt: %w", err)
 	}
 	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, state, created, lease_until)
 		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, 'open', $10, {now} + $11)`,
 		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, micros(a.Created), lease.Microseconds())
+	return nil
+}
+
+// RememberOrder replaces what the connector keeps of the order of an attempt.
+func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
+	sealed, err := tx.seal(attemptPlace(a.Domain, a.OrderID, "memory"), memory)
+	if err != nil {
+		return fmt.Errorf("seal the memory of an order: %w", err)
+	}
+	tx.execOne(ErrConflict, `UPDATE attempt SET memory = $1 WHERE domain_id = $2 AND id = $3 AND number = 1`, sealed, int64(a.Domain), a.OrderID)
 	return nil
 }
 

@@ -53,6 +53,40 @@ func TestAttemptComesBack(t *testing.T) {
 	})
 }
 
+// TestOrderMemory: what a connector keeps is with the order, whichever attempt is the
+// last, and is not to be read in the database.
+func TestOrderMemory(t *testing.T) {
+	onEachSite(t, func(t *testing.T, s site) {
+		a := s.attempt("key", time.Hour)
+		remember := func(a Attempt, memory string) error {
+			return s.try(func(tx *Tx) error { return tx.RememberOrder(a, []byte(memory)) })
+		}
+		if err := remember(a, "first"); err != nil {
+			t.Fatal(err)
+		}
+		s.write(func(tx *Tx) error { tx.AnswerAttempt(a); return nil })
+		next := Attempt{Payment: a.Payment, Domain: a.Domain, Number: 2, Kind: AttemptCancellation, By: payment.ByClient, Created: now, Order: a.Order}
+		s.write(func(tx *Tx) error { return tx.OpenAttempt(&next, time.Hour) })
+		next.Memory = []byte("first")
+		s.wantAttempt(next)
+		if err := remember(next, "tokens"); err != nil {
+			t.Fatal(err)
+		}
+		next.Memory = []byte("tokens")
+		s.wantAttempt(next)
+		foreign := next
+		foreign.Domain = s.other
+		wantError(t, remember(foreign, "of another domain"), ErrConflict)
+		raw, err := one(t.Context(), &s.db.Reader, func(row scanner) (memory []byte, err error) {
+			err = row.Scan(&memory)
+			return memory, err
+		}, `SELECT memory FROM attempt WHERE id = $1`, a.ID)
+		if err != nil || bytes.Contains(raw, []byte("tokens")) {
+			t.Errorf("in the database is %q, %v", raw, err)
+		}
+	})
+}
+
 func TestOnePaymentHasOneAttempt(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		first := s.attempt("key", time.Hour)

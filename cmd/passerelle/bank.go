@@ -1,0 +1,177 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/berlingroup"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/service"
+)
+
+// bankFolder is the flag for the folder of bank files.
+type bankFolder struct {
+	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files, NAME.toml each, of which docs/bank-file.md tells. SIGHUP has a service read it again."`
+}
+
+// read reads the files, none without a folder.
+func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) {
+	if b.Banks == "" {
+		return nil, nil
+	}
+	return service.BankFiles(b.Banks, own)
+}
+
+// required is read for commands that are about nothing else.
+func (b bankFolder) required() ([]service.BankFile, error) {
+	if b.Banks == "" {
+		return nil, passerelle.MissingField("--banks", "names the folder of bank files")
+	}
+	return b.read(service.Connectors(&sandbox.Bank{}))
+}
+
+type bankCommand struct {
+	List  bankList  `cmd:"" help:"List the bank files of a folder, and what is wrong with them."`
+	Show  bankShow  `cmd:"" help:"Print what a bank file says, with the values of what it leaves out."`
+	Check bankCheck `cmd:"" help:"Speak to a bank and say what works: our certificates and their roles, the connection, what it answers to a question about nothing, its authorisation server. Moves no money."`
+}
+
+// bankView is a bank file in a list.
+type bankView struct {
+	File      string   `json:"file"`
+	UUID      string   `json:"uuid,omitempty"`
+	ID        int64    `json:"id,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	Countries []string `json:"countries,omitempty"`
+	Wrong     []string `json:"wrong,omitempty"`
+}
+
+func viewBank(f service.BankFile) bankView {
+	view := bankView{File: f.Path}
+	if f.Bank != nil {
+		p := f.Bank.Profile()
+		view.UUID, view.ID, view.Name, view.Countries = p.UUID, p.ID, p.Name, p.Countries
+	}
+	if f.Err != nil {
+		view.Wrong = strings.Split(f.Err.Error(), "\n")
+	}
+	return view
+}
+
+type bankList struct{ bankFolder }
+
+// Run lists bank files. It fails when one of them is wrong.
+func (l *bankList) Run(c *console) error {
+	files, err := l.required()
+	if err != nil {
+		return err
+	}
+	if err := c.show(views(files, viewBank)); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(files, func(f service.BankFile) bool { return f.Err != nil }) {
+		return errUnwell
+	}
+	return nil
+}
+
+type bankShow struct {
+	bankFolder
+	Bank string `arg:"" help:"UUID or number of the bank, or the path of its file."`
+}
+
+// bankField is a field of a bank file as it is printed.
+type bankField struct {
+	Field  string `json:"field"`
+	Value  any    `json:"value"`
+	Preset bool   `json:"preset,omitempty"`
+}
+
+// Run prints a bank file.
+func (s *bankShow) Run(c *console) error {
+	f, err := s.find(s.Bank)
+	if err != nil {
+		return err
+	}
+	if f.Err != nil {
+		return f.Err
+	}
+	var all []bankField
+	for _, one := range f.Bank.Settings() {
+		all = append(all, bankField{one.Name, one.Value, one.Preset})
+	}
+	return c.show(all)
+}
+
+// find is the file of that path, or that of the folder with the bank of that name.
+func (b bankFolder) find(name string) (service.BankFile, error) {
+	if strings.HasSuffix(name, ".toml") {
+		bank, err := berlingroup.Load(name)
+		return service.BankFile{Path: name, Bank: bank, Err: err}, nil
+	}
+	files, err := b.required()
+	if err != nil {
+		return service.BankFile{}, err
+	}
+	i := slices.IndexFunc(files, func(f service.BankFile) bool {
+		return f.Bank != nil && (f.Bank.Profile().UUID == name || strconv.FormatInt(f.Bank.Profile().ID, 10) == name)
+	})
+	if i < 0 {
+		return service.BankFile{}, absent("bank", "there is none with the UUID or the number %q in %s", name, b.Banks)
+	}
+	return files[i], nil
+}
+
+type bankCheck struct {
+	bankFolder
+	Bank string `arg:"" help:"Path of the bank's file, or UUID or number of the bank."`
+}
+
+// Run speaks to a bank. It fails when something is wrong.
+func (b *bankCheck) Run(c *console) error {
+	f, err := b.find(b.Bank)
+	if err == nil {
+		err = f.Err
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Bank.Close()
+	return c.tell(bankFindings(f.Bank.Check(c.ctx), ""))
+}
+
+// bankFindings are what was found about a bank in the doctor's words.
+func bankFindings(all []berlingroup.Finding, prefix string) []finding {
+	findings := make([]finding, len(all))
+	for i, f := range all {
+		findings[i] = finding{prefix + f.Check, fine, f.Detail}
+		if f.Wrong {
+			findings[i].Verdict = wrong
+		}
+	}
+	return findings
+}
+
+// findings say of each bank file what is wrong with it or its certificates.
+func (b bankFolder) findings(now time.Time) []finding {
+	if b.Banks == "" {
+		return nil
+	}
+	files, err := b.required()
+	if err != nil {
+		return []finding{seen("banks", err, "")}
+	}
+	var all []finding
+	for _, f := range files {
+		all = append(all, seen("bank "+filepath.Base(f.Path), f.Err, "is as it should be"))
+		if f.Bank != nil {
+			all = append(all, bankFindings(f.Bank.CheckCertificates(now), "bank "+filepath.Base(f.Path)+" ")...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package berlingroup_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"passerelle/connector/berlingroup"
+	"passerelle/connector/berlingroup/berlingrouptest"
+)
+
+// world is a bank as a server, and the folder of its file.
+type world struct {
+	t         *testing.T
+	authority *berlingrouptest.Authority
+	folder    string
+	server    *httptest.Server
+	seal      *x509.Certificate
+	// file is what is in the file; Load writes it.
+	file string
+}
+
+// newWorld starts a server with a certificate for address, which wants ours. The file
+// has all that payments need.
+func newWorld(t *testing.T, handler http.Handler, certificate *x509.Certificate) *world {
+	t.Helper()
+	w := &world{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}
+	key := berlingrouptest.NewKey(t)
+	if certificate == nil {
+		certificate = &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	}
+	own := w.authority.Sign(certificate, key)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(w.authority.Certificate)
+	w.server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Raw}, PrivateKey: key}}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted,
+	}
+	w.server.Config.ErrorLog = quiet
+	w.server.StartTLS()
+	t.Cleanup(w.server.Close)
+	w.seal = w.authority.Furnish(w.folder)
+	w.file = strings.ReplaceAll(bankFile, "API", w.server.URL)
+	return w
+}
+
+// certify writes our transport certificate.
+func (w *world) certify(c *x509.Certificate) {
+	w.t.Helper()
+	w.authority.Certify(w.folder, c)
+}
+
+func (w *world) write(name string, content []byte) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.folder, name), content, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// with changes the file.
+func (w *world) with(old, replacement string) *world {
+	w.t.Helper()
+	if !strings.Contains(w.file, old) {
+		w.t.Fatalf("the file does not have %q", old)
+	}
+	w.file = strings.Replace(w.file, old, replacement, 1)
+	return w
+}
+
+func (w *world) load() *berlingroup.Bank {
+	w.t.Helper()
+	w.write("bank.toml", []byte(w.file))
+	bank, err := berlingroup.Load(filepath.Join(w.folder, "bank.toml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(bank.Close)
+	return bank
+}
+
+const bankFile = `uuid = "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11"
+id = 9101
+name = "Example Bank"
+countries = ["DE"]
+sandbox = true
+
+[standard]
+kind = "berlin-group"
+version = "1.3.11"
+
+[address]
+api = "API"
+
+[tls]
+certificate = "qwac.pem"
+key = "qwac.key"
+authorities = "ca.pem"
+
+[signature]
+certificate = "qsealc.pem"
+key = "qsealc.key"
+
+[oauth]
+metadata = "API/.well-known/oauth-authorization-server"
+client_id = "PSDDE-TEST-1"
+
+[profile]
+sca = ["redirect", "oauth", "decoupled", "embedded"]
+
+[profile.payments]
+single = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]
+bulk = ["sepa-credit-transfers"]
+periodic = ["sepa-credit-transfers"]
+future_dates = true
+frequencies = ["weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "four-monthly", "semiannually", "yearly", "daily"]
+cancellation = "sca"
+`

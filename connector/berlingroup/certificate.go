@@ -1,0 +1,240 @@
+package berlingroup
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Certificate is one of the operator's own that a bank file names.
+type Certificate struct {
+	// Field names it in the file: tls.certificate or signature.certificate.
+	Field string
+	// Until is the last instant at which it is valid.
+	Until time.Time
+	// Roles are the PSD2 roles in it, such as PSP_PI; none where it has no such
+	// statement.
+	Roles []string
+}
+
+// The roles of ETSI TS 119 495 that a bank looks for.
+const (
+	RoleInitiation  = "PSP_PI"
+	RoleInformation = "PSP_AI"
+)
+
+// material is what a bank file names: certificates, keys and authorities.
+type material struct {
+	pair        tls.Certificate
+	authorities *x509.CertPool
+	sealing     *x509.Certificate
+	sealKey     *rsa.PrivateKey
+}
+
+// load reads the files that a bank file names. The error has all Complaints.
+func (f *File) load(where *places) (material, error) {
+	var m material
+	r := &rules{where: where}
+	own, key := r.certificates("tls.certificate", f.TLS.Certificate), r.key("tls.key", f.TLS.Key)
+	if own != nil && key != nil && r.matches("tls.key", own[0], key) {
+		m.pair = tls.Certificate{PrivateKey: key, Leaf: own[0]}
+		for _, one := range own {
+			m.pair.Certificate = append(m.pair.Certificate, one.Raw)
+		}
+	}
+	if f.TLS.Authorities != "" {
+		m.authorities = x509.NewCertPool()
+		for _, one := range r.certificates("tls.authorities", f.TLS.Authorities) {
+			m.authorities.AddCert(one)
+		}
+	}
+	if s := f.Signature; s != nil {
+		m.loadSeal(r, s)
+	}
+	return m, errors.Join(r.wrong...)
+}
+
+func (m *material) loadSeal(r *rules, s *Signature) {
+	seal := r.certificates("signature.certificate", s.Certificate)
+	if seal == nil {
+		return
+	}
+	m.sealing = seal[0]
+	_, usable := m.sealing.PublicKey.(*rsa.PublicKey)
+	r.hold(usable, "signature.certificate", "is not for an RSA key")
+	if s.Key == "" {
+		return
+	}
+	key := r.key("signature.key", s.Key)
+	if key == nil || !r.matches("signature.key", m.sealing, key) {
+		return
+	}
+	m.sealKey, usable = key.(*rsa.PrivateKey)
+	r.hold(usable, "signature.key", "is not an RSA key")
+}
+
+// blocks are the PEM blocks of a file that a field names.
+func (r *rules) blocks(field, name string) []*pem.Block {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(r.where.path), path)
+	}
+	content, err := readBounded(path)
+	if err != nil {
+		r.hold(false, field, "%s: %v", path, err)
+		return nil
+	}
+	var all []*pem.Block
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		all = append(all, block)
+	}
+	r.hold(len(all) > 0, field, "%s has nothing in PEM", path)
+	return all
+}
+
+func (r *rules) certificates(field, name string) []*x509.Certificate {
+	var all []*x509.Certificate
+	for _, block := range r.blocks(field, name) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		one, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			r.hold(false, field, "%s has a certificate that cannot be read: %v", name, err)
+			return nil
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// othersRead is the permission of those that are neither owner nor group.
+const othersRead = 0o004
+
+func (r *rules) key(field, name string) crypto.Signer {
+	for _, block := range r.blocks(field, name) {
+		if key := parseKey(block.Bytes); key != nil {
+			path := filepath.Join(filepath.Dir(r.where.path), name)
+			if filepath.IsAbs(name) {
+				path = name
+			}
+			info, err := os.Stat(path)
+			r.hold(err == nil && info.Mode().Perm()&othersRead == 0, field, "%s can be read by everybody: chmod o-r", path)
+			return key
+		}
+	}
+	r.hold(len(r.wrong) > 0, field, "%s has no private key that can be read", name)
+	return nil
+}
+
+// parseKey reads the three forms of keys in PEM; their names in files are not reliable.
+func parseKey(der []byte) crypto.Signer {
+	if key, err := x509.ParsePKCS8PrivateKey(der); err == nil {
+		signer, _ := key.(crypto.Signer)
+		return signer
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		return key
+	}
+	if key, err := x509.ParseECPrivateKey(der); err == nil {
+		return key
+	}
+	return nil
+}
+
+func (r *rules) matches(field string, certificate *x509.Certificate, key crypto.Signer) bool {
+	public, comparable := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
+	right := comparable && public.Equal(certificate.PublicKey)
+	r.hold(right, field, "is not the key of the certificate")
+	return right
+}
+
+// Certificates are the operator's own that the bank file names.
+func (b *Bank) Certificates() []Certificate {
+	all := []Certificate{describe("tls.certificate", b.material.pair.Leaf)}
+	if b.material.sealing != nil {
+		all = append(all, describe("signature.certificate", b.material.sealing))
+	}
+	return all
+}
+
+func describe(field string, c *x509.Certificate) Certificate {
+	return Certificate{Field: field, Until: c.NotAfter, Roles: roles(c)}
+}
+
+// The object identifiers of RFC 3739 and ETSI TS 119 495.
+var (
+	statementsOID = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
+	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
+)
+
+// statement is one of a certificate's statements; its content is another matter.
+type statement struct {
+	ID   asn1.ObjectIdentifier
+	Info asn1.RawValue `asn1:"optional"`
+}
+
+// psd2Statement says in which roles somebody acts, and who let them.
+type psd2Statement struct {
+	Roles []struct {
+		ID   asn1.ObjectIdentifier
+		Name string `asn1:"utf8"`
+	}
+	AuthorityName string `asn1:"utf8"`
+	AuthorityID   string `asn1:"utf8"`
+}
+
+// roles are those in the PSD2 statement of a certificate; one that cannot be read is
+// none.
+func roles(c *x509.Certificate) []string {
+	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
+	if i < 0 {
+		return nil
+	}
+	var all []statement
+	if _, err := asn1.Unmarshal(c.Extensions[i].Value, &all); err != nil {
+		return nil
+	}
+	var names []string
+	for _, one := range all {
+		var said psd2Statement
+		if !one.ID.Equal(psd2OID) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(one.Info.FullBytes, &said); err != nil {
+			return nil
+		}
+		for _, role := range said.Roles {
+			names = append(names, role.Name)
+		}
+	}
+	return names
+}
+
+// expired says which of the operator's certificates is not valid, or "".
+func (b *Bank) expired(now time.Time) string {
+	for _, c := range b.Certificates() {
+		if now.After(c.Until) {
+			return fmt.Sprintf("%s is not valid after %s: put the new certificate in its place and have the banks read again (SIGHUP)", c.Field, c.Until.UTC().Format(time.RFC3339))
+		}
+	}
+	return ""
+}
+
+// encodedCertificate is a certificate without what PEM has around it.
+func encodedCertificate(c *x509.Certificate) string {
+	body := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+	lines := bytes.Split(bytes.TrimSpace(body), []byte("\n"))
+	return string(bytes.Join(lines[1:len(lines)-1], nil))
+}

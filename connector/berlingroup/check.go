@@ -1,0 +1,146 @@
+package berlingroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Finding is what was found about one thing of a bank.
+type Finding struct {
+	// Check is what was looked at, and Detail what was seen there, or what to do.
+	Check, Detail string
+	Wrong         bool
+}
+
+// ExpiryNotice is how long before the end of a certificate the operator is told.
+const ExpiryNotice = 30 * 24 * time.Hour
+
+// Check speaks to the bank and says what works: our certificates and their roles, the
+// connection, the bank's answer to a question about nothing, and the metadata of its
+// authorisation server. It moves no money and leaves nothing behind.
+func (b *Bank) Check(ctx context.Context) []Finding {
+	findings := b.CheckCertificates(b.now())
+	findings = append(findings, b.checkInterface(ctx))
+	if b.file.OAuth != nil {
+		_, err := b.metadata(ctx)
+		findings = append(findings, found("authorisation server", err, "its metadata has the addresses that are needed"))
+	}
+	return findings
+}
+
+// CheckCertificates says how long the operator's certificates are valid and whether
+// they have the roles that the profile needs, without a call.
+func (b *Bank) CheckCertificates(now time.Time) []Finding {
+	var findings []Finding
+	for _, c := range b.Certificates() {
+		f := Finding{Check: c.Field, Detail: "valid until " + c.Until.UTC().Format(time.DateOnly)}
+		switch {
+		case now.After(c.Until):
+			f.Detail, f.Wrong = b.expired(now), true
+		case now.Add(ExpiryNotice).After(c.Until):
+			f.Detail, f.Wrong = f.Detail+": renew it", true
+		case len(c.Roles) > 0:
+			f.Detail += ", with the roles " + strings.Join(c.Roles, ", ")
+		}
+		findings = append(findings, f)
+		if missing := b.missing(c); len(missing) > 0 {
+			findings = append(findings, Finding{c.Field, "has not the roles that the profile needs: " + strings.Join(missing, ", "), true})
+		}
+	}
+	return findings
+}
+
+// missing are roles that a certificate with a PSD2 statement lacks. One without such a
+// statement is for the bank to judge.
+func (b *Bank) missing(c Certificate) []string {
+	var needed []string
+	if b.file.Profile.Payments != nil {
+		needed = append(needed, RoleInitiation)
+	}
+	if b.file.Profile.Accounts != nil {
+		needed = append(needed, RoleInformation)
+	}
+	return slices.DeleteFunc(needed, func(role string) bool { return len(c.Roles) == 0 || slices.Contains(c.Roles, role) })
+}
+
+func found(check string, err error, reassurance string) Finding {
+	if err != nil {
+		return Finding{check, err.Error(), true}
+	}
+	return Finding{Check: check, Detail: reassurance}
+}
+
+// checkInterface asks what became of something that there is not. A bank that says so
+// has taken our certificate and our signature.
+func (b *Bank) checkInterface(ctx context.Context) Finding {
+	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
+	if pay := b.file.Profile.Payments; pay != nil {
+		r.path = "/v1/" + singleService + "/" + pay.Single[0] + "/" + newID() + "/status"
+	}
+	a, err := b.call(ctx, r)
+	if err != nil {
+		return Finding{"interface", err.Error(), true}
+	}
+	all := b.messages(r, a)
+	unknown := slices.ContainsFunc(all, func(m message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
+	if unknown {
+		return Finding{Check: "interface", Detail: "it answers, and takes our certificate and our signature"}
+	}
+	what, _ := judge(a.status, all)
+	said := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, words(all)))
+	if what.remedy != "" {
+		said += ": " + what.remedy
+	}
+	return Finding{"interface", said, true}
+}
+
+// metadata is what an authorisation server says of itself (RFC 8414).
+type metadata struct {
+	Authorization string `json:"authorization_endpoint"`
+	Token         string `json:"token_endpoint"`
+}
+
+// metadata asks the authorisation server of the file, and no other: a link of the bank
+// to one is not followed.
+func (b *Bank) metadata(ctx context.Context) (metadata, error) {
+	var m metadata
+	r := request{call: "metadata", method: http.MethodGet, address: b.file.OAuth.Metadata}
+	a, err := b.call(ctx, r)
+	if err != nil {
+		return m, err
+	}
+	if !a.good() {
+		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it answers %d: look at oauth.metadata", a.status))
+	}
+	if err := b.decode(r, a, &m); err != nil {
+		return m, err
+	}
+	for _, address := range []string{m.Authorization, m.Token} {
+		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !b.page(address) || u.Host == "" {
+			return m, b.fault(r, errNoMetadata, "its metadata lacks an https address of authorization_endpoint or token_endpoint")
+		}
+	}
+	if u, err := url.Parse(m.Token); err != nil || u.Scheme != "https" {
+		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address of token_endpoint")
+	}
+	return m, nil
+}
+
+var errNoMetadata = errors.New("no usable metadata")
+
+// page reports whether browsers may be sent to an address of the bank: https or, for a
+// sandbox, this machine.
+func (b *Bank) page(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	local := u.Hostname() == "127.0.0.1" || u.Hostname() == "::1" || u.Hostname() == "localhost"
+	return u.Scheme == "https" || u.Scheme == "http" && b.file.Sandbox && local
+}

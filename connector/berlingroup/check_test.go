@@ -1,0 +1,291 @@
+package berlingroup_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/connector/berlingroup"
+	"passerelle/connector/berlingroup/berlingrouptest"
+)
+
+// quiet takes what a server says of handshakes that are to fail.
+var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+
+// unknown is a bank that knows nothing of what it is asked about.
+func unknown(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
+		return
+	}
+	w.WriteHeader(http.StatusNotFound)
+	fmt.Fprint(w, `{"tppMessages": [{"category": "ERROR", "code": "RESOURCE_UNKNOWN"}]}`)
+}
+
+func TestCheck(t *testing.T) {
+	for _, f := range newWorld(t, http.HandlerFunc(unknown), nil).load().Check(t.Context()) {
+		if f.Wrong {
+			t.Errorf("%s: %s", f.Check, f.Detail)
+		}
+	}
+}
+
+// TestCheckFails: whatever is wrong between us and a bank is told with the bank's name
+// and with what to do.
+func TestCheckFails(t *testing.T) {
+	answers := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	past := time.Now().Add(-2 * time.Hour)
+	for _, test := range []struct {
+		name    string
+		handler http.HandlerFunc
+		server  *x509.Certificate
+		change  func(*world)
+		says    string
+	}{
+		{"gone", unknown, nil, func(w *world) { w.server.Close() }, "Example Bank (check): it cannot be reached at address.api"},
+		{"another authority", unknown, nil, func(w *world) {
+			w.write("ca.pem", berlingrouptest.Encode("CERTIFICATE", berlingrouptest.NewAuthority(w.t).Certificate.Raw))
+		}, "an authority that tls.authorities does not have"},
+		{"another name", unknown, &x509.Certificate{DNSNames: []string{"bank.example"}, IPAddresses: []net.IP{{127, 0, 0, 9}}}, nil, "for another name than that in address.api"},
+		{"a server that has expired", unknown, &x509.Certificate{IPAddresses: []net.IP{{127, 0, 0, 1}}, NotBefore: past.Add(-time.Hour), NotAfter: past}, nil, "this machine's clock"},
+		{"ours has expired", unknown, nil, func(w *world) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
+		{"ours expires soon", unknown, nil, func(w *world) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
+		{"ours is of another authority", unknown, nil, func(w *world) {
+			w.server.TLS.MaxVersion = tls.VersionTLS12 // in which the alert comes before the request
+			other := *w
+			other.authority = berlingrouptest.NewAuthority(w.t)
+			other.certify(&x509.Certificate{})
+		}, "it refuses our transport certificate"},
+		{"ours has another role", unknown, nil, func(w *world) {
+			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.PSD2(w.t, berlingroup.RoleInformation)})
+		}, "has not the roles that the profile needs: PSP_PI"},
+		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate"},
+		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: look at the table signature"},
+		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
+		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
+		}, nil, nil, "it redirects to elsewhere, which is not followed"},
+		{"too much", func(w http.ResponseWriter, _ *http.Request) {
+			for page := strings.Repeat(" ", 1<<20); ; {
+				if _, err := io.WriteString(w, page); err != nil {
+					return
+				}
+			}
+		}, nil, nil, "its answer is larger than is read"},
+		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its answer is not JSON as the standard has it"},
+		{"an answer that is cut", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, "{")
+		}, nil, nil, "the connection broke off"},
+		{"metadata without addresses", answers(200, `{}`), nil, nil, "its metadata lacks an https address"},
+		{"metadata of an open server", answers(200, `{"authorization_endpoint": "https://a.example", "token_endpoint": "http://a.example"}`), nil, nil, "token_endpoint"},
+		{"no metadata", answers(404, ``), nil, nil, "it answers 404: look at oauth.metadata"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, test.handler, test.server)
+			if test.change != nil {
+				test.change(w)
+			}
+			var all []string
+			for _, f := range w.load().Check(t.Context()) {
+				if all = append(all, f.Detail); f.Wrong && strings.Contains(f.Detail, test.says) {
+					return
+				}
+			}
+			t.Errorf("%q is not among %q", test.says, all)
+		})
+	}
+}
+
+// TestCheckEnds: a bank that does not answer is waited for no longer than the caller.
+func TestCheckEnds(t *testing.T) {
+	hang := make(chan struct{})
+	w := newWorld(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
+	defer close(hang)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for _, f := range w.load().Check(ctx) {
+		if f.Check == "interface" && !strings.Contains(f.Detail, "it did not answer in time") {
+			t.Error(f.Detail)
+		}
+	}
+}
+
+// TestSignature: the bank can verify what we sign, by what the request says alone.
+func TestSignature(t *testing.T) {
+	var seen http.Header
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path[:4] == "/v1/" {
+			seen = r.Header.Clone()
+		}
+		unknown(w, r)
+	}), nil)
+	helper := filepath.Join(w.folder, "sign")
+	script := "#!/bin/sh\n[ -z \"$HOME\" ] && exec openssl dgst -sha256 -sign " + filepath.Join(w.folder, "qsealc.key") + "\n"
+	if err := os.WriteFile(helper, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]string{
+		"a key":       `key = "qsealc.key"`,
+		"a helper":    `command = ["` + helper + `"]`,
+		"other terms": "key = \"qsealc.key\"\ndigest = \"SHA-512\"\nheaders = [\"x-request-id\", \"digest\"]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := *w
+			own.with(`key = "qsealc.key"`, change).load().Check(t.Context())
+			verify(t, &own, seen)
+		})
+	}
+}
+
+func verify(t *testing.T, w *world, seen http.Header) {
+	t.Helper()
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(seen.Get("Signature"), `",`) {
+		name, value, _ := strings.Cut(part, `="`)
+		parts[name] = strings.TrimSuffix(value, `"`)
+	}
+	if want := "SN=9FA1,CA=CN=Test%20Authority,O=Passerelle,C=DE"; parts["keyId"] != want || parts["algorithm"] != "rsa-sha256" {
+		t.Errorf("keyId %q, algorithm %q, want %q", parts["keyId"], parts["algorithm"], want)
+	}
+	var lines []string
+	for name := range strings.SplitSeq(parts["headers"], " ") {
+		lines = append(lines, name+": "+seen.Get(name))
+	}
+	if !strings.Contains(parts["headers"], "digest") || !strings.Contains(parts["headers"], "x-request-id") {
+		t.Errorf("signed are %q", parts["headers"])
+	}
+	der, err := base64.StdEncoding.DecodeString(seen.Get("TPP-Signature-Certificate"))
+	if err != nil || string(der) != string(w.seal.Raw) {
+		t.Errorf("the certificate header: %v", err)
+	}
+	signature, err := base64.StdEncoding.DecodeString(parts["signature"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	if err := rsa.VerifyPKCS1v15(w.seal.PublicKey.(*rsa.PublicKey), crypto.SHA256, sum[:], signature); err != nil {
+		t.Errorf("the signature: %v", err)
+	}
+	if want := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="; strings.HasPrefix(seen.Get("Digest"), "SHA-256=") && seen.Get("Digest") != "SHA-256="+want {
+		t.Errorf("the digest of nothing is %q", seen.Get("Digest"))
+	}
+}
+
+// TestHelperThatDoesNotSign: nothing is sent with a signature that is none.
+func TestHelperThatDoesNotSign(t *testing.T) {
+	asked := 0
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1/") {
+			asked++
+		}
+		unknown(w, r)
+	}), nil)
+	for command, says := range map[string]string{
+		`["/bin/echo", "signed"]`:   "answered with what is no signature",
+		`["/bin/false"]`:            "did not sign",
+		`["/bin/cat", "/dev/zero"]`: "did not sign",
+		`["/nowhere/sign"]`:         "did not sign",
+	} {
+		own := *w
+		var all []string
+		for _, f := range own.with(`key = "qsealc.key"`, "command = "+command).load().Check(t.Context()) {
+			all = append(all, f.Detail)
+		}
+		if text := strings.Join(all, "\n"); !strings.Contains(text, "signature.command "+says) || asked > 0 {
+			t.Errorf("%s: asked %d times: %s", command, asked, text)
+		}
+	}
+}
+
+// TestMaterial: what is wrong with the files that a bank file names is told at its field.
+func TestMaterial(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(unknown), nil)
+	other, err := json.Marshal("no PEM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join(w.folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	for _, test := range []struct {
+		name, file, field, says string
+		content                 []byte
+	}{
+		{"no PEM", "qwac.pem", "tls.certificate", "nothing in PEM", other},
+		{"a broken certificate", "qwac.pem", "tls.certificate", "cannot be read", berlingrouptest.Encode("CERTIFICATE", []byte("broken"))},
+		{"no key", "qwac.key", "tls.key", "no private key", berlingrouptest.Encode("PRIVATE KEY", []byte("broken"))},
+		{"another key", "qwac.key", "tls.key", "not the key of the certificate", read("qsealc.key")},
+		{"another signing key", "qsealc.key", "signature.key", "not the key of the certificate", read("qwac.key")},
+		{"a signing certificate for another kind of key", "qsealc.pem", "signature.certificate", "not for an RSA key", read("qwac.pem")},
+		{"no authorities", "ca.pem", "tls.authorities", "nothing in PEM", other},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := read(test.file)
+			defer w.write(test.file, before)
+			w.write(test.file, test.content)
+			w.write("bank.toml", []byte(w.file))
+			_, err := berlingroup.Load(filepath.Join(w.folder, "bank.toml"))
+			for _, c := range berlingroup.Complaints(err) {
+				if c.Field == test.field && c.Line > 0 && strings.Contains(c.Message, test.says) {
+					return
+				}
+			}
+			t.Errorf("%v", err)
+		})
+	}
+	if err := os.Chmod(filepath.Join(w.folder, "qwac.key"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := berlingroup.Load(filepath.Join(w.folder, "bank.toml")); !strings.Contains(fmt.Sprint(err), "chmod o-r") {
+		t.Errorf("a key that everybody can read: %v", err)
+	}
+}
+
+// TestHealth: a bank that fails is left alone, and found again by one call.
+func TestHealth(t *testing.T) {
+	status, asked := http.StatusServiceUnavailable, 0
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(status)
+	}), nil)
+	w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
+	bank := w.load()
+	for range 7 {
+		bank.Check(t.Context())
+	}
+	h := bank.Health()
+	if asked != 5 || !h.Open || h.Failures != 5 || len(h.Calls) != 1 || h.Calls[0].Window != 5 || h.Calls[0].Good != 0 || !h.LastSuccess.IsZero() {
+		t.Errorf("asked %d times: %+v", asked, h)
+	}
+	status = http.StatusNotFound
+	other := w.load() // another process, or the same after a while
+	other.Check(t.Context())
+	if h := other.Health(); h.Open || h.Calls[0].Good != 1 || h.LastSuccess.IsZero() || h.Calls[0].P95 <= 0 {
+		t.Errorf("after an answer: %+v", h)
+	}
+}

@@ -1,0 +1,68 @@
+package berlingroup
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"slices"
+
+	"passerelle/connector"
+)
+
+// fault is what went wrong with a call, in words for the operator. They name the bank
+// and hold nothing of the request or the answer.
+func (b *Bank) fault(r request, err error, says string) error {
+	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
+}
+
+// remedy says what a failure of the transport means, and what to do about it.
+func remedy(err error) string {
+	for _, one := range remedies {
+		if one.is(err) {
+			return one.says
+		}
+	}
+	return "the connection broke off"
+}
+
+var remedies = []struct {
+	is   func(error) bool
+	says string
+}{
+	{as[x509.UnknownAuthorityError], "its server's certificate is by an authority that tls.authorities does not have"},
+	{as[x509.HostnameError], "its server's certificate is for another name than that in address.api"},
+	{as[x509.CertificateInvalidError], "its server's certificate is not valid now: look whether this machine's clock is right, and ask the bank"},
+	{as[*tls.CertificateVerificationError], "its server's certificate is not vouched for"},
+	{refusesUs, "it refuses our transport certificate: look whether tls.certificate is the one registered with the bank, is valid and has the role"},
+	{as[*net.DNSError], "the name in address.api cannot be resolved"},
+	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not answer in time"},
+	{func(err error) bool { return errors.Is(err, context.Canceled) }, "nobody waits for its answer any more"},
+	{func(err error) bool { return errors.Is(err, errTooLarge) }, "its answer is larger than is read"},
+	{as[*net.OpError], "it cannot be reached at address.api, or broke off"},
+}
+
+func as[T error](err error) bool {
+	var kind T
+	return errors.As(err, &kind)
+}
+
+// refusesUs reports whether the bank's server ended the handshake because of our
+// certificate. In TLS 1.3 that shows only after the request was written; nobody read it
+// then, because the handshake never came to its end at the other side.
+func refusesUs(err error) bool {
+	var remote *net.OpError
+	if !errors.As(err, &remote) || remote.Op != "remote error" {
+		return false
+	}
+	alert := reflect.ValueOf(remote.Err) // of a type that crypto/tls keeps to itself
+	return alert.Kind() == reflect.Uint8 && slices.Contains(certificateAlerts, alert.Uint())
+}
+
+// certificateAlerts are those of RFC 8446 about a client's certificate: bad, of a kind
+// that is not supported, revoked, expired, unknown, of an unknown authority, without
+// access, and missing.
+var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}

@@ -1,0 +1,246 @@
+package berlingroup
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"passerelle/payment"
+)
+
+// message is one thing that a bank says about a request, in either of the two forms of
+// bodies: tppMessages, or a problem of RFC 7807.
+type message struct {
+	Category string `json:"category"`
+	Code     string `json:"code"`
+	Path     string `json:"path"`
+	Text     string `json:"text"`
+}
+
+// said is what both forms of bodies have.
+type said struct {
+	Messages   []message `json:"tppMessages"`
+	Code       string    `json:"code"`
+	Title      string    `json:"title"`
+	Detail     string    `json:"detail"`
+	Additional []struct {
+		Code   string `json:"code"`
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	} `json:"additionalErrors"`
+}
+
+// warning is the category of messages that refuse nothing.
+const warning = "WARNING"
+
+// messages brings both forms into one, those that refuse first.
+func (s said) messages() []message {
+	all := slices.Clone(s.Messages)
+	if s.Code != "" {
+		all = append(all, message{Code: s.Code, Text: cmp.Or(s.Detail, s.Title)})
+	}
+	for _, one := range s.Additional {
+		all = append(all, message{Code: one.Code, Text: cmp.Or(one.Detail, one.Title)})
+	}
+	refuses := func(m message) int {
+		if m.Category == warning {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b message) int { return refuses(a) - refuses(b) })
+	return all
+}
+
+// messages are those of an answer; none where it is not as the standard has it.
+func (b *Bank) messages(r request, a answer) []message {
+	var body said
+	if b.decode(r, a, &body) != nil {
+		return nil
+	}
+	return body.messages()
+}
+
+// meaning is what a code stands for: one of ours and, where the operator and not the
+// payer is to do something about it, what.
+type meaning struct {
+	code   payment.ErrorCode
+	remedy string
+}
+
+// What the operator can do about codes that are not the payer's problem.
+const (
+	certificateRemedy = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
+	signatureRemedy   = "look at the table signature: the bank does not take our signature"
+	tokenRemedy       = "look at the table oauth: the bank does not take our access token"
+	productRemedy     = "look at profile.payments: the bank does not have this product"
+	requestRemedy     = "the bank does not take a request that is as the standard has it: look whether standard.version and the profile are right"
+	clockRemedy       = "look whether this machine's clock is right"
+	consentRemedy     = "the bank does not take the consent that goes with the request"
+	busyRemedy        = "the bank takes no more requests for now"
+)
+
+// meanings are the codes of the standard, by bank-standards of the interface.
+var meanings = map[string]meaning{
+	"CERTIFICATE_INVALID": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_EXPIRED": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_BLOCKED": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_REVOKED": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_MISSING": {payment.Bug, certificateRemedy},
+	"ROLE_INVALID":        {payment.Bug, certificateRemedy},
+	"SIGNATURE_INVALID":   {payment.Bug, signatureRemedy},
+	"SIGNATURE_MISSING":   {payment.Bug, signatureRemedy},
+	"KID_MISSING":         {payment.Bug, signatureRemedy},
+	"TOKEN_UNKNOWN":       {payment.Bug, tokenRemedy},
+	"TOKEN_INVALID":       {payment.Bug, tokenRemedy},
+	"TOKEN_EXPIRED":       {payment.Bug, tokenRemedy},
+	"TIMESTAMP_INVALID":   {payment.Bug, clockRemedy},
+
+	"PRODUCT_UNKNOWN":           {payment.Bug, productRemedy},
+	"SERVICE_INVALID":           {payment.Bug, requestRemedy},
+	"UNSUPPORTED_MEDIA_TYPE":    {payment.Bug, requestRemedy},
+	"REQUESTED_FORMATS_INVALID": {payment.Bug, requestRemedy},
+	"SESSIONS_NOT_SUPPORTED":    {payment.Bug, requestRemedy},
+	"STATUS_INVALID":            {payment.Bug, requestRemedy},
+	"REFERENCE_MIX_INVALID":     {payment.Bug, requestRemedy},
+	"REFERENCE_STATUS_INVALID":  {payment.Bug, requestRemedy},
+	"CONSENT_UNKNOWN":           {payment.Bug, consentRemedy},
+	"CONSENT_INVALID":           {payment.Bug, consentRemedy},
+	"CONSENT_EXPIRED":           {payment.Bug, consentRemedy},
+	"ACCESS_EXCEEDED":           {payment.WebsiteUnavailable, busyRemedy},
+	"SERVICE_UNAVAILABLE":       {payment.WebsiteUnavailable, busyRemedy},
+	"INTERNAL_SERVER_ERROR":     {payment.WebsiteUnavailable, busyRemedy},
+
+	"FORMAT_ERROR":             {payment.InvalidValue, ""},
+	"PARAMETER_NOT_SUPPORTED":  {payment.InvalidValue, ""},
+	"PARAMETER_NOT_CONSISTENT": {payment.InvalidValue, ""},
+	"PERIOD_INVALID":           {payment.InvalidDate, ""},
+	"EXECUTION_DATE_INVALID":   {payment.InvalidDate, ""},
+	"RESOURCE_UNKNOWN":         {payment.InvalidEmitter, ""},
+	"RESOURCE_BLOCKED":         {payment.InvalidEmitter, ""},
+	"SERVICE_BLOCKED":          {payment.InvalidEmitter, ""},
+	"CARD_INVALID":             {payment.InvalidEmitter, ""},
+	"NO_PIIS_ACTIVATION":       {payment.InvalidEmitter, ""},
+	"PRODUCT_INVALID":          {payment.InvalidEmitter, ""},
+	"RESOURCE_EXPIRED":         {payment.NoAnswerFromCustomer, ""},
+	"PSU_CREDENTIALS_INVALID":  {payment.AuthenticationFailed, ""},
+	"CORPORATE_ID_INVALID":     {payment.AuthenticationFailed, ""},
+	"SCA_METHOD_UNKNOWN":       {payment.AuthenticationFailed, ""},
+	"SCA_INVALID":              {payment.AuthenticationFailed, ""},
+	"FUNDS_NOT_AVAILABLE":      {payment.InsufficientFunds, ""},
+
+	"BENEFICIARY_WHITELISTING_REQUIRED": {payment.InvalidBeneficiary, ""},
+	"PAYMENT_FAILED":                    {payment.NoSpecifiedReason, ""},
+	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
+}
+
+// reasons are codes of ISO 20022, which banks give beside those of the standard.
+var reasons = map[payment.ErrorCode][]string{
+	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
+	payment.InsufficientFunds:    {"AM04", "AG07"},
+	payment.InvalidAmount:        {"AM01", "AM02", "AM06", "AM09", "AM12", "AM13", "AM14", "AM15", "AM21", "AM23"},
+	payment.InvalidCurrency:      {"AM03", "AM11", "CURR"},
+	payment.InvalidDate:          {"CH03", "CH04", "DT01", "DT03", "DT04", "DT05", "TM01"},
+	payment.InvalidBeneficiary:   {"BE01", "BE06", "BE22", "CNOR", "RC01", "RC02", "RC03", "RC04", "RC05", "RC06", "RC07", "RR03", "SL11", "SL12"},
+	payment.InvalidLabel:         {"CH15", "RR07", "RR10"},
+	payment.InvalidReferenceID:   {"FF08", "DU04", "AM05", "DU03", "DUPL"},
+	payment.RegulatoryReason:     {"RR04", "FRAD", "FR01", "AM07", "NOCM"},
+	payment.AuthenticationFailed: {"U037"},
+	payment.NoAnswerFromCustomer: {"NOAS", "DS24", "U036"},
+	payment.NoSpecifiedReason:    {"MS02", "MS03"},
+	payment.CancelledByUser:      {"CUST", "DS02"},
+	payment.InvalidValue:         {"FF01", "FF02", "AM18", "AG03"},
+	payment.WebsiteUnavailable:   {"FF10"},
+}
+
+// sided are reasons about an account, of which the path says whose.
+var sided = []string{"AC01", "AC04", "AC06"}
+
+// places of a request that a bank can complain about, by the words in the path.
+var complained = []struct {
+	word string
+	code payment.ErrorCode
+}{
+	{"currency", payment.InvalidCurrency},
+	{"instructedamount", payment.InvalidAmount},
+	{"amount", payment.InvalidAmount},
+	{"creditor", payment.InvalidBeneficiary},
+	{"debtor", payment.InvalidEmitter},
+	{"remittance", payment.InvalidLabel},
+	{"endtoend", payment.InvalidReferenceID},
+	{"date", payment.InvalidDate},
+	{"frequency", payment.InvalidDate},
+	{"dayofexecution", payment.InvalidDate},
+	{"monthsofexecution", payment.InvalidDate},
+}
+
+// placeOf is what is wrong by the path of a message, or "".
+func placeOf(path string) payment.ErrorCode {
+	path = strings.ToLower(path)
+	for _, one := range complained {
+		if strings.Contains(path, one.word) {
+			return one.code
+		}
+	}
+	return ""
+}
+
+// meant is what a message stands for, and false where no table has its code.
+func (m message) meant() (meaning, bool) {
+	if slices.Contains(sided, m.Code) {
+		code := placeOf(m.Path)
+		return meaning{code: cmp.Or(code, payment.BankMessage)}, true
+	}
+	for code, words := range reasons {
+		if slices.Contains(words, m.Code) {
+			return meaning{code: code}, true
+		}
+	}
+	found, known := meanings[m.Code]
+	if place := placeOf(m.Path); place != "" && known && found.remedy == "" && (found.code == payment.InvalidValue || m.Code == "RESOURCE_UNKNOWN" || m.Code == "RESOURCE_BLOCKED") {
+		found.code = place
+	}
+	return found, known
+}
+
+// statuses are what an answer means that has no code of the standard.
+var statuses = map[int]meaning{
+	http.StatusBadRequest:           {payment.InvalidValue, ""},
+	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},
+	http.StatusForbidden:            {payment.Bug, certificateRemedy},
+	http.StatusNotFound:             {payment.Bug, "look at address.api: the bank knows no such path"},
+	http.StatusMethodNotAllowed:     {payment.Bug, requestRemedy},
+	http.StatusNotAcceptable:        {payment.Bug, requestRemedy},
+	http.StatusUnsupportedMediaType: {payment.Bug, requestRemedy},
+	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
+}
+
+// judge is what a refusal means: of the messages the first that is known, or else the
+// status. A text without a known code is the bank's message to people.
+func judge(status int, all []message) (meaning, string) {
+	for _, m := range all {
+		if found, known := m.meant(); known {
+			return found, m.Text
+		}
+	}
+	found, known := statuses[status]
+	if len(all) > 0 && all[0].Text != "" && (!known || found.remedy == "") {
+		return meaning{code: payment.BankMessage}, all[0].Text
+	}
+	if !known {
+		found = meaning{code: payment.NoSpecifiedReason}
+	}
+	return found, ""
+}
+
+// words are the codes of messages for the timeline.
+func words(all []message) string {
+	var codes []string
+	for _, m := range all {
+		if m.Code != "" && !slices.Contains(codes, m.Code) {
+			codes = append(codes, m.Code)
+		}
+	}
+	return strings.Join(codes, " ")
+}

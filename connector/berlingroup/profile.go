@@ -1,0 +1,120 @@
+package berlingroup
+
+import (
+	"slices"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// euro is the currency of all products that the connector has.
+const euro passerelle.Currency = "EUR"
+
+// psuIDField is the payment field for the payer's user name at the bank.
+const psuIDField = "psu_id"
+
+// profile is the file in the words of the service. Its Data is for whoever reads.
+func (f *File) profile() connector.Profile {
+	p := connector.Profile{
+		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,
+		Idempotent: f.Profile.Idempotent, ExecutesAtOnce: !f.Profile.Confirmation,
+		Sources: []connector.Source{{ID: f.ID*10 + 1, Name: "openapi"}},
+		Look:    connector.Look{Color: f.Color},
+	}
+	if f.Profile.Payments != nil {
+		p.Payments = f.Profile.settings()
+	}
+	if f.Profile.PSUID && f.Profile.Payments != nil {
+		p.PaymentFields = []payment.Field{{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true}}
+	}
+	return p
+}
+
+// payers are the ways of the file to treat the payer's account.
+var payers = map[string]payment.PayerAccount{
+	"required": payment.PayerMandatory,
+	"optional": payment.PayerOptional,
+	"refused":  payment.PayerNotUsed,
+}
+
+// settings are what the bank can carry.
+func (p *Profile) settings() *payment.Settings {
+	pay := p.Payments
+	s := &payment.Settings{
+		Mechanisms:   []string{"webauth"},
+		Schemes:      []passerelle.AccountScheme{passerelle.IBAN},
+		DateTypes:    pay.dateTypes(),
+		Currencies:   []passerelle.Currency{euro},
+		PayerAccount: payers[p.DebtorAccount],
+		MinDays:      pay.MinDays, MaxDays: pay.MaxDays, OpenDaysOnly: pay.OpenDaysOnly,
+		MaxInstructions: max(pay.MaxBulk, 1), BulkDateTypes: bulkTypes(pay),
+		Cancellable: pay.Cancellation != cancellations[0],
+	}
+	for _, f := range pay.Frequencies {
+		s.Frequencies = append(s.Frequencies, payment.Frequency(f))
+	}
+	for _, dates := range s.DateTypes {
+		if dates == payment.Periodic || rank(p.LastStatus) < rank(settled) {
+			s.PartialTracking = append(s.PartialTracking, dates)
+		}
+	}
+	s.Minimum, s.Maximum = bounds(s.DateTypes, pay.MinAmount), bounds(s.DateTypes, pay.MaxAmount)
+	return s
+}
+
+// bounds is a sum for each type, or nil without one. The text has been checked.
+func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
+	sum, err := passerelle.ParseMoney("", text, euro)
+	if text == "" || err != nil {
+		return nil
+	}
+	all := map[payment.DateType]int64{}
+	for _, dates := range types {
+		all[dates] = sum.Minor
+	}
+	return all
+}
+
+// dateTypes are those that the bank has a product for.
+func (p *Payments) dateTypes() []payment.DateType {
+	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
+		_, product := p.way(dates, 1)
+		return product == ""
+	})
+}
+
+// bulkTypes are those of which a payment may have several instructions.
+func bulkTypes(p *Payments) []payment.DateType {
+	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
+		_, product := p.way(dates, 2)
+		return product == ""
+	})
+}
+
+// The payment services of the standard.
+const (
+	singleService   = "payments"
+	bulkService     = "bulk-payments"
+	periodicService = "periodic-payments"
+)
+
+// way is the service and the product by which a payment with so many instructions
+// goes; the product is empty where the bank has none for it.
+func (p *Payments) way(dates payment.DateType, lines int) (service, product string) { //nolint:unparam // orders name the service
+	service, offered := singleService, p.Single
+	switch {
+	case dates == payment.Periodic:
+		service, offered = periodicService, p.Periodic
+	case lines > 1:
+		service, offered = bulkService, p.Bulk
+	}
+	if dates == payment.Periodic && lines > 1 || dates == payment.Deferred && !p.FutureDates {
+		return service, ""
+	}
+	i := slices.IndexFunc(offered, func(one string) bool { return (one == instantTransfers) == (dates == payment.Instant) })
+	if i < 0 {
+		return service, ""
+	}
+	return service, offered[i]
+}

@@ -1,0 +1,134 @@
+package berlingroup
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// signer signs requests in the form of the standard: the draft of Cavage et al. with
+// the certificate's serial number and issuer as the name of the key.
+type signer struct {
+	digest      string
+	headers     []string
+	certificate *x509.Certificate
+	// sign makes a signature of RSA PKCS #1 v1.5 with SHA-256.
+	sign func(ctx context.Context, text []byte) ([]byte, error)
+}
+
+func newSigner(s *Signature, m material) *signer {
+	if s == nil {
+		return nil
+	}
+	made := &signer{digest: s.Digest, headers: s.Headers, certificate: m.sealing, sign: signWith(m.sealKey)}
+	if len(s.Command) > 0 {
+		made.sign = runSigner(s.Command)
+	}
+	return made
+}
+
+// digestOf is the value of the Digest header.
+func digestOf(algorithm string, body []byte) string {
+	if algorithm == "SHA-512" {
+		sum := sha512.Sum512(body)
+		return algorithm + "=" + base64.StdEncoding.EncodeToString(sum[:])
+	}
+	sum := sha256.Sum256(body)
+	return algorithm + "=" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// keyID names the certificate: serial number in hexadecimal, and issuer.
+func keyID(c *x509.Certificate) string {
+	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
+}
+
+// add signs a request whose headers are complete.
+func (s *signer) add(ctx context.Context, r *http.Request, body []byte) error {
+	r.Header.Set("Digest", digestOf(s.digest, body))
+	var names, lines []string
+	for _, name := range s.headers {
+		if value := r.Header.Get(name); value != "" {
+			names, lines = append(names, name), append(lines, name+": "+value)
+		}
+	}
+	signature, err := s.sign(ctx, []byte(strings.Join(lines, "\n")))
+	if err == nil {
+		err = s.verify([]byte(strings.Join(lines, "\n")), signature)
+	}
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Signature", fmt.Sprintf(`keyId="%s",algorithm="rsa-sha256",headers="%s",signature="%s"`,
+		keyID(s.certificate), strings.Join(names, " "), base64.StdEncoding.EncodeToString(signature)))
+	r.Header.Set("TPP-Signature-Certificate", encodedCertificate(s.certificate))
+	return nil
+}
+
+// verify finds out before the bank does that a signature is by another key.
+func (s *signer) verify(text, signature []byte) error {
+	public, usable := s.certificate.PublicKey.(*rsa.PublicKey)
+	sum := sha256.Sum256(text)
+	if !usable || rsa.VerifyPKCS1v15(public, crypto.SHA256, sum[:], signature) != nil {
+		return errors.New("signature.command answered with what is no signature by the key of signature.certificate")
+	}
+	return nil
+}
+
+func signWith(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error) {
+	return func(_ context.Context, text []byte) ([]byte, error) {
+		sum := sha256.Sum256(text)
+		return rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	}
+}
+
+// The bounds of a helper that signs, in time and in bytes of its answer.
+const (
+	signTime  = 10 * time.Second
+	signBytes = 4096
+)
+
+// runSigner signs by the operator's helper, which learns nothing of the environment but
+// where programs are: secrets of the service may be there.
+func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
+	return func(ctx context.Context, text []byte) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, signTime)
+		defer cancel()
+		helper := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the operator names it
+		helper.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+		helper.Stdin = bytes.NewReader(text)
+		helper.WaitDelay = time.Second
+		signature := &boundedBuffer{most: signBytes, stop: cancel}
+		helper.Stdout = signature
+		if err := helper.Run(); err != nil {
+			return nil, fmt.Errorf("signature.command did not sign: %w", err)
+		}
+		return signature.Bytes(), nil
+	}
+}
+
+// boundedBuffer refuses what is too much, and stops who writes it.
+type boundedBuffer struct {
+	bytes.Buffer
+	most int
+	stop func()
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		b.stop()
+		return 0, errors.New("the answer is too long")
+	}
+	return b.Buffer.Write(p)
+}

@@ -1,0 +1,267 @@
+package berlingroup
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"passerelle/connector"
+)
+
+// The bounds of one exchange with a bank.
+const (
+	callTime = 20 * time.Second
+	dialTime = 10 * time.Second
+	// smallAnswer is for everything but lists, in bytes.
+	smallAnswer = 1 << 20
+	// largeAnswer is for a page of a list, in bytes.
+	largeAnswer = 16 << 20
+	// maxDepth is how deep JSON may be nested; the standard needs seven levels.
+	maxDepth = 64
+	// maxHeaders bounds the headers of an answer, in bytes.
+	maxHeaders = 64 << 10
+)
+
+// request is one request to a bank.
+type request struct {
+	// call names it in health figures: initiate, status, authorise and so on.
+	call, method string
+	// path follows the address of the bank, with a query if need be.
+	path   string
+	header http.Header
+	// body becomes JSON; nil is none. form is for the authorisation server.
+	body any
+	form url.Values
+	// id is the X-Request-ID; empty for a new one.
+	id string
+	// address replaces that of the bank's interface, for the authorisation server.
+	address string
+	// large is for answers with lists.
+	large bool
+	// order requests have a connection of their own. A kept one may have been closed
+	// at the other end, which shows only when the order has been written, and leaves
+	// its outcome unknown for nothing.
+	order bool
+}
+
+// answer is what a bank answered.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	// id is the X-Request-ID of the request.
+	id string
+}
+
+// good reports whether the bank did what it was asked.
+func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
+
+// client is the way to one bank.
+type client struct {
+	kept, single *http.Client
+}
+
+func newClient(m material) client {
+	transport := func() *http.Transport {
+		return &http.Transport{
+			TLSClientConfig:        &tls.Config{Certificates: []tls.Certificate{m.pair}, RootCAs: m.authorities, MinVersion: tls.VersionTLS12},
+			DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
+			TLSHandshakeTimeout:    dialTime,
+			MaxIdleConnsPerHost:    16,
+			IdleConnTimeout:        60 * time.Second,
+			MaxResponseHeaderBytes: maxHeaders,
+		}
+	}
+	single := transport()
+	single.DisableKeepAlives = true
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client{kept: &http.Client{Transport: transport(), CheckRedirect: stay}, single: &http.Client{Transport: single, CheckRedirect: stay}}
+}
+
+// Close lets go of connections that wait for the next request. Requests under way end.
+func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
+
+// call makes one exchange. Its error is connector.ErrNotSent when not one byte of the
+// request left, and a *connector.Fault that says what the operator can do about it.
+func (b *Bank) call(ctx context.Context, r request) (answer, error) {
+	begun := b.now()
+	if err := ctx.Err(); err != nil {
+		return answer{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+	}
+	if wrong := b.expired(begun); wrong != "" {
+		return answer{}, b.fault(r, connector.ErrNotSent, wrong)
+	}
+	if !b.health.enter(begun) {
+		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
+	}
+	a, err := b.exchange(ctx, r)
+	if errors.Is(err, context.Canceled) {
+		b.health.leave() // which says nothing of the bank
+		return a, err
+	}
+	b.health.record(r.call, begun, b.now(), err == nil && a.status < http.StatusInternalServerError)
+	return a, err
+}
+
+// exchange sends the request and reads the answer.
+func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	out, err := b.prepare(ctx, r)
+	if err != nil {
+		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, err), err.Error())
+	}
+	var connected atomic.Bool
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	way := b.client.kept
+	if r.order {
+		way = b.client.single
+	}
+	response, err := way.Do(out)
+	if err != nil && !connected.Load() {
+		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, err), remedy(err))
+	}
+	if err != nil {
+		return answer{}, b.fault(r, err, remedy(err))
+	}
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}
+	if a.body, err = readAnswer(response.Body, r.most()); err != nil {
+		return a, b.fault(r, err, remedy(err))
+	}
+	if a.status >= 300 && a.status < 400 {
+		return a, b.fault(r, errElsewhere, errElsewhere.Error())
+	}
+	return a, nil
+}
+
+// errElsewhere is that a bank wants to be asked at another address, which would get
+// what is secret.
+var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
+
+func (r request) most() int64 {
+	if r.large {
+		return largeAnswer
+	}
+	return smallAnswer
+}
+
+// errTooLarge is the size of an answer.
+var errTooLarge = errors.New("its answer is too large")
+
+func readAnswer(body io.Reader, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(body, most+1))
+	if int64(len(content)) > most {
+		return nil, errTooLarge
+	}
+	return content, err
+}
+
+// prepare makes the request, signed where the bank wants that.
+func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
+	body, kind, err := r.content()
+	if err != nil {
+		return nil, err
+	}
+	address := r.address
+	if address == "" {
+		address = b.base + r.path
+	}
+	out, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the address cannot be read")
+	}
+	if r.header != nil {
+		out.Header = r.header.Clone()
+	}
+	out.Header.Set("Accept", "application/json")
+	if r.form != nil {
+		out.Header.Set("Content-Type", kind)
+		return out, nil
+	}
+	if r.id == "" {
+		r.id = newID()
+	}
+	out.Header.Set("X-Request-ID", r.id)
+	out.Header.Set("Date", b.now().UTC().Format(http.TimeFormat))
+	if kind != "" {
+		out.Header.Set("Content-Type", kind)
+	}
+	if b.signer == nil {
+		return out, nil
+	}
+	return out, b.signer.add(ctx, out, body)
+}
+
+// content is the body of a request and its type.
+func (r request) content() (body []byte, kind string, err error) {
+	switch {
+	case r.form != nil:
+		return []byte(r.form.Encode()), "application/x-www-form-urlencoded", nil
+	case r.body == nil:
+		return nil, "", nil
+	}
+	body, err = json.Marshal(r.body)
+	return body, "application/json", err
+}
+
+// newID is a new UUID.
+func newID() string {
+	var raw [16]byte
+	_, _ = rand.Read(raw[:]) // it never fails
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	return uuidOf(raw)
+}
+
+func uuidOf(raw [16]byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
+}
+
+// decode reads an answer in JSON, within bounds.
+func (b *Bank) decode(r request, a answer, into any) error {
+	err := checkDepth(a.body)
+	if err == nil {
+		err = json.Unmarshal(a.body, into)
+	}
+	if err != nil {
+		return b.fault(r, errMalformed, errMalformed.Error())
+	}
+	return nil
+}
+
+// errMalformed says nothing of what was in the answer.
+var errMalformed = errors.New("its answer is not JSON as the standard has it")
+
+// checkDepth refuses what is nested too deep before anything is made of it.
+func checkDepth(body []byte) error {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	if deepest > maxDepth {
+		return errMalformed
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package berlingroup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// The words of the file, in the order they are listed in complaints.
+var (
+	approaches      = []string{redirectSCA, oauthSCA, decoupledSCA, embeddedSCA}
+	starts          = []string{"implicit", "explicit"}
+	debtorAccounts  = []string{"required", "optional", "refused"}
+	lastStatuses    = []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"}
+	products        = []string{sepaTransfers, instantTransfers, "target-2-payments"}
+	cancellations   = []string{"none", "direct", "sca"}
+	consentKinds    = []string{"global", "detailed", "available-accounts", "all-psd2"}
+	bookingStatuses = []string{"booked", "pending", "both"}
+	digests         = []string{"SHA-256", "SHA-512"}
+	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
+)
+
+// What the file calls the approaches and the products that have rules of their own.
+const (
+	redirectSCA  = "redirect"
+	oauthSCA     = "oauth"
+	decoupledSCA = "decoupled"
+	embeddedSCA  = "embedded"
+
+	sepaTransfers    = "sepa-credit-transfers"
+	instantTransfers = "instant-sepa-credit-transfers"
+)
+
+// The forms of the file's values.
+var (
+	uuidForm    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
+	bicForm     = regexp.MustCompile(`^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$`)
+	prefixForm  = regexp.MustCompile(`^[A-Z]{2}[0-9.]{2}[A-Z0-9.]{0,30}$`)
+	versionForm = regexp.MustCompile(`^1\.3(\.[0-9]{1,2})?$`)
+	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
+)
+
+// Bounds of the file's numbers. A source's number is ten times the bank's, and has to
+// be exact in JSON.
+const (
+	maxBankID  = 1 << 49
+	maxDays    = 3650
+	mostCalls  = 1000
+	maxLife    = 24 * 60 * 60
+	maxHours   = 24 * 30
+	maxConsent = 180
+	maxName    = 200
+)
+
+// rules collects what is wrong with a file.
+type rules struct {
+	where *places
+	wrong []error
+}
+
+// hold complains about a field unless it is right.
+func (r *rules) hold(right bool, field, message string, args ...any) {
+	if !right {
+		r.wrong = append(r.wrong, r.where.complaint(field, fmt.Sprintf(message, args...)))
+	}
+}
+
+// among holds a word, or nothing where that is allowed by a preset, against a list.
+func (r *rules) among(field, word string, words []string) {
+	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
+}
+
+// each holds a list against the words it may have, each once.
+func (r *rules) each(field string, list, words []string) {
+	for i, word := range list {
+		r.among(field, cmp.Or(word, " "), words)
+		r.hold(!slices.Contains(list[:i], word), field, "has %q twice", word)
+	}
+}
+
+// forms holds each of a list against a form.
+func (r *rules) forms(field string, list []string, form *regexp.Regexp, right string) {
+	for _, one := range list {
+		r.hold(form.MatchString(one), field, "%q is not %s", one, right)
+	}
+}
+
+// between holds a number against its bounds.
+func (r *rules) between(field string, number, least, most int) {
+	r.hold(number >= least && number <= most, field, "is %d; it has to be from %d to %d", number, least, most)
+}
+
+// address holds a text against the form of an address for programs.
+func (r *rules) address(field, text string) {
+	u, err := url.Parse(text)
+	right := err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+	r.hold(right, field, "must be an https address without user, query and fragment")
+}
+
+// check holds a file, with its presets filled in, against all that can be known of it
+// without other files and without the bank. The error has all Complaints.
+func (f *File) check(where *places) error {
+	r := &rules{where: where}
+	f.checkNames(r)
+	f.checkPlaces(r)
+	f.Profile.check(r, f.OAuth != nil)
+	return errors.Join(r.wrong...)
+}
+
+func (f *File) checkNames(r *rules) {
+	r.hold(uuidForm.MatchString(f.UUID), "uuid", "must be a UUID in small letters, which stays the same for ever; uuidgen makes one")
+	r.hold(f.ID > 0 && f.ID < maxBankID, "id", "must be a number from 1 to %d that no other connector has", int64(maxBankID)-1)
+	r.hold(f.Name != "" && passerelle.CheckLine("name", f.Name, maxName) == nil, "name", "must be text of at most %d characters", maxName)
+	r.hold(len(f.Countries) > 0, "countries", "names no country")
+	for i, code := range f.Countries {
+		_, err := passerelle.ParseCountry("countries", code)
+		r.hold(err == nil, "countries", "%q is not an ISO 3166-1 country code of two capitals", code)
+		r.hold(!slices.Contains(f.Countries[:i], code), "countries", "has %q twice", code)
+	}
+	r.hold(f.Color == "" || colorForm.MatchString(f.Color), "color", "must be six hexadecimal digits, without a hash")
+	r.forms("bics", f.BICs, bicForm, "a BIC of 8 or 11 capitals and digits")
+	r.forms("iban_prefixes", f.IBANPrefix, prefixForm, "the beginning of an IBAN, such as DE..50010517")
+}
+
+func (f *File) checkPlaces(r *rules) {
+	r.hold(f.Standard.Kind == Kind, "standard.kind", "must be %s", Kind)
+	r.hold(versionForm.MatchString(f.Standard.Version), "standard.version", "must be a version 1.3, such as 1.3.11")
+	r.address("address.api", f.Address.API)
+	r.hold(f.TLS.Certificate != "", "tls.certificate", "names no file")
+	r.hold(f.TLS.Key != "", "tls.key", "names no file")
+	if s := f.Signature; s != nil {
+		r.hold(s.Certificate != "", "signature.certificate", "names no file")
+		r.hold((s.Key != "") != (len(s.Command) > 0), "signature", "needs either key or command")
+		r.among("signature.digest", s.Digest, digests)
+		r.each("signature.headers", s.Headers, signable)
+		for _, name := range []string{"digest", "x-request-id"} {
+			r.hold(slices.Contains(s.Headers, name), "signature.headers", "must have %s", name)
+		}
+	}
+	if o := f.OAuth; o != nil {
+		r.address("oauth.metadata", o.Metadata)
+		r.hold(clientForm.MatchString(o.ClientID), "oauth.client_id", "must be our name at the authorisation server")
+	}
+}
+
+func (p *Profile) check(r *rules, oauth bool) {
+	r.hold(len(p.SCA) > 0, "profile.sca", "names no approach")
+	r.each("profile.sca", p.SCA, approaches)
+	r.hold(oauth || !slices.Contains(p.SCA, oauthSCA), "profile.sca", "the approach oauth needs the table oauth")
+	r.among("profile.start", p.Start, starts)
+	r.among("profile.debtor_account", p.DebtorAccount, debtorAccounts)
+	r.among("profile.last_status", p.LastStatus, lastStatuses)
+	r.between("profile.redirect_seconds", p.RedirectSeconds, 1, maxLife)
+	r.between("profile.authorisation_hours", p.AuthorisationHours, 1, maxHours)
+	r.between("profile.calls_a_day", p.CallsADay, 1, mostCalls)
+	r.hold(p.Payments != nil || p.Accounts != nil, "profile", "has neither payments nor accounts")
+	if p.Payments != nil {
+		p.Payments.check(r)
+	}
+	if p.Accounts != nil {
+		p.Accounts.check(r)
+	}
+}
+
+func (p *Payments) check(r *rules) {
+	const at = "profile.payments."
+	frequencies := payment.Frequency("").Values()
+	r.hold(len(p.Single) > 0, at+"single", "names no product")
+	r.each(at+"single", p.Single, products)
+	r.each(at+"bulk", p.Bulk, products)
+	r.each(at+"periodic", p.Periodic, products)
+	r.hold(!slices.Contains(p.Periodic, instantTransfers), at+"periodic", "periodic payments are not instant")
+	r.each(at+"frequencies", p.Frequencies, frequencies)
+	r.hold((len(p.Periodic) > 0) == (len(p.Frequencies) > 0), at+"frequencies", "goes with periodic: both or neither")
+	r.among(at+"cancellation", p.Cancellation, cancellations)
+	r.hold(p.MaxBulk == 0 || len(p.Bulk) > 0, at+"max_bulk", "goes with bulk")
+	r.between(at+"max_bulk", p.MaxBulk, 0, payment.MaxInstructions)
+	r.between(at+"min_days", p.MinDays, 0, maxDays)
+	r.between(at+"max_days", p.MaxDays, 0, maxDays)
+	r.hold(p.MaxDays == 0 || p.MinDays <= p.MaxDays, at+"min_days", "is more than max_days")
+	least := r.amount(at+"min_amount", p.MinAmount)
+	most := r.amount(at+"max_amount", p.MaxAmount)
+	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
+}
+
+// amount reads a sum, in cents; zero is none.
+func (r *rules) amount(field, text string) int64 {
+	if text == "" {
+		return 0
+	}
+	sum, err := passerelle.ParseMoney(field, text, euro)
+	r.hold(err == nil && sum.Minor > 0, field, "must be a sum in EUR, such as 15000.00")
+	return sum.Minor
+}
+
+func (a *Accounts) check(r *rules) {
+	const at = "profile.accounts."
+	r.hold(len(a.Consents) > 0, at+"consents", "names no kind of consent")
+	r.each(at+"consents", a.Consents, consentKinds)
+	r.each(at+"booking_statuses", a.BookingStatuses, bookingStatuses)
+	r.between(at+"consent_days", a.ConsentDays, 1, maxConsent)
+	r.between(at+"history_days", a.HistoryDays, 1, maxDays)
+}
+
+// preset fills in what a file leaves out.
+func (f *File) preset() {
+	if s := f.Signature; s != nil {
+		s.Digest = cmp.Or(s.Digest, digests[0])
+		if len(s.Headers) == 0 {
+			s.Headers = signable
+		}
+	}
+	p := &f.Profile
+	p.Start = cmp.Or(p.Start, starts[0])
+	p.DebtorAccount = cmp.Or(p.DebtorAccount, "optional")
+	p.RedirectSeconds = cmp.Or(p.RedirectSeconds, 600)
+	p.AuthorisationHours = cmp.Or(p.AuthorisationHours, 24)
+	p.CallsADay = cmp.Or(p.CallsADay, 4)
+	p.LastStatus = cmp.Or(p.LastStatus, "ACSC")
+	if pay := p.Payments; pay != nil {
+		pay.Cancellation = cmp.Or(pay.Cancellation, cancellations[0])
+		if len(pay.Bulk) > 0 {
+			pay.MaxBulk = cmp.Or(pay.MaxBulk, payment.MaxInstructions)
+		}
+	}
+	if a := p.Accounts; a != nil {
+		a.ConsentDays = cmp.Or(a.ConsentDays, maxConsent)
+		a.HistoryDays = cmp.Or(a.HistoryDays, 90)
+		if len(a.BookingStatuses) == 0 {
+			a.BookingStatuses = bookingStatuses[:1]
+		}
+	}
+}

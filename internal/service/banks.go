@@ -1,0 +1,131 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"passerelle/connector"
+	"passerelle/connector/berlingroup"
+)
+
+// A BankFile is one file of a folder of banks: the bank in it, or what is wrong.
+type BankFile struct {
+	Path string
+	Bank *berlingroup.Bank
+	Err  error
+}
+
+// BankFiles reads the files *.toml of a folder, in the order of their names. The error
+// is that of the folder; a file that is wrong has its own, and so has one whose UUID or
+// number another connector has, those of this program included.
+func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
+	return readBanks(folder, own, nil)
+}
+
+// readBanks puts the version there was of a file in the place of one that is wrong.
+func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
+	if err == nil && len(paths) == 0 {
+		err = emptyFolder(folder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of banks %s: %w", folder, err)
+	}
+	slices.Sort(paths)
+	names := takenNames{}
+	for _, c := range own {
+		if err := names.take(c.Profile(), "a connector of this program"); err != nil {
+			return nil, err
+		}
+	}
+	files := make([]BankFile, len(paths))
+	for i, path := range paths {
+		files[i] = BankFile{Path: path}
+		files[i].Bank, files[i].Err = berlingroup.Load(path)
+		if files[i].Err == nil {
+			files[i].Err = names.take(files[i].Bank.Profile(), path)
+		}
+		if files[i].Err != nil {
+			files[i].Bank = before[path]
+		}
+		if kept := files[i].Bank; files[i].Err != nil && kept != nil {
+			files[i].Err = errors.Join(files[i].Err, names.take(kept.Profile(), path))
+		}
+	}
+	return files, nil
+}
+
+// emptyFolder is no error for a folder that is there: banks may come later.
+func emptyFolder(folder string) error {
+	matches, err := filepath.Glob(folder)
+	if err == nil && len(matches) == 0 {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
+// takenNames are the names that connectors have, and whose they are.
+type takenNames map[string]string
+
+// take gives a connector its names, or none of them.
+func (t takenNames) take(p connector.Profile, whose string) error {
+	names := []string{p.UUID, strconv.FormatInt(p.ID, 10)}
+	for _, s := range p.Sources {
+		names = append(names, "source "+strconv.FormatInt(s.ID, 10))
+	}
+	for _, name := range names {
+		if other, taken := t[name]; taken {
+			return fmt.Errorf("%s: %s is taken by %s", whose, name, other)
+		}
+	}
+	for _, name := range names {
+		t[name] = whose
+	}
+	return nil
+}
+
+// ReloadBanks reads the folder of banks again. A file that is wrong is told of in the
+// log, and leaves the bank as it was before; so does a folder that cannot be read, with
+// all of them. Calls that are under way end with the version they began with.
+func (s *Service) ReloadBanks(ctx context.Context) {
+	if err := s.loadBanks(ctx); err != nil {
+		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)
+	}
+}
+
+// loadBanks puts the connectors of the program and of the folder into the registry.
+func (s *Service) loadBanks(ctx context.Context) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	all := Connectors(s.Bank)
+	if s.config.Banks == "" {
+		return s.registry.Replace(all...)
+	}
+	files, err := readBanks(s.config.Banks, all, s.banks)
+	if err != nil {
+		return err
+	}
+	next := map[string]*berlingroup.Bank{}
+	for _, f := range files {
+		for _, wrong := range berlingroup.Complaints(f.Err) {
+			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", wrong.Path, "line", wrong.Line, "field", wrong.Field, "wrong", wrong.Message, "kept", f.Bank != nil)
+		}
+		if f.Err != nil && len(berlingroup.Complaints(f.Err)) == 0 {
+			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", f.Path, "wrong", f.Err, "kept", f.Bank != nil)
+		}
+		if f.Bank != nil {
+			all, next[f.Path] = append(all, f.Bank.Connector()), f.Bank
+		}
+	}
+	if err := s.registry.Replace(all...); err != nil {
+		return fmt.Errorf("list the connectors: %w", err)
+	}
+	s.banks = next
+	s.config.Log.InfoContext(ctx, "banks were read", "folder", s.config.Banks, "files", len(files), "banks", len(next))
+	return nil
+}

@@ -1,0 +1,83 @@
+package service_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/internal/servicetest"
+)
+
+const bankFile = `uuid = "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d"
+id = %d
+name = "%s"
+countries = ["DE"]
+sandbox = true
+[standard]
+kind = "berlin-group"
+version = "1.3.11"
+[address]
+api = "https://bank.example"
+[tls]
+certificate = "qwac.pem"
+key = "qwac.key"
+[profile]
+sca = ["redirect"]
+[profile.payments]
+single = ["sepa-credit-transfers"]
+`
+
+// TestBanksAreReloaded: each file stands for itself, and one that is wrong leaves the
+// bank as it was.
+func TestBanksAreReloaded(t *testing.T) {
+	folder := t.TempDir()
+	berlingrouptest.NewAuthority(t).Furnish(folder)
+	write := func(name string, number int, title string) {
+		if err := os.WriteFile(filepath.Join(folder, name), fmt.Appendf(nil, bankFile, number, number, title), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.toml", 11, "Bank A")
+	write("b.toml", 0, "Bank B")
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder})
+	expect := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range s.Initiation.Connectors.All() {
+			if p := c.Profile(); strings.HasPrefix(p.Name, "Bank ") {
+				got = append(got, p.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	expect("with one that is wrong at the start", "Bank A")
+	write("b.toml", 12, "Bank B")
+	s.ReloadBanks(t.Context())
+	expect("with both", "Bank A", "Bank B")
+	write("a.toml", -1, "Bank of nothing")
+	write("b.toml", 12, "Bank B, renamed")
+	s.ReloadBanks(t.Context())
+	expect("with one that became wrong", "Bank A", "Bank B, renamed")
+	write("c.toml", 12, "Bank C")
+	s.ReloadBanks(t.Context())
+	expect("with one that has the number of another", "Bank A", "Bank B, renamed")
+	if err := os.Remove(filepath.Join(folder, "b.toml")); err != nil {
+		t.Fatal(err)
+	}
+	s.ReloadBanks(t.Context())
+	expect("with one that is gone", "Bank A", "Bank C")
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	s.ReloadBanks(t.Context())
+	expect("without the folder", "Bank A", "Bank C")
+	if log := s.Logs.String(); !strings.Contains(log, `"file":"`+filepath.Join(folder, "a.toml")+`","line":2,"field":"id"`) {
+		t.Errorf("the log does not name file, line and field of what was wrong:\n%s", log)
+	}
+}
