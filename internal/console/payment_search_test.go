@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -309,6 +310,59 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 		}
 		if second := live.get(live.domainPath("/payments") + next); len(strings.Fields(listed(second))) != 2 {
 			t.Errorf("the second page lists %q", listed(second))
+		}
+	})
+}
+
+// told is a planted payment of which its bank, and the pages that its payer saw, name
+// somebody as well.
+func (d *desk) told() int64 {
+	d.t.Helper()
+	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)
+	must(d.t, err)
+	p.ErrorDescription, p.Instructions[0].ErrorDescription = "Ask Erika", "Erika is not the holder"
+	p.Notes = []payment.Note{{At: p.Created, Kind: payment.NoteSenseless, Actor: payment.ByBank, Bank: "RJCT", Text: "said of Erika"}}
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
+		if err := tx.UpdatePayment(p, nil, nil); err != nil {
+			return err
+		}
+		return tx.Witness(payment.Evidence{
+			Payment: p.ID, Domain: d.Domain.ID, Act: payment.ActOrder, Language: "fr",
+			Shown: payment.Shown{Application: "Boutique", From: "Compte d’Erika", Lines: []payment.ShownLine{{Name: "To Erika", Account: "DE89 3704", Amount: "12,50 €"}}},
+		})
+	}))
+	return int64(p.ID)
+}
+
+// Pages and files of live domains have nothing of what names people, whoever said it,
+// until somebody who may see it asks.
+func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
+	clock := newClock()
+	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
+		id := newDesk(t, s).inLive().told()
+		viewer, acting := newDesk(t, s), newDesk(t, s)
+		viewer.enterTwice(operators.Viewer, clock)
+		acting.enterTwice(operators.Acting, clock)
+		viewer, acting = viewer.inLive(), acting.inLive()
+		list, file := viewer.domainPath("/payments"), viewer.domainPath("/payments/file")
+		for name, a := range map[string]answer{
+			"page": viewer.get(viewer.paymentPath(id)), "support file": viewer.get(viewer.paymentPath(id) + "/support"), "list": viewer.get(list),
+			"file": viewer.submit(list, file), "page of one who may see it": acting.get(acting.paymentPath(id)), "file of one who may see it": acting.submit(list, file),
+		} {
+			if a.status != http.StatusOK || strings.Contains(strings.ToLower(a.body), "erika") {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		for form, want := range map[string]int{"label": http.StatusUnprocessableEntity, "payer": http.StatusUnprocessableEntity, "beneficiary": http.StatusUnprocessableEntity, "whole": http.StatusForbidden} {
+			if a := viewer.submit(list, file, form, "0189"); a.status != want {
+				t.Errorf("a file by %s: %d %s", form, a.status, a.body)
+			}
+		}
+		shown := html.UnescapeString(acting.submit(acting.paymentPath(id), acting.paymentPath(id)+"/reveal").body)
+		for _, text := range []string{"erika@home.example", "Gift for Erika", "Erika Mustermann", "Ask Erika", "Erika is not the holder", "said of Erika", "Compte d’Erika", "To Erika"} {
+			if !strings.Contains(shown, text) {
+				t.Errorf("who may see it does not see %q: %s", text, shown)
+			}
 		}
 	})
 }
