@@ -242,6 +242,7 @@ func (w *world) walk(name, query string, use headers, between func()) []string {
 	for address != "" {
 		r := w.call(200, "GET", address, nil, use)
 		if download := r.link("download"); download != "" {
+			between()
 			r = w.call(200, "GET", w.address(name, download), nil, use)
 		}
 		all = append(all, entries(r)...)
@@ -285,6 +286,19 @@ func TestPagesStayRight(t *testing.T) {
 			t.Errorf("%s: %d transactions, want %d: %v", name, len(got), len(want), got)
 		}
 		w.right(name)
+	}
+}
+
+// TestPendingPagesStayRight reads what is pending while it is booked.
+func TestPendingPagesStayRight(t *testing.T) {
+	w := newWorld(t, "redirect")
+	const account = "redirect/accounts/anna-current/"
+	w.steer("POST", account+"fill", map[string]any{"count": 250, "text": "Pending", "pending": true})
+	got := w.walk("redirect", "bookingStatus=pending&dateFrom="+today(w), w.consent("redirect", wish(nil)), func() {
+		w.steer("POST", account+"book", nil)
+	})
+	if len(got) != 250 {
+		t.Errorf("%d transactions were pending, want 250", len(got))
 	}
 }
 

@@ -149,6 +149,9 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 		for range 3 {
 			put("authoriseTransaction", http.StatusUnauthorized, map[string]any{"scaAuthenticationData": "000000"})
 		}
+		if state.text("scaStatus") != "failed" {
+			w.t.Errorf("after three wrong codes the authorisation is %s", state.raw)
+		}
 		return
 	}
 	for round := range p.Rounds {
@@ -262,6 +265,25 @@ func orderOf(w *world, p bank.Profile, service, product string, does answers) {
 	}
 	if booked != lines {
 		w.t.Errorf("the books have %v movements of the order, want %v", booked, lines)
+	}
+}
+
+// TestNobodyAuthorisesAnothersOrder has Bert sign in for an order on Anna's account,
+// where the bank learns of it first and where it learns last.
+func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
+	w := newWorld(t, "embedded")
+	body := bodies(w, "embedded")[bank.Single]
+	first := w.call(201, "POST", w.address("embedded", single), body, present(nil))
+	start, bert := first.link("startAuthorisationWithPsuAuthentication"), headers{"PSU-ID": "bert"}
+	w.refused(401, "PSU_CREDENTIALS_INVALID", "POST", start, map[string]any{}, bert)
+	begun := w.call(201, "POST", start, map[string]any{}, nil)
+	address := begun.link("scaStatus")
+	for _, step := range []map[string]any{{"psuData": map[string]any{"password": "1234"}}, {"authenticationMethodId": "sms"}} {
+		w.call(200, "PUT", address, step, bert)
+	}
+	w.refused(401, "PSU_CREDENTIALS_INVALID", "PUT", address, map[string]any{"scaAuthenticationData": "123456"}, bert)
+	if got := w.call(200, "GET", first.link("status"), nil, nil).text("transactionStatus"); got != "RCVD" {
+		t.Errorf("the order is %s", got)
 	}
 }
 
