@@ -101,12 +101,12 @@ func (f *file) profile(p bank.Profile) {
 	for _, a := range p.SCA {
 		approaches = append(approaches, string(a))
 	}
-	start, last := "implicit", "done"
+	start, last := "implicit", "ACSC"
 	if p.Explicit {
 		start = "explicit"
 	}
 	if p.AcceptedIsLast {
-		last = "accepted"
+		last = "ACSP"
 	}
 	f.set("sca", approaches)
 	f.set("start", start)
@@ -117,7 +117,6 @@ func (f *file) profile(p bank.Profile) {
 	f.set("calls_a_day", p.CallsADay)
 	f.set("psu_id", p.WantsPSU)
 	f.set("last_status", last)
-	f.set("minor", p.Minor)
 	f.set("idempotent", p.Idempotent)
 	f.payments(p)
 	f.accounts(p)
@@ -140,10 +139,14 @@ func (f *file) payments(p bank.Profile) {
 		often = append(often, frequencies[frequency])
 	}
 	f.set("future_dates", p.FutureDates)
-	f.set("frequencies", often)
+	if len(p.Products[bank.Periodic]) > 0 {
+		f.set("frequencies", often)
+	}
 	f.set("min_amount", bank.Decimal(p.Min))
 	f.set("max_amount", bank.Decimal(p.Max))
-	f.set("max_bulk", p.MaxBulk)
+	if len(p.Products[bank.Bulk]) > 0 {
+		f.set("max_bulk", p.MaxBulk)
+	}
 	f.set("max_days", p.MaxDays)
 	f.set("cancellation", p.Cancellation)
 }
