@@ -24,11 +24,11 @@ func (s *Service) authRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/auth/init", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.initUser),
 			Summary: "Create a user", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token: a permanent user, whose token is valid until revoked. Without: a temporary one, which is deleted after 30 minutes unless an application exchanges its token or a code of it. Any other token is ignored.",
+			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token, creates a permanent user whose token is valid until revoked. Without them, creates a temporary user, which is deleted after 30 minutes unless an application exchanges its token or code. Any other token is ignored.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: httpapi.Handle(s.userCode),
-			Summary: "Get a temporary code", Doc: "For the page that is opened in the browser of the user, in place of the token. It is valid for 30 minutes, or as long as a temporary user is.",
+			Summary: "Get a temporary code", Doc: "Creates a code that replaces the token in addresses for the user's browser. It is valid for 30 minutes, and for a temporary user no longer than the user.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/token/code", Tokens: true, Needs: ofUser, Endpoint: httpapi.Handle(s.postUserCode),
@@ -37,17 +37,17 @@ func (s *Service) authRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/auth/token/access", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.exchange),
 			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "Takes a temporary code, the code that a webview came back with, or a user token of the application or of a temporary user, which may also be the bearer token of the call. The user becomes permanent, and webhooks held for it are sent.",
+			Doc: "Exchanges a temporary code, the code from a webview, or a user token of the application or of a temporary user, which may be the bearer token of the call. The user becomes permanent, and the service sends the webhooks held for it.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/renew", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.renew),
 			Summary: "Get another permanent token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
-			Doc: "Without id_user a user is created. With revoke_previous the permanent tokens that the application had for the user end.",
+			Doc: "Creates another permanent token for a user. Without id_user, also creates the user. With revoke_previous, revokes the application's earlier permanent tokens for the user.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/jwt", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.signedToken),
 			Summary: "Get a signed token for a user", Errors: []string{"invalidToken", "notFound", "rateLimited"},
-			Doc: "A user token in the form of a JWT, signed with the key of an application that had keys generated. Without id_user a user is created.",
+			Doc: "Creates a user token as a JWT, signed with the generated key of an application. Without id_user, also creates a user.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.serviceToken),
@@ -56,11 +56,11 @@ func (s *Service) authRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: "/users/{userId}/token", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.userToken), Errors: []string{"conflict"},
-			Summary: "Get a permanent token for a user, as an operator", Doc: "With a config token, in the name of an application. The user becomes permanent.",
+			Summary: "Get a permanent token for a user, as an operator", Doc: "Creates a user token in the name of an application. The user becomes permanent.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/admin/jwt", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.adminToken), Errors: []string{"conflict"},
-			Summary: "Get a signed config token", Doc: "With a config token: one for a program, in the form of a JWT, signed with the key of an application that had keys generated. It ends after the minutes asked for, when it is revoked, or with the application.",
+			Summary: "Get a signed config token", Doc: "Creates a config token for a program as a JWT, signed with the generated key of an application. It ends after the requested minutes, when it is revoked, or with the application.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/auth/token", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(s.revokeToken),

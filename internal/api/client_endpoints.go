@@ -22,27 +22,27 @@ func (s *Service) clientRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: "/clients", Needs: config, Endpoint: httpapi.Handle(s.createClient),
-			Summary: "Register an application", Doc: "Its secret is in this answer and never shown again.",
+			Summary: "Register an application", Doc: "Returns the secret, which is never shown again.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/clients/{clientId}", Needs: seeClient, Endpoint: httpapi.Handle(s.oneClient),
-			Summary: "Read an application", Doc: "A user's token reads the application it was issued to.",
+			Summary: "Read an application", Doc: "A user's token reads the application that it belongs to.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/clients/{clientId}", Needs: config, Endpoint: httpapi.Handle(s.updateClient),
-			Summary: "Change an application", Doc: "With secret the application gets a new one, which is in this answer and never shown again.",
+			Summary: "Change an application", Doc: "With secret, creates a new secret and returns it once.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/clients/{clientId}", Needs: config, Endpoint: httpapi.Handle(s.deleteClient),
-			Summary: "Remove an application", Doc: "Its tokens are refused from then on.",
+			Summary: "Delete an application", Doc: "Deletes the application. Its tokens stop working.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: httpapi.Handle(s.setLogo),
-			Summary: "Give an application a logo", Doc: "A picture in PNG or JPEG, of at most 256 KiB and 2048 pixels in each direction, in place of an earlier one. It is kept at the size at which pages show it.",
+			Summary: "Set the logo of an application", Doc: "Stores a PNG or JPEG of at most 256 KiB and 2048 pixels in each direction, replacing an earlier one. The service keeps it at the size that pages show.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: httpapi.Handle(s.deleteLogo),
-			Summary: "Remove the logo of an application",
+			Summary: "Delete the logo of an application",
 		},
 	}
 }

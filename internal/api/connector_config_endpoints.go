@@ -18,15 +18,15 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPatch, Pattern: "/connectors", Needs: config, Endpoint: httpapi.Handle(s.configureConnectors),
-			Summary: "Configure connectors", Errors: []string{"notFound"}, Doc: "For the caller's domain, all of them or none; each key of the body is a uuid.",
+			Summary: "Configure connectors", Errors: []string{"notFound"}, Doc: "Configures connectors for the caller's domain, all of them or none. Each key of the body is a uuid.",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.configureConnector),
-			Summary: "Configure a connector", Doc: "For the caller's domain; null returns to what the connector itself says. Several ids, separated by commas, are deprecated, and answered with a list.",
+			Summary: "Configure a connector", Doc: "Configures a connector for the caller's domain. null restores the connector's own value. Several ids, separated by commas, are deprecated and return a list.",
 		},
 		{
 			Method: httpapi.Update, Pattern: one + "/sources/{sourceId}", Needs: config, Endpoint: httpapi.Handle(s.configureSource),
-			Summary: "Configure a source of a connector", Doc: "For the caller's domain. No new connections and payments go through a source that is disabled; connections that do are left as they are.",
+			Summary: "Configure a source of a connector", Doc: "Configures a source for the caller's domain. A disabled source accepts no new connections and payments. Existing connections keep using it.",
 		},
 	}
 }

@@ -21,19 +21,19 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: httpapi.Handle(s.listConnectors),
-			Summary: "List connectors", Doc: "All institutions that can be read or that payments can be initiated with; hidden ones are marked as such.",
+			Summary: "List connectors", Doc: "Lists all institutions that can be read or that initiate payments. Hidden ones are marked.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneConnector),
-			Summary: "Read a connector", Doc: "By its uuid, or by its deprecated number.",
+			Summary: "Read a connector", Doc: "Names a connector by its uuid or its deprecated number.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/fields", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listFields),
-			Summary: "List the fields of a connector", Doc: "What an end user gives for a connection.",
+			Summary: "List the fields of a connector", Doc: "Lists what an end user enters for a connection.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/banks/{connectorId}/sources", "/providers/{connectorId}/sources"}, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listSources),
-			Summary: "List the sources of a connector", Doc: "The channels by which the institution is reached.",
+			Summary: "List the sources of a connector", Doc: "Lists the access channels to the institution.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSource),
@@ -49,7 +49,7 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/banks/categories", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.bankCategories),
-			Summary: "List the categories of connectors", Doc: "What connectors serve: the members of categories of a connector are among them.",
+			Summary: "List the categories of connectors", Doc: "Lists the categories that connectors can have.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/providers", Needs: offered, Endpoint: httpapi.Handle(s.listProvidersOfDocuments),
@@ -61,12 +61,12 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/connections", Aliases: []string{"/banks/{connectorId}/connections", "/providers/{connectorId}/connections"}, Needs: config, Endpoint: httpapi.Handle(s.someConnections),
-			Summary: "See some connections of a connector", Doc: "Of all users, from a random one on: to look into what goes wrong with an institution.",
+			Summary: "List some connections of a connector", Doc: "Lists connections of all users, starting at a random one, to investigate problems with an institution.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: httpapi.Handle(s.incompatibilities),
-			Summary: "See what speaks against connectors",
-			Doc:     "One entry per connector that has a reason; a connector without is compatible. Hidden ones only with all.",
+			Summary: "List the incompatibilities of connectors",
+			Doc:     "Returns one entry per connector with a reason. A connector without an entry is compatible. Hidden connectors need all.",
 		},
 	}
 }

@@ -38,11 +38,11 @@ type Service struct {
 	Now func() time.Time
 }
 
-const changeDoc = `The body is one of six; its keys tell which, and keys of two are refused. What a payment takes follows from its state and action; another body is a conflict that says what is expected.
+const changeDoc = `The body is one of six. Its keys determine which one, and a mix is refused. State and action of the payment determine which body it accepts. Another body is a conflict that names the expected one.
 
-- PaymentValidateRequest, in state created: keeps the payer's choice of a connector; with validated the order is sent to the bank, and the answer says what the payer has to do next.
+- PaymentValidateRequest, in state created: stores the payer's choice of a connector. With validated, sends the order to the bank, and the answer names the payer's next action.
 - PaymentResumeRequest, PaymentSubmitFieldValuesRequest, PaymentSubmitPSUValidationRequest and PaymentConfirmRequest answer the actions decoupled, additionalInformationNeeded, psuValidation and confirm. Confirming needs payments:admin.
-- PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which is good for nothing else here. A payment that no bank has is rejected at once; otherwise the bank is asked, and state_detail is cancelling while the payer has to approve.`
+- PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which permits only this. A payment that no bank has is rejected at once. Otherwise the service asks the bank, and state_detail is cancelling while the payer has to approve.`
 
 var (
 	config = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}}
@@ -68,7 +68,7 @@ func (s *Service) paymentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: httpapi.Handle(s.listPayments),
-			Summary: "List payments", Doc: "In the order of their creation unless order_by says otherwise. A token bound to one payment sees that one.",
+			Summary: "List payments", Doc: "Ordered by creation unless order_by names another order. A token for one payment lists only that payment.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: httpapi.Handle(s.createPayment),
@@ -76,17 +76,17 @@ func (s *Service) paymentRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: httpapi.Handle(s.onePayment),
-			Summary: "Read a payment", Doc: "To be read when the payer comes back; webhooks tell of every later change.",
+			Summary: "Read a payment", Doc: "Read the payment when the payer returns. Webhooks report every later change.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/payments/{paymentId}", Needs: changePayments, Endpoint: httpapi.Handle(s.changePayment),
-			Summary: "Validate a payment, answer its action or cancel it", Errors: []string{"conflict", "notSupported", "unavailable"},
+			Summary: "Validate a payment, answer its action, or cancel it", Errors: []string{"conflict", "notSupported", "unavailable"},
 			Doc: changeDoc,
 		},
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Errors: []string{"conflict"},
-			Doc: "A token that reaches this payment and nothing else, for 7 days, or until an hour after the payment is final: the code that the payment webview is opened with.",
+			Doc: "Creates a token for this payment only: the code for the payment webview. It is valid for 7 days, or until an hour after the payment is final.",
 		},
 	}
 }
@@ -96,7 +96,7 @@ func (s *Service) termsRoutes() []httpapi.Route {
 		{
 			Method: http.MethodGet, Pattern: "/publickey", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.publicKey),
 			Summary: "Get the key for field values",
-			Doc:     "A JSON Web Key with which a page encrypts what the payer types, as compact JWE with RSA-OAEP-256 and A256GCM and the key's kid in the header, so that nobody on the way reads it.",
+			Doc:     "Returns a JSON Web Key. A page encrypts what the payer types with it, as compact JWE with RSA-OAEP-256 and A256GCM, and the key's kid in the header.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/terms", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.terms),
@@ -104,15 +104,15 @@ func (s *Service) termsRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: httpapi.Handle(s.userTerms),
-			Summary: "Read the terms of service, under a user", Doc: "The same for all users.",
+			Summary: "Read the terms of service, below a user", Doc: "The answer is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: httpapi.Handle(s.paymentTerms),
-			Summary: "See whether the payer accepted the terms", Doc: "The version that was accepted; or, with to_sign, the one that is to be.",
+			Summary: "Read the payer's acceptance of the terms", Doc: "Returns the accepted version. With to_sign, returns the version to accept.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/terms", Needs: validatePayments, Endpoint: httpapi.Handle(s.acceptTerms),
-			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "The version is kept with the payment. Terms are accepted before the payment is validated.",
+			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "Stores the version with the payment. Accept the terms before the validation.",
 		},
 	}
 }
@@ -126,28 +126,28 @@ func (s *Service) providerRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.createProvider),
 			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
-			Doc: "The secret key of an HMAC provider is in this answer and never shown again. An OAuth provider gets an access token from its token endpoint, which goes with every request.",
+			Doc: "Returns the secret key of an HMAC provider, which is never shown again. An OAuth provider gets an access token from its token endpoint and sends it with every request.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProviders),
-			Summary: "Delete all webhook authentication providers", Doc: "Webhooks that have one of them send nothing until they have another: what happens meanwhile is kept for them.",
+			Summary: "Delete all webhook authentication providers", Doc: "Deletes all providers. Their webhooks keep their events and send nothing until they have another provider.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.oneProvider),
-			Summary: "Read a webhook authentication provider", Doc: "Without its secrets.",
+			Summary: "Read a webhook authentication provider", Doc: "Returns a provider without its secrets.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.updateProvider),
-			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "What is left out stays as it is. Access tokens that the former configuration led to are not used any more.",
+			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "Omitted members keep their values. Access tokens from the earlier configuration are not used any more.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProvider),
-			Summary: "Delete a webhook authentication provider", Doc: "Webhooks that have it send nothing until they have another: what happens meanwhile is kept for them.",
+			Summary: "Delete a webhook authentication provider", Doc: "Deletes the provider. Its webhooks keep their events and send nothing until they have another provider.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.rotateProvider),
 			Summary: "Replace the secret key of an HMAC provider",
-			Doc:     "The new secret key is in this answer and never shown again. While the two overlap, requests are signed by the old one in SVC-Signature and by the new one in SVC-Signature-Next; afterwards by the new one alone. Rotating during an overlap replaces the next one.",
+			Doc:     "Returns the new secret key, which is never shown again. During the overlap, SVC-Signature uses the old secret and SVC-Signature-Next the new one. Afterwards only the new one signs. A rotation during an overlap replaces the next secret.",
 		},
 	}
 }
@@ -157,16 +157,16 @@ func (s *Service) configRoutes() []httpapi.Route {
 		{
 			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.readConfig),
 			Summary: "Read the configuration",
-			Doc:     "The value of every key, given or default, as a string; booleans are 0 and 1. Keys of programs of this API family that have no effect here are kept all the same; the command passerelle config list says which.",
+			Doc:     "Returns the value of every key, set or default, as a string. Booleans are 0 and 1. Some keys of this API family are stored without effect. The command passerelle config list names them.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.changeConfig),
 			Summary: "Change the configuration", Errors: []string{"conflict"},
-			Doc: "All of the values or none. Keys that are left out keep theirs; null returns a key to its default. Answers with the configuration, of the keys searched for.",
+			Doc: "Sets all of the values or none. Omitted keys keep their values, and null restores a default. Returns the configuration, limited to the keys searched for.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/config/logs", Needs: config, Endpoint: httpapi.Handle(s.configLogs),
-			Summary: "See who changed the configuration", Doc: "Newest first. Both dates belong to the range.",
+			Summary: "List the changes of the configuration", Doc: "Newest first. The range includes both dates.",
 		},
 	}
 }
@@ -175,33 +175,33 @@ func (s *Service) webhookRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(s.webhookEvents),
-			Summary: "List the events of webhooks", Doc: "All that a webhook can be registered for.",
+			Summary: "List the events of webhooks", Doc: "Lists all events for which webhooks can be registered.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.listWebhooks),
-			Summary: "List webhooks", Doc: "Oldest first; with all, also those that are disabled or deleted.",
+			Summary: "List webhooks", Doc: "Oldest first. With all, also disabled and deleted ones.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.createWebhook),
 			Summary: "Register a webhook", Errors: []string{"conflict"},
-			Doc: "From now on every event of that name is sent to the URL, authenticated by the provider that is associated.",
+			Doc: "Sends every event of this name to the URL from now on, authenticated by the associated provider.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhooks),
-			Summary: "Delete all webhooks", Doc: "Those that are disabled, too.",
+			Summary: "Delete all webhooks", Doc: "Deletes all webhooks, including disabled ones.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.oneWebhook),
-			Summary: "Read a webhook", Doc: "One that is disabled or deleted only with all.",
+			Summary: "Read a webhook", Doc: "A disabled or deleted one needs all.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.updateWebhook),
 			Summary: "Change a webhook",
-			Doc:     "What is left out stays as it is; what is undelivered goes to a new URL. One that is disabled or deleted is changed with all, or by a body that says whether it is to be so. What a webhook was not sent while it was disabled or deleted is sent once it is neither, unless it was removed meanwhile for its age.",
+			Doc:     "Omitted members keep their values. Undelivered payloads go to a new URL. A disabled or deleted webhook needs all, or a body that sets disabled or deleted. Once it is enabled again, the service sends its undelivered payloads, except those removed for their age.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhook),
-			Summary: "Delete a webhook", Doc: "Nothing is sent to it any more. What is undelivered is kept for a while, in case it is made live again.",
+			Summary: "Delete a webhook", Doc: "Deletes the webhook. Undelivered payloads are kept for a while, in case it is restored.",
 		},
 	}
 }
@@ -210,24 +210,24 @@ func (s *Service) webhookDataRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/data", Needs: config, Endpoint: httpapi.Handle(s.listWebhookData),
-			Summary: "See what a webhook was and is to be sent", Doc: "Newest first. Both dates belong to the range.",
+			Summary: "List the payloads of a webhook", Doc: "Newest first. The range includes both dates.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/logs", Needs: config, Endpoint: httpapi.Handle(s.webhookLogs),
-			Summary: "See the requests to a webhook", Doc: "One item for each request, newest first. Both dates belong to the range; without min_date it is a month.",
+			Summary: "List the requests to a webhook", Doc: "Lists each request, newest first. The range includes both dates. Without min_date it is a month.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: httpapi.Handle(s.resendWebhookData),
-			Summary: "Send something again",
-			Doc:     "Now, whatever became of it before, also when it was accepted; answers when the receiver has. A conflict when its payload was erased, and when the webhook is deleted or disabled.",
+			Summary: "Send a payload again",
+			Doc:     "Sends the payload again now, also an accepted one, and answers after the receiver. It is a conflict when the payload was erased, or when the webhook is deleted or disabled.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: httpapi.Handle(s.recoverWebhook),
-			Summary: "Try again what is undelivered", Doc: "Everything undelivered that happened since an instant is due now, the oldest first. The answer does not wait for the receiver.",
+			Summary: "Retry undelivered payloads", Doc: "Makes everything undelivered since a time due now, oldest first. The answer does not wait for the receiver.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/test", Needs: config, Endpoint: httpapi.Handle(s.testWebhook),
-			Summary: "Send a test", Doc: "One request with a payload of the webhook's event, authenticated as all are, which is never tried again; answers with what came of it.",
+			Summary: "Send a test to a webhook", Doc: "Sends one request with a payload of the webhook's event, authenticated as usual, without retries, and returns the result.",
 		},
 	}
 }
@@ -241,29 +241,29 @@ func (s *Service) sandboxRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.setClock),
 			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
-			Doc: "One of advance, set and freeze. Answers when everything that fell due has been done.",
+			Doc: "Takes one of advance, set and freeze. Answers when everything that fell due is done.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: httpapi.Handle(s.runSandbox),
-			Summary: "Do all that is due", Errors: []string{"notFound"}, Doc: "Answers when nothing is left to do at the sandbox's present instant.",
+			Summary: "Do everything that is due", Errors: []string{"notFound"}, Doc: "Does everything that is due at the sandbox's present instant, and answers afterwards.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/payments/{paymentId}/simulate", Needs: config, Endpoint: httpapi.Handle(s.simulate),
-			Summary: "Take a payment one step on", Errors: []string{"conflict"}, Doc: "One change of the state table, or of one instruction, as if the bank had reported it. One that the table does not have is a conflict.",
+			Summary: "Simulate one step of a payment", Errors: []string{"conflict"}, Doc: "Makes one change of the state table, or of one instruction, as if the bank had reported it. A change that the table does not allow is a conflict.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: httpapi.Handle(s.listScenarios),
-			Summary: "See what the simulated banks can do", Errors: []string{"notFound"},
-			Doc: "Every state, action, error code, incompatibility, type of execution and frequency is in one scenario at least: what to create, what to do then, what becomes of it.",
+			Summary: "List the scenarios of the simulated banks", Errors: []string{"notFound"},
+			Doc: "Lists scenarios for every state, action, error code, incompatibility, execution type and frequency: what to create, the steps, and the result.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/events", Needs: config, MaxBody: maxTrigger, Endpoint: httpapi.Handle(s.triggerEvent),
-			Summary: "Emit an event to try a receiver out", Errors: []string{"notFound"},
-			Doc: "Emits the event with a sample, or with the data given, as if it had happened: it is signed, sent, retried and kept in order like any other.",
+			Summary: "Emit an event to test a receiver", Errors: []string{"notFound"},
+			Doc: "Emits the event with a sample or the given data. It is signed, sent, retried and ordered like any other.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.received),
-			Summary: "See what the built-in receiver got", Errors: []string{"notFound"}, Doc: "The last 1000 requests to /sandbox/receiver/{name}, oldest first, each with the verdict on its signature.",
+			Summary: "List the requests to the built-in receiver", Errors: []string{"notFound"}, Doc: "Lists the last 1000 requests to /sandbox/receiver/{name}, oldest first, and whether each signature is valid.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.forgetReceived),
@@ -271,8 +271,8 @@ func (s *Service) sandboxRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/mails", Needs: config, Endpoint: httpapi.Handle(s.listMails),
-			Summary: "See the mails of alarm about webhooks", Errors: []string{"notFound"},
-			Doc: "Newest first: what was written to the addresses of svc.manager.email, whether or not there is a mail server.",
+			Summary: "List the mails about webhooks", Errors: []string{"notFound"},
+			Doc: "Lists the mails to the addresses in svc.manager.email, newest first, also without a mail server.",
 		},
 	}
 }

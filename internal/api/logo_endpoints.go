@@ -23,19 +23,19 @@ func (s *Service) logoRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Aliases: alls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes...)),
-			Summary: "List the logos of a connector", Doc: "Pictures that are drawn here: the initials of its name on its colour, not the mark of the institution.",
+			Summary: "List the logos of a connector", Doc: "Lists generated pictures: the initials of the name on the connector's colour, not the institution's logo.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[0])),
-			Summary: "List the large logos of a connector", Doc: "There is one.",
+			Summary: "List the large logos of a connector", Doc: "A connector has one.",
 		},
 		{
 			Method: http.MethodGet, Pattern: small, Aliases: smalls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[1])),
-			Summary: "List the small logos of a connector", Doc: "There is one.",
+			Summary: "List the small logos of a connector", Doc: "A connector has one.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/files/{fileId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logoFile), Errors: []string{"rangeNotSatisfiable"},
-			Summary: "Download a logo", Doc: "The file of an id_file of a logo, which may be kept for a day. Files of documents and of transactions are below these.",
+			Summary: "Download a logo", Doc: "Returns the file of a logo, by its id_file. It may be cached for a day. Files of documents and transactions have their own paths.",
 		},
 	}
 }

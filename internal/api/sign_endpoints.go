@@ -18,15 +18,15 @@ func (s *Service) signRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/sign-keys", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.signKeys),
-			Summary: "List the keys that answers are signed with", Doc: "Newest first. The first signs; what deprecated ones signed remains good.",
+			Summary: "List the keys that sign answers", Doc: "Newest first. The first key signs. Signatures of deprecated keys stay valid.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSignKey),
-			Summary: "Read a key that answers are signed with", Doc: "The one that the header of a signed answer names as key_url.",
+			Summary: "Read a key that signs answers", Doc: "Returns the key that the header of a signed answer names as key_url.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/certificate/{type}", Needs: config, Endpoint: httpapi.Handle(s.certificate),
-			Summary: "Read a certificate of the service", Doc: "Of the type signature there is the key that answers are signed with, once there is one. Others, for connectors of banks, are no part of the interface.",
+			Summary: "Read a certificate of the service", Doc: "Returns, for the type signature, the key that signs answers, once it exists. Other types are not part of the API.",
 		},
 	}
 }

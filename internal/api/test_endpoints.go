@@ -20,11 +20,11 @@ func (s *Service) testRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: "/test/sync", Needs: config, Endpoint: httpapi.Handle(s.testSync), Errors: []string{"conflict", "notFound"},
-			Summary: "Read a connection to try receivers out", Doc: "In a sandbox domain: a random one that is well, as if its end user had asked for it. Answers with the connection once it was read; its events are sent as always.",
+			Summary: "Synchronise a connection to test receivers", Doc: "In a sandbox domain, reads a random working connection, as if its end user had asked. Returns the connection afterwards. Its events are sent as usual.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/test/webhooks", Needs: config, Endpoint: httpapi.Handle(s.testWebhooks),
-			Summary: "Send a test to webhooks", Doc: "To the first 20 that are in use, one request each, as POST /webhooks/{webhookId}/test does; answers with what came of them.",
+			Summary: "Send a test to all webhooks", Doc: "Sends a test request to the first 20 enabled webhooks, like POST /webhooks/{webhookId}/test, and returns the results.",
 		},
 	}
 }

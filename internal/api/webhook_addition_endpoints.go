@@ -17,27 +17,27 @@ func (s *Service) webhookAdditionRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.listAdditions),
-			Summary: "See what is added to the payloads of a webhook", Doc: "In the order of the names.",
+			Summary: "List the additions to the payloads of a webhook", Doc: "Ordered by name.",
 		},
 		{
 			Method: http.MethodPost, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.addToData), Errors: []string{"conflict"},
-			Summary: "Add something to the payloads of a webhook", Doc: "A member with what the config of the user has under a key when the payload is sent; null when there is nothing, and in events of no user. Statements, which are no JSON, get none. A webhook has at most 20.",
+			Summary: "Create an addition to the payloads of a webhook", Doc: "Adds a member to the payloads: the value under a key of the user's config at the time of the request, or null. Events without a user have null. Statements are not JSON and have no additions. A webhook has at most 20.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.removeAllFromData), Errors: []string{"conflict"},
-			Summary: "Add nothing to the payloads of a webhook",
+			Summary: "Delete all additions to the payloads of a webhook",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.oneAddition),
-			Summary: "See one thing that is added to the payloads of a webhook",
+			Summary: "Read one addition to the payloads of a webhook",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.changeAddition), Errors: []string{"conflict"},
-			Summary: "Add something of a name to the payloads of a webhook", Doc: "In place of what was added under that name.",
+			Summary: "Set one addition to the payloads of a webhook", Doc: "Replaces the addition of that name.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.removeFromData), Errors: []string{"conflict"},
-			Summary: "No longer add something to the payloads of a webhook",
+			Summary: "Delete one addition to the payloads of a webhook",
 		},
 	}
 }

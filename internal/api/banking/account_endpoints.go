@@ -19,15 +19,15 @@ import (
 func (s *Service) accountRoutes() []httpapi.Route {
 	const (
 		all, of  = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
-		onlyAll  = "One that is disabled or deleted only with all."
-		shareDoc = "With disabled false this is the end user's consent: it is recorded, and the account is read soon. With disabled true the consent ends, and the transactions are gone at once. " + onlyAll + " Several ids, separated by commas, are answered with a list; those of one connection change together or not at all."
+		onlyAll  = "A disabled or deleted one needs all."
+		shareDoc = "With disabled false, records the end user's consent, and the service reads the account soon. With disabled true, ends the consent and removes the transactions at once. " + onlyAll + " Several ids, separated by commas, return a list. Accounts of one connection change together or not at all."
 	)
-	const everyDoc = "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict."
+	const everyDoc = "Changes all of them and returns the list. Disabled ones need all, so sharing needs it too. More than a thousand are a conflict."
 	changing := []string{"conflict", "connectionLocked"}
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listAccounts),
-			Summary: "List bank accounts", Doc: "Those the end user shares; with all, also those that are disabled or deleted. The sums are of the accounts of the page that are neither.",
+			Summary: "List bank accounts", Doc: "Lists the accounts that the end user shares. With all, also disabled and deleted accounts. The sums count the accounts of the page that are neither.",
 		},
 		{
 			Method: http.MethodGet, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountsOf),
@@ -65,36 +65,36 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listOwnerships),
-			Summary: "See who holds the bank accounts", Doc: "Of the accounts that the end user shares.",
+			Summary: "List the holders of the bank accounts", Doc: "Returns those of the accounts that the end user shares.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/account_types", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listAccountTypes), Summary: "List the types of bank accounts",
+			Method: http.MethodGet, Pattern: "/account_types", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listAccountTypes), Summary: "List account types",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountTypesFor),
-			Summary: "List the types of bank accounts, under a user", Doc: "The same for all users.",
+			Summary: "List account types, below a user", Doc: "The answer is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types/{typeId}", Needs: ofUser, Endpoint: httpapi.Handle(s.oneAccountTypeFor),
-			Summary: "Read a type of bank accounts, under a user", Doc: "The same for all users.",
+			Summary: "Read an account type, below a user", Doc: "The answer is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Those of its connection.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Returns the sources of the account's connection.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "See when an account was read", Doc: "As for its connection.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "List the reads of an account", Doc: "Returns the same as for the account's connection.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Those of its user: an account has none of its own.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Returns the categories of the account's user. An account has none of its own.",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneAccountType), Summary: "Read a type of bank accounts",
+			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneAccountType), Summary: "Read an account type",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/currencies", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCurrencies), Summary: "List currencies", Doc: "All that an account may be in.",
+			Method: http.MethodGet, Pattern: "/currencies", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCurrencies), Summary: "List currencies", Doc: "Lists all currencies of accounts.",
 		},
 	}
 }
@@ -102,8 +102,8 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 func (s *Service) withholdingRoutes() []httpapi.Route {
 	const (
 		all, of = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
-		onlyAll = "One that is disabled or deleted only with all."
-		goneDoc = "The consent ends and what was read is erased, as with disabled true. The account itself is there, disabled, for as long as its institution lists it, and is read again only when it is shared anew."
+		onlyAll = "A disabled or deleted one needs all."
+		goneDoc = "Ends the consent and erases the data, as with disabled true. The account stays listed, disabled, while its institution lists it. The service reads it again only after another consent."
 	)
 	changing := []string{"conflict", "connectionLocked"}
 	return []httpapi.Route{

@@ -17,11 +17,11 @@ func (s *Service) attachmentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: list, Aliases: lists, Needs: ofUser, Endpoint: httpapi.Handle(s.listAttachments),
-			Summary: "List the attachments of a transaction", Doc: "What the institution keeps with it, oldest first; not paged, since there are few.",
+			Summary: "List the attachments of a transaction", Doc: "Lists the institution's attachments, oldest first, without paging.",
 		},
 		{
 			Method: http.MethodGet, Pattern: file, Aliases: files, Needs: ofUser, Endpoint: httpapi.Handle(s.attachmentFile), Errors: []string{"rangeNotSatisfiable"},
-			Summary: "Download an attachment", Doc: "As a whole or in ranges. A file that has not come from the institution yet is fetched now; when it does not give it the answer is 503, and says when to ask again.",
+			Summary: "Download an attachment", Doc: "Returns the file, whole or in ranges. A file that has not arrived yet is fetched now. When the institution does not deliver it, the answer is 503 with Retry-After.",
 		},
 	}
 }

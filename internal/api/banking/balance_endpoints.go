@@ -22,12 +22,12 @@ func (s *Service) balanceRoutes() []httpapi.Route {
 	const within = "/connections/{connectionId}" + account
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/users/{userId}" + account, Aliases: []string{account, "/users/{userId}" + within, within}, Needs: ofUser, Endpoint: httpapi.Handle(s.deltas),
-		Summary: "See how the balance of an account changed",
-		Doc:     "In each period, as /balances works it out. Without dates it is the current month.",
+		Summary: "Read the changes of an account's balance",
+		Doc:     "Returns the change in each period, computed like /balances. The default is the current month.",
 	}, {
 		Method: http.MethodGet, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.balances),
-		Summary: "See what accounts had, day by day",
-		Doc:     "Worked out from what the enabled accounts have now and the days their transactions were booked, without those that are coming. Without dates it is the current month. The first group begins at min_date, each is as long as period says, and all days belong to one; days to come have no daily balance.",
+		Summary: "List balances by day",
+		Doc:     "Computes balances from the present balances of the enabled accounts and the booking days of their transactions, without coming ones. The default is the current month. The first group begins at min_date, and each is as long as period. Every day belongs to a group. Future days have no daily balance.",
 	}}
 }
 

@@ -16,34 +16,34 @@ func (s *Service) categoryRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/categories", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCategories),
-			Summary: "List the categories of transactions", Doc: "Those of all end users. 9998 is that of transactions of which nothing better is known.",
+			Summary: "List the categories of transactions", Doc: "Lists the categories that all end users share. 9998 is the category of unknown transactions.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/categories/{categoryId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.commonCategory),
-			Summary: "Read a category of transactions", Doc: "One of all end users.",
+			Summary: "Read a category of transactions", Doc: "Returns a category that all end users share.",
 		},
 		{
 			Method: http.MethodGet, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listUserCategories),
-			Summary: "List the categories of a user", Doc: "Those of all end users, and then those the end user made.",
+			Summary: "List the categories of a user", Doc: "Lists the categories that all end users share, then those the end user created.",
 		},
 		{
 			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
-			Summary: "Make a category", Doc: "At most 100 for each end user.",
+			Summary: "Create a category", Doc: "An end user has at most 100 categories.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.oneCategory), Summary: "Read a category",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeCategory),
-			Summary: "Change a category that the user made", Doc: "What is left out stays as it is. Those of all end users do not change.",
+			Summary: "Change a category of the user", Doc: "Omitted members keep their values. Categories that all end users share cannot change.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteCategory),
-			Summary: "Delete a category that the user made", Doc: "Transactions keep it until they are given another one.",
+			Summary: "Delete a category of the user", Doc: "Transactions keep the category until they get another one.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/categorize", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(categorize),
-			Summary: "Find the categories of transactions", Doc: "Of any, which are not stored. They may also come as an array that is the whole body. What has no known type, or no label, is in failed.",
+			Summary: "Categorize transactions", Doc: "Categorizes any transactions without storing them. The body may also be an array. Transactions without a known type or a label are in failed.",
 		},
 	}
 }

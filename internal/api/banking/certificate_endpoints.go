@@ -14,7 +14,7 @@ func (s *Service) certificateRoutes() []httpapi.Route {
 		Method: http.MethodGet, Pattern: "/users/{userId}" + place, Aliases: []string{place}, Needs: ofUser, Endpoint: httpapi.Handle(s.ownerCertificate),
 		Errors:  []string{"conflict", "noAccount", "rangeNotSatisfiable"},
 		Summary: "Get a certificate of account ownership",
-		Doc:     "A PDF made now: the holders of the enabled payment accounts of the connection, their numbers, and when the end user agreed to share them. It is not kept. A conflict when no such account is enabled, code noAccount, and where the configuration key account_ownership_certificate.enabled is 0.",
+		Doc:     "Creates a PDF with the holders of the connection's enabled payment accounts, the account numbers, and the time of the end user's consent. The service does not store it. It is a conflict when no such account is enabled (code noAccount), and when the configuration key account_ownership_certificate.enabled is 0.",
 	}}
 }
 

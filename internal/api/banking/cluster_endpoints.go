@@ -18,11 +18,11 @@ func (s *Service) clusterRoutes() []httpapi.Route {
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
 	}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List series of transactions", "Transactions of an account that come back, as they were found after its last synchronisation, and those that clients made.", httpapi.Handle(s.listClusters)),
-		route(http.MethodPost, "", "Make a series", "Of an account that the path or id_account names. No transaction is put into it.", httpapi.Handle(s.createCluster), "conflict"),
-		route(http.MethodGet, "/{clusterId}", "Read a series", "", httpapi.Handle(s.oneCluster)),
-		route(httpapi.Update, "/{clusterId}", "Change a series", "What is left out stays as it is. A synchronisation overwrites amount, increment and date of one that was found.", httpapi.Handle(s.changeCluster)),
-		route(http.MethodDelete, "/{clusterId}", "Delete a series", "Its transactions stay, and it is not found again.", httpapi.Handle(s.deleteCluster)),
+		route(http.MethodGet, "", "List series of transactions", "Lists recurring transactions of an account: those found after its last synchronisation, and those that clients created.", httpapi.Handle(s.listClusters)),
+		route(http.MethodPost, "", "Create a series of transactions", "Creates a cluster for the account that the path or id_account names, without transactions.", httpapi.Handle(s.createCluster), "conflict"),
+		route(http.MethodGet, "/{clusterId}", "Read a series of transactions", "", httpapi.Handle(s.oneCluster)),
+		route(httpapi.Update, "/{clusterId}", "Change a series of transactions", "Omitted members keep their values. A synchronisation overwrites amount, increment and date of a found cluster.", httpapi.Handle(s.changeCluster)),
+		route(http.MethodDelete, "/{clusterId}", "Delete a series of transactions", "Deletes the cluster. Its transactions stay, and the cluster is not found again.", httpapi.Handle(s.deleteCluster)),
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func (s *Service) connectionRoutes() []httpapi.Route {
 	const (
 		all, one = "/users/{userId}/connections", "/users/{userId}/connections/{connectionId}"
-		waitsDoc = "The answer has the status of the configuration key connection.questions_code, 202 by default, when the connection waits for the end user: its state says for what, and fields which values to give."
+		waitsDoc = "When the connection waits for the end user, the answer has the status of the configuration key connection.questions_code, by default 202. Its state names the reason, and fields lists the values to send."
 	)
 	shortAll, shortOne := []string{"/connections"}, []string{"/connections/{connectionId}"}
 	waits := []int{http.StatusAccepted}
@@ -30,43 +30,43 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.connect), Statuses: waits, Errors: []string{"wrongpass"},
-			Summary: "Connect to an institution", Doc: "The values of the connector's fields are keys of the body, in plain text or encrypted with the key of /publickey. The call waits until what there is has been read. Credentials that the institution refuses leave nothing behind. " + waitsDoc,
+			Summary: "Connect to an institution", Doc: "Send the values of the connector's fields as members of the body, in plain text or encrypted with the key of /publickey. The call waits until the first read has ended. Credentials that the institution refuses create no connection. " + waitsDoc,
 		},
 		{
 			Method: http.MethodPut, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnections),
-			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Reads now, several at the same time, and answers when that has ended, with all of them. Those that are being read, and without the end user those whose institution does not allow it, are left as they are. Of two or more, USER_SYNCED tells. More than 100 connections are a conflict: they are synchronised one by one.",
+			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Reads all connections now and returns them afterwards. Connections that are being read, or that their institution does not let the service read without the end user, stay unchanged. USER_SYNCED reports two or more. More than 100 connections are a conflict: synchronise them one by one.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnections),
-			Summary: "Delete all connections", Doc: "With everything that was read through them.",
+			Summary: "Delete all connections", Doc: "Deletes all connections and their data.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.oneConnection), Summary: "Read a connection",
 		},
 		{
 			Method: http.MethodPost, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.resumeConnection), Statuses: waits,
-			Errors: []string{"wrongpass", "connectionLocked", "conflict"}, Summary: "Go on with a connection",
-			Doc: "Gives what the institution asks for, or new values of the connector's fields, as keys of the body; with resume, says that the end user has done what they were asked to do elsewhere; without any of it, reads with the end user present. With background the answer does not wait, and the connection is validating until the read has ended. " + waitsDoc,
+			Errors: []string{"wrongpass", "connectionLocked", "conflict"}, Summary: "Update a connection",
+			Doc: "Sends what the institution asks for, or new values of the connector's fields, as members of the body. With resume, reports that the end user has acted elsewhere. With neither, reads while the end user is present. With background, the call does not wait, and the connection is validating until the read has ended. " + waitsDoc,
 		},
 		{
 			Method: http.MethodPut, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnection),
-			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Reads now, and answers when that has ended. Without the end user an institution is not read more often than it allows; the connection is then left as it is.",
+			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Reads the connection now and returns it afterwards. Without the end user, the service reads no more often than the institution allows, and otherwise leaves the connection unchanged.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnection),
-			Summary: "Delete a connection", Doc: "With everything that was read through it: unreachable at once, erased soon after.",
+			Summary: "Delete a connection", Doc: "Deletes the connection and its data, which becomes unreachable at once and is erased soon after.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/connections/{connectionId}/sources"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listConnectionSources),
-			Summary: "List the sources of a connection", Doc: "The channels of the connector by which it reads.",
+			Summary: "List the sources of a connection", Doc: "Lists the access channels that the connection uses.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/logs", Aliases: []string{"/connections/{connectionId}/logs"}, Needs: ofUser, Endpoint: httpapi.Handle(s.connectionLogs),
-			Summary: "See when a connection was read", Doc: "One item for each visit to the institution, newest first. Both dates belong to the range.",
+			Summary: "List the reads of a connection", Doc: "Lists the reads of the institution, newest first. The range includes both dates.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/logs", Needs: ofUser, Endpoint: httpapi.Handle(s.userLogs),
-			Summary: "See when the connections of a user were read", Doc: "One item for each visit to an institution, newest first. Both dates belong to the range.",
+			Summary: "List the reads of a user's connections", Doc: "Lists the reads of institutions, newest first. The range includes both dates.",
 		},
 	}
 }

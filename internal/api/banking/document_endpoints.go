@@ -21,11 +21,11 @@ func (s *Service) documentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: list, Aliases: lists, Needs: ofUser, Endpoint: httpapi.Handle(s.listDocuments),
-			Summary: "List documents", Doc: "The newest first. All bounds belong to the range; a document without a total is outside of any bound of it.",
+			Summary: "List documents", Doc: "Newest first. Ranges include their bounds. A bound on the total excludes documents without a total.",
 		},
 		{
 			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
-			Summary: "Create a document", Doc: "Of which the provider knows nothing, filed under one of the user's subscriptions. No synchronisation changes it or takes it away. It needs a name; its type is other unless id_type says so. A file comes as a part of a multipart form, or in base64.",
+			Summary: "Create a document", Doc: "Creates a document that the provider does not know, under one of the user's subscriptions. No synchronisation changes or removes it. It needs a name. Its type is other unless id_type names one. Send a file as a part of a multipart form, or in base64.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: ofUser, Endpoint: httpapi.Handle(s.oneDocument),
@@ -33,12 +33,12 @@ func (s *Service) documentRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Aliases: ones, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.editDocument), Errors: []string{"conflict"},
-			Summary: "Change a document", Doc: "What is left out stays as it is, and a synchronisation overwrites none of what was set. A file comes as a part of a multipart form, or in base64; what it is its bytes say. A read-only document is a conflict.",
+			Summary: "Change a document", Doc: "Omitted members keep their values. No synchronisation overwrites the changes. Send a file as a part of a multipart form, or in base64. Its bytes determine its type. A read-only document is a conflict.",
 		},
 		{
 			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: httpapi.Handle(s.documentFile),
 			Errors:  []string{"rangeNotSatisfiable"},
-			Summary: "Download the file of a document", Doc: "As a whole or in ranges. A name may follow, for programs that go by it. A file that has not come from the provider yet is fetched now, which takes a while; when the provider does not give it the answer is 503, and says when to ask again.",
+			Summary: "Download the file of a document", Doc: "Returns the file, whole or in ranges. The path may end with a file name. A file that has not arrived yet is fetched now, which takes a while. When the provider does not deliver it, the answer is 503 with Retry-After.",
 		},
 	}
 }

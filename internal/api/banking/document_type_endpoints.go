@@ -17,15 +17,15 @@ func (s *Service) documentTypeRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/documenttypes", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listDocumentTypes),
-			Summary: "List the types of documents",
+			Summary: "List document types",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneDocumentType),
-			Summary: "Read a type of documents",
+			Summary: "Read a document type",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Needs: httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}}, Endpoint: httpapi.Handle(s.changeDocumentType),
-			Summary: "Change a type of documents", Doc: "For the caller's domain. What is left out stays as it is, and null returns to what it was at first. What is attached stays so.",
+			Summary: "Configure a document type", Doc: "Configures a document type for the caller's domain. Omitted members keep their values, and null restores the default. Attached documents stay attached.",
 		},
 	}
 }

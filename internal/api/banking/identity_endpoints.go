@@ -16,7 +16,7 @@ func (s *Service) identityRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/users/{userId}" + of + "/owner_identity", Needs: ofUser, Endpoint: httpapi.Handle(s.ownerIdentity),
 		Aliases: []string{"/users/{userId}" + of + "/informations", of + "/informations", of + "/owner_identity"},
-		Summary: "See who a connection belongs to", Doc: "As the institution says of the holders of the accounts that the end user shares; null is what it does not say.",
+		Summary: "Read the owner of a connection", Doc: "Returns what the institution reports about the holders of the shared accounts. Members that it does not report are null.",
 	}}
 }
 

@@ -17,14 +17,14 @@ func (s *Service) informationRoutes() []httpapi.Route {
 		pattern, aliases := everywhere("/transactions/{transactionId}/informations" + rest)
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
 	}
-	note := route(httpapi.Update, "", "Note something about a transaction", "Any keys with texts as values, or one as key and value; up to 100 for a transaction. Keys that do not come stay as they are.", httpapi.Handle(s.noteInformations))
+	note := route(httpapi.Update, "", "Note values about a transaction", "Stores texts under keys of your choice, as members or as one key and value, up to 100 for a transaction. Omitted keys keep their values.", httpapi.Handle(s.noteInformations))
 	note.Errors = []string{"conflict"}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List what is noted about a transaction", "", httpapi.Handle(s.listInformations)),
+		route(http.MethodGet, "", "List the values noted about a transaction", "", httpapi.Handle(s.listInformations)),
 		note,
-		route(http.MethodDelete, "", "Forget what is noted about a transaction", "All of it.", httpapi.Handle(s.forgetInformations)),
-		route(http.MethodGet, "/{informationId}", "Read something that is noted about a transaction", "", httpapi.Handle(s.oneInformation)),
-		route(http.MethodDelete, "/{informationId}", "Forget something that is noted about a transaction", "", httpapi.Handle(s.forgetInformation)),
+		route(http.MethodDelete, "", "Delete all values noted about a transaction", "Deletes all entries.", httpapi.Handle(s.forgetInformations)),
+		route(http.MethodGet, "/{informationId}", "Read one value noted about a transaction", "", httpapi.Handle(s.oneInformation)),
+		route(http.MethodDelete, "/{informationId}", "Delete one value noted about a transaction", "", httpapi.Handle(s.forgetInformation)),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Service) investmentRoutes() []httpapi.Route {
-	const shown = "Of the accounts the end user shares, as the last synchronisation found it; with all, also of those that are disabled or deleted, and what is gone at the institution."
+	const shown = "Returns the state of the last synchronisation, for the accounts that the end user shares. With all, also for disabled and deleted accounts, and items that the institution no longer has."
 	list := func(rest, summary, doc string, aliases []string, e httpapi.Endpoint) httpapi.Route {
 		pattern, everywhere := everywhere(rest)
 		return httpapi.Route{Method: http.MethodGet, Pattern: pattern, Aliases: append(aliases, everywhere...), Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
@@ -24,15 +24,15 @@ func (s *Service) investmentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		list("/investments", "List investments", shown+" The sums are of the investments of the page, when they are in one currency; what is gone has no part in them.", nil, httpapi.Handle(s.listInvestments)),
 		list("/investments/{assetId}", "Read an investment", "", nil, httpapi.Handle(s.oneInvestment)),
-		list("/investments/{assetId}/history", "See what an investment was worth", "The value of a unit on each day that the institution gave one, the newest first.", nil, httpapi.Handle(s.investmentHistory)),
+		list("/investments/{assetId}/history", "List the values of an investment", "Returns the unit value for each day on which the institution gave one, newest first.", nil, httpapi.Handle(s.investmentHistory)),
 		list("/marketorders", "List market orders", shown, []string{"/users/{userId}/market_orders", "/market_orders"}, httpapi.Handle(listAssets(s, store.MarketOrders, wire.NewMarketOrder, marketOrders))),
 		list("/marketorders/{assetId}", "Read a market order", "", nil, httpapi.Handle(oneAsset(s, store.MarketOrders, wire.NewMarketOrder))),
 		list("/pockets", "List pockets", shown, ofInvestment, httpapi.Handle(listAssets(s, store.Pockets, wire.NewPocket, pockets))),
 		list("/pockets/{assetId}", "Read a pocket", "", nil, httpapi.Handle(oneAsset(s, store.Pockets, wire.NewPocket))),
-		list("/amortizations", "List how loans are paid back", shown, nil, httpapi.Handle(listAssets(s, store.Amortizations, wire.NewAmortization, amortizations))),
+		list("/amortizations", "List the amortizations of loans", shown, nil, httpapi.Handle(listAssets(s, store.Amortizations, wire.NewAmortization, amortizations))),
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/indicators", Aliases: []string{"/indicators"}, Needs: ofUser, Endpoint: httpapi.Handle(s.indicators),
-			Summary: "See figures about a user's finances", Doc: "None are worked out: indicators is null.",
+			Summary: "Read the financial indicators of a user", Doc: "Always returns null: the service computes no indicators.",
 		},
 	}
 }

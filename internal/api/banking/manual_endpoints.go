@@ -25,11 +25,11 @@ func (s *Service) manualRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.createTransactions), Errors: []string{"conflict"},
-			Summary: "Create transactions", Doc: "Up to 100, which the institution knows nothing of: all are created, or none. No synchronisation changes them or takes them away; the next ACCOUNT_SYNCED tells of them. They belong to what the account adds up, and its balance stays what the institution says.",
+			Summary: "Create transactions", Doc: "Creates up to 100 transactions that the institution does not know, all or none. No synchronisation changes or removes them. The next ACCOUNT_SYNCED reports them. They count in the account's sums, while its balance stays the institution's.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteTransactions), Errors: []string{"conflict"},
-			Summary: "Delete the transactions that were created", Doc: "They are marked as deleted. Those of the institution stay.",
+			Summary: "Delete the transactions that programs created", Doc: "Marks the transactions that programs created as deleted. Those of the institution stay.",
 		},
 	}
 }

@@ -13,12 +13,12 @@ import (
 )
 
 func (s *Service) subscriptionRoutes() []httpapi.Route {
-	const consentDoc = `With disabled false this is the end user's consent: it is recorded, and the subscription is read soon. With disabled true the consent ends and the documents are deleted. One that is disabled is reached with all. Several ids, separated by commas, are answered with a list; those of one connection change together or not at all.`
+	const consentDoc = `With disabled false, records the end user's consent, and the service reads the subscription soon. With disabled true, ends the consent and deletes the documents. A disabled subscription needs all. Several ids, separated by commas, return a list. Subscriptions of one connection change together or not at all.`
 	changing := []string{"conflict", "connectionLocked"}
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listSubscriptions),
-			Summary: "List subscriptions", Doc: "Those the user shares; with all, also those that are disabled or deleted.",
+			Summary: "List subscriptions", Doc: "Lists the subscriptions that the user shares. With all, also disabled and deleted ones.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/connections/{connectionId}/subscriptions", Aliases: []string{"/connections/{connectionId}/subscriptions"},
@@ -26,11 +26,11 @@ func (s *Service) subscriptionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscription), Summary: "Read a subscription", Doc: "One that is disabled or deleted only with all.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscription), Summary: "Read a subscription", Doc: "A disabled or deleted one needs all.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId}", Aliases: []string{"/connections/{connectionId}/subscriptions/{subscriptionId}"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscriptionOf), Summary: "Read a subscription of a connection", Doc: "One that is disabled or deleted only with all.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscriptionOf), Summary: "Read a subscription of a connection", Doc: "A disabled or deleted one needs all.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"}, Needs: ofUser, Errors: changing,
@@ -38,7 +38,7 @@ func (s *Service) subscriptionRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Errors: changing, Endpoint: httpapi.Handle(s.changeAllSubscriptions),
-			Summary: "Share all subscriptions, or withhold them", Doc: "Those that are disabled only with all: without it, nothing can be shared. Answers with the list. More than a thousand are a conflict.",
+			Summary: "Share all subscriptions, or withhold them", Doc: "Changes all of them and returns the list. Disabled ones need all, so sharing needs it too. More than a thousand are a conflict.",
 		},
 	}
 }

@@ -19,7 +19,7 @@ func (s *Service) thumbnailRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: pattern, Aliases: slices.Concat(aliases, []string{pattern + "/{name}"}, named), Needs: ofUser,
 		Endpoint: httpapi.Handle(s.thumbnail), Errors: []string{"rangeNotSatisfiable"},
-		Summary: "Get the thumbnail of a document", Doc: "A drawing of a sheet with the kind of the file on it, in PNG: not what the file shows, which nobody reads for it. A name may follow, for programs that go by it.",
+		Summary: "Get the thumbnail of a document", Doc: "Returns a PNG drawing that names the kind of the file, not its content. The path may end with a file name.",
 	}}
 }
 

@@ -16,14 +16,14 @@ func (s *Service) attachedRoutes() []httpapi.Route {
 		pattern, aliases := everywhere("/transactions/{transactionId}/documents" + rest)
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
 	}
-	attach := route(httpapi.Update, "", "Attach a document to a transaction", "One of the user's documents, of a type that can be attached, see /documenttypes; up to 20 for a transaction. One that is attached already stays so.", httpapi.Handle(s.attachDocument))
+	attach := route(httpapi.Update, "", "Attach a document to a transaction", "Attaches one of the user's documents. Its type must allow that, see /documenttypes. A transaction has up to 20 documents. Attaching a document again changes nothing.", httpapi.Handle(s.attachDocument))
 	attach.Errors = []string{"conflict"}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List the documents of a transaction", "What the person attached; the newest first.", httpapi.Handle(s.listAttached)),
+		route(http.MethodGet, "", "List the documents of a transaction", "Lists the documents that the end user attached, newest first.", httpapi.Handle(s.listAttached)),
 		attach,
-		route(http.MethodDelete, "", "Detach the documents of a transaction", "All of them. The documents stay.", httpapi.Handle(s.detachDocuments)),
-		route(http.MethodGet, "/{documentId}", "Read a document of a transaction", "Its file is where url says.", httpapi.Handle(s.oneAttached)),
-		route(http.MethodDelete, "/{documentId}", "Detach a document from a transaction", "The document stays.", httpapi.Handle(s.detachDocument)),
+		route(http.MethodDelete, "", "Detach the documents of a transaction", "Detaches all documents. The documents themselves stay.", httpapi.Handle(s.detachDocuments)),
+		route(http.MethodGet, "/{documentId}", "Read a document of a transaction", "The member url leads to the file.", httpapi.Handle(s.oneAttached)),
+		route(http.MethodDelete, "/{documentId}", "Detach a document from a transaction", "Detaches the document. The document itself stays.", httpapi.Handle(s.detachDocument)),
 	}
 }
 

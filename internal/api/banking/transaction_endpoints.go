@@ -39,15 +39,15 @@ func transactionsBelow(place string, list, one, edit httpapi.Endpoint) []httpapi
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: long, Aliases: []string{short}, Needs: ofUser, Endpoint: list, Errors: []string{"noAccount"},
-			Summary: "List transactions", Doc: "The newest first. A conflict, code noAccount, when no account is enabled.",
+			Summary: "List transactions", Doc: "Newest first. A conflict with the code noAccount when no account is enabled.",
 		},
 		{
 			Method: http.MethodGet, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: one,
-			Summary: "Read a transaction", Doc: "One that is gone at the institution is still there, marked as deleted.",
+			Summary: "Read a transaction", Doc: "A transaction that the institution removed is marked as deleted.",
 		},
 		{
 			Method: httpapi.Update, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: edit,
-			Summary: "Change what is the person's of a transaction", Doc: "What is left out stays as it is. A synchronisation overwrites none of it.",
+			Summary: "Change the user's data of a transaction", Doc: "Omitted members keep their values. No synchronisation overwrites the changes.",
 		},
 	}
 }

@@ -19,35 +19,35 @@ func (s *Service) userRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users", Needs: allUsers, Endpoint: httpapi.Handle(s.listUsers),
-			Summary: "List users", Doc: "All users of the domain, temporary ones included.",
+			Summary: "List users", Doc: "Lists all users of the domain, including temporary ones.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: httpapi.Handle(s.oneUser),
-			Summary: "Read a user", Doc: "A user's token reads that user, by id or as me; a users token reads all.",
+			Summary: "Read a user", Doc: "A user's token reads that user, by id or as me. A users token reads every user.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: httpapi.Handle(s.deleteUser),
-			Summary: "Delete a user", Doc: "With everything the user has. The user's tokens are refused from then on; USER_DELETED is sent with the last of them, unless the user was temporary.",
+			Summary: "Delete a user", Doc: "Deletes the user and all its data. The user's tokens stop working. USER_DELETED carries the last of them, unless the user was temporary.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.userConfig),
-			Summary: "Read what is noted about a user",
+			Summary: "Read the values noted about a user",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.setUserConfig),
-			Summary: "Note something about a user", Doc: "Any keys, up to 100, with texts as values. Keys that do not come stay as they are.",
+			Summary: "Note values about a user", Doc: "Stores texts under keys of your choice, up to 100. Omitted keys keep their values.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.deleteUserConfig),
-			Summary: "Forget what is noted about a user",
+			Summary: "Delete the values noted about a user",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/export", Needs: oneUser, Endpoint: httpapi.Handle(s.exportUser),
-			Summary: "Export all that is kept of a user", Doc: "A zip archive, made while it is sent: JSON in the form of the lists of this interface, disabled and deleted items included, transactions with what is noted about them and their attachments, and files/ by their ids. An answer that ends before its end means that the user was deleted meanwhile, or a fault. What the user gave to sign in at institutions is not in it, nor are payments, which belong to the domain.",
+			Summary: "Export all data of a user", Doc: "Returns a zip archive, created while it is sent. It contains the lists of this API as JSON, including disabled and deleted items, transactions with notes and attachments, and files/ by their ids. It omits credentials for institutions, and payments, which belong to the domain. An archive that breaks off is incomplete, because of an error or because the user was deleted meanwhile.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/consents", Needs: oneUser, Endpoint: httpapi.Handle(s.listConsents),
-			Summary: "See what a user agreed to", Doc: "One item for each time an account or a subscription was shared, newest first: which words were agreed to, where and when, and when it ended. The record stays when the connection is deleted, and goes with the user.",
+			Summary: "List the consents of a user", Doc: "Lists every consent to share an account or a subscription, newest first: the version of the text, the origin, the time, and the end. Records stay when the connection is deleted, and disappear with the user.",
 		},
 	}
 }

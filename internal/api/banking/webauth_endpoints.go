@@ -17,12 +17,12 @@ import (
 func (s *Service) webauthRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/webauth-url", Needs: ofUser, Endpoint: httpapi.Handle(s.webauthURL), Errors: []string{"missingParameter", "conflict", "connectionLocked", "notFound"},
-		Summary: "Get the address of an institution's own page",
-		Doc:     "For a new connection, or for one whose state is webauthRequired, the address to open in the browser of the end user, within 30 minutes and once. The browser comes back to redirect_uri with id_connection and state, and with error and error_description when the institution could not be read. A connection that is up to date is a conflict with the code invalidValue.",
+		Summary: "Get the address of the institution's page",
+		Doc:     "Returns the address to open in the end user's browser, once and within 30 minutes, for a new connection or one in the state webauthRequired. The browser returns to redirect_uri with id_connection and state, and after a failure with error and error_description. A connection that is up to date is a conflict with the code invalidValue.",
 	}, {
 		Method: http.MethodGet, Pattern: "/webauth", Needs: httpapi.Public, Endpoint: httpapi.Handle(webauthPage), Redirects: true,
-		Summary: "Send an end user to the page of their institution",
-		Doc:     "For the browser of the end user: the same as /webauth-url with the code of the user. They come back to redirect_uri with id_connection and state, or with error and error_description; a call that no application is known of is answered with a page.",
+		Summary: "Send an end user to the institution's page",
+		Doc:     "Does the same as /webauth-url, for the end user's browser, with the user's code. The browser returns to redirect_uri with id_connection and state, or with error and error_description. Without a known application, the answer is a page.",
 	}}
 }
 
