@@ -25,7 +25,7 @@ func TestABulkIsRefusedInPart(t *testing.T) {
 		if got := status.text("transactionStatus"); got != c.status {
 			t.Errorf("the bulk is %s, want %s", got, c.status)
 		}
-		if c.status == "PART" && (status.text("tppMessages", 0, "path") != "E2E-2" || status.text("tppMessages", 0, "text")[:4] != "AC04") {
+		if c.status == "PART" && (status.text("tppMessages", 0, "path") != "payments[1]" || status.text("tppMessages", 0, "text")[:4] != "AC04") {
 			t.Errorf("the refused line is not named: %s", status.raw)
 		}
 		if got := w.orderOf("redirect", first.text("paymentId"))["booked"]; got != c.booked {

@@ -1,6 +1,7 @@
 package xs2a
 
 import (
+	"fmt"
 	"net/http"
 
 	"passerelle/testbank/bank"
@@ -96,9 +97,9 @@ func status(service string) endpoint {
 		if order.Reason == "AM04" {
 			body.Funds = new(bool)
 		}
-		for _, line := range order.Lines {
+		for i, line := range order.Lines {
 			if order.Status == "PART" && line.Reason != "" {
-				body.Messages = append(body.Messages, message{Category: "ERROR", Code: "ERROR", Path: line.EndToEnd, Text: reasonText(line.Reason)})
+				body.Messages = append(body.Messages, message{Category: "ERROR", Code: "ERROR", Path: fmt.Sprintf("payments[%d]", i), Text: reasonText(line.Reason)})
 			}
 		}
 		return answer{status: http.StatusOK, body: body}, nil
