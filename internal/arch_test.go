@@ -131,7 +131,8 @@ var clockless = []string{
 // clocked are the files of such packages that read the clock all the same, and
 // why they may.
 var clocked = map[string]string{
-	"webhook/request.go": "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
+	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
+	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
 }
 
 // ends are the packages at the outer edge: nothing builds on them.
