@@ -211,7 +211,7 @@ func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, lim
 // claim runs a statement that leases rows and returns their ids.
 func (tx *Tx) claim(into *[]int64, sql string, args ...any) {
 	tx.onRetry(func() { *into = nil })
-	tx.query(func(row scanner) error {
+	tx.returning(func(row scanner) error {
 		var id int64
 		if err := row.Scan(&id); err != nil {
 			return err

@@ -24,8 +24,31 @@ type dialect struct {
 	tokens *strings.Replacer
 	// parameters rewrites those of a statement; nil leaves them as they are.
 	parameters func(sql string) string
-	texts      sync.Map // of string to string, as statements are written and as they run
+	texts      sync.Map // of string or ofOneRow to string, as statements are written and as they run
 	kept       atomic.Int64
+}
+
+// ofOneRow is a statement of which the server itself sees to it that it touches, or
+// finds, exactly one row: it fails with notOne otherwise, and what follows is not executed.
+type ofOneRow string
+
+// notOne is the error code for that: division by zero.
+const notOne = "22012"
+
+// textOfOneRow is the text of such a statement.
+func (d *dialect) textOfOneRow(sql string) string {
+	if text, ok := d.texts.Load(ofOneRow(sql)); ok {
+		return text.(string) //nolint:errcheck // the map holds nothing else
+	}
+	returning := " RETURNING 1"
+	if strings.HasPrefix(sql, "SELECT ") {
+		returning = ""
+	}
+	text := "WITH touched AS (" + d.text(sql) + returning + ") SELECT 1 / CASE WHEN count(*) = 1 THEN 1 ELSE 0 END FROM touched"
+	if d.kept.Add(1) <= maxTexts {
+		d.texts.Store(ofOneRow(sql), text)
+	}
+	return text
 }
 
 // maxTexts bounds the texts that are kept: there are about a thousand, and several

@@ -18,7 +18,7 @@ const triggered = "triggered"
 // greater one, in whichever process; it is used up in a unit of its own.
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (version int64, err error) {
 	err = db.Write(ctx, func(tx *Tx) error {
-		tx.query(func(row scanner) error { return row.Scan(&version) }, `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, 0, 1)
+		tx.returning(func(row scanner) error { return row.Scan(&version) }, `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, 0, 1)
 			ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1 RETURNING n`, int64(domain), triggered)
 		return nil
 	})

@@ -127,7 +127,7 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 		return err
 	}
 	f.ID = passerelle.FileID(id)
-	tx.query(func(row scanner) error { return row.Scan(&f.due) },
+	tx.returning(func(row scanner) error { return row.Scan(&f.due) },
 		`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due, sealed_key) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6, $7) RETURNING due`,
 		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds(), key)
 	return nil
@@ -157,7 +157,7 @@ type LeasedFile struct {
 
 func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 	tx.onRetry(func() { *into = nil })
-	tx.query(func(row scanner) error {
+	tx.returning(func(row scanner) error {
 		var f LeasedFile
 		if err := row.Scan(&f.ID, &f.Failures, &f.Until); err != nil {
 			return err

@@ -82,7 +82,7 @@ func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 		return err
 	}
 	tx.onRetry(func() { *row = keyRow{} })
-	tx.query(func(s scanner) error {
+	tx.returning(func(s scanner) error {
 		row.claimed = true
 		return s.Scan(&row.execution.ID)
 	}, `INSERT INTO idempotency (id, domain_id, token_id, key_hash, request_hash, run, lease_until, expires)
@@ -95,7 +95,7 @@ func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 			AND idempotency.lease_until < {now} AND idempotency.request_hash = excluded.request_hash)
 		RETURNING id`,
 		id, int64(k.Domain), k.Token, k.Key, k.Request, keyLease.Microseconds(), answerRetention.Microseconds())
-	tx.query(func(s scanner) error {
+	tx.returning(func(s scanner) error {
 		row.execution.Domain = k.Domain
 		return s.Scan(&row.execution.ID, &row.execution.Run, &row.request, &row.wait, &row.subject, &row.answer)
 	}, `SELECT id, run, request_hash, lease_until - {now}, subject, answer FROM idempotency

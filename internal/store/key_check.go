@@ -43,16 +43,49 @@ func (db *DB) BindKeys(ctx context.Context) error {
 func (tx *Tx) seal(p keys.Place, plain []byte) ([]byte, error) {
 	if !tx.seals {
 		tx.seals = true
-		scan := func(row scanner) error {
-			var sealed []byte
-			if err := row.Scan(&sealed); err != nil {
-				return err
+		if tx.db.proof.Load() == nil {
+			if err := tx.db.prove(tx.ctx); err != nil {
+				return nil, err
 			}
-			return tx.db.proven(sealed)
 		}
-		tx.add(statement{sql: `SELECT sealed FROM key_check`, scan: scan, proves: true}, nil)
+		if proof := tx.db.proof.Load(); proof != nil {
+			tx.add(statement{sql: stillProven, scan: func(scanner) error { return nil }, mismatch: errUnproven, proves: true}, []any{*proof})
+		}
 	}
 	return tx.keys.Seal(p, plain)
+}
+
+// stillProven finds the value that proves the keys when it is the one that was seen last.
+const stillProven = `SELECT only_row FROM key_check WHERE sealed = $1`
+
+// errUnproven reports that it is another one.
+var errUnproven = errors.New("the database was put under other keys")
+
+// prove reads the value that proves the keys; there is none in a database that is tied
+// to none.
+func (db *DB) prove(ctx context.Context) error {
+	sealed, err := one(ctx, &db.Reader, func(row scanner) (sealed []byte, err error) { return sealed, row.Scan(&sealed) }, `SELECT sealed FROM key_check`)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the value that proves the keys: %w", err)
+	}
+	return db.proven(sealed)
+}
+
+// proveAgain prepares a unit, of which nothing was written because the keys are others,
+// to be executed once more if these are at hand.
+func (db *DB) proveAgain(ctx context.Context, tx *Tx) error {
+	if err := db.prove(ctx); err != nil {
+		return err
+	}
+	for i := range tx.statements {
+		if tx.statements[i].proves {
+			tx.statements[i].args = []any{*db.proof.Load()}
+		}
+	}
+	return tx.reset()
 }
 
 // proven opens the value that proves the keys, unless it was the same the last time.

@@ -48,6 +48,7 @@ func openPostgres(ctx context.Context, url string, options Options) (engine, err
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { noteConnection(conn); return nil }
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))

@@ -3,16 +3,31 @@ package store
 import (
 	"math/rand/v2"
 	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // mark is what a transaction leaves in the database to be recognised by: a number
-// of its own in a slot, perhaps the first in it. The process and the number of the
-// transaction are the server's.
+// of its own in a slot, perhaps the first in it. The process is the server's, since when
+// there is a connection to it, and lost tells that there is none any more.
 type mark struct {
 	slot, unit int64
 	first      bool
 	process    uint32
-	number     string
+	since      time.Time
+	lost       bool
+}
+
+// connectedSince is the name of when a connection was made.
+const connectedSince = "passerelle.since"
+
+func noteConnection(conn *pgx.Conn) { conn.PgConn().CustomData()[connectedSince] = time.Now() }
+
+// on notes where the transaction takes place.
+func (m *mark) on(conn *pgx.Conn) {
+	m.process = conn.PgConn().PID()
+	m.since, _ = conn.PgConn().CustomData()[connectedSince].(time.Time)
 }
 
 // slots are those that no transaction uses. Their numbers are by chance, so that

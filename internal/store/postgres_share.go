@@ -80,14 +80,18 @@ func (s *sharers) answer(group []*unit) {
 	defer cancel()
 	statements := []statement{{sql: limitLocks}}
 	units := make([]*Tx, len(group))
-	var proven bool
+	proven := map[string]bool{}
 	for i, u := range group {
 		units[i] = u.tx
 		for _, s := range u.tx.statements {
-			if !s.proves || !proven {
-				statements = append(statements, s)
+			if s.proves {
+				by := string(s.args[0].([]byte)) //nolint:errcheck // it holds nothing else
+				if proven[by] {
+					continue
+				}
+				proven[by] = true
 			}
-			proven = proven || s.proves
+			statements = append(statements, s)
 		}
 	}
 	err := s.attempt(ctx, append(statements, tallies(units...)...))

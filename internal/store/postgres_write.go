@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,56 +70,81 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// attempt executes statements in a transaction once. A connection released within a transaction is
-// closed by the pool, which rolls back.
-func (p *postgresEngine) attempt(ctx context.Context, statements []statement) (err error) {
-	conn, err := p.pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Release()
+// attempt executes statements in a transaction once.
+func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
 	m := p.slots.take()
-	defer func() { p.slots.give(m, conn.Conn().IsClosed() || errors.Is(err, ErrUnknown)) }()
-	err = p.pipeline(ctx, conn, m, statements)
-	if err == nil {
-		err = ctx.Err()
+	doubtful, err := p.try(ctx, m, statements)
+	again := repeatable(err) || m.lost && ctx.Err() == nil
+	switch {
+	case doubtful:
+		err = p.settle(ctx, m, err, again)
+	case again:
+		err = fmt.Errorf("%w: %w", errAgain, err)
 	}
-	if err == nil {
-		return p.commit(ctx, conn, m)
-	}
-	lost := conn.Conn().IsClosed() && ctx.Err() == nil
-	if !lost {
-		p.rollback(ctx, conn)
-	}
-	if lost || repeatable(err) {
-		return fmt.Errorf("%w: %w", errAgain, err)
-	}
+	p.slots.give(m, m.lost || errors.Is(err, ErrUnknown))
 	return err
 }
 
+// try is attempt, but for a transaction that failed when COMMIT was on its way already:
+// what became of it is doubtful. A connection released within a transaction is closed by
+// the pool, which rolls back.
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (doubtful bool, err error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	defer func() {
+		m.lost = conn.Conn().IsClosed()
+		conn.Release()
+	}()
+	m.on(conn.Conn())
+	judged := slices.ContainsFunc(statements, func(s statement) bool { return s.judges })
+	err = p.pipeline(ctx, conn, m, statements, !judged)
+	if err == nil && judged {
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil && conn.Conn().IsClosed():
+		return !judged, err
+	case err != nil:
+		p.rollback(ctx, conn)
+		return false, err
+	case judged:
+		err = p.commit(ctx, conn)
+	}
+	return err != nil, err
+}
+
 const (
+	// leaveMark fails in a slot that somebody gave up who asked what became of the unit.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
-		RETURNING CAST(pg_current_xact_id() AS TEXT)`
+		WHERE unit_mark.unit >= 0`
 	// sweepMarks removes the slots of processes that are gone.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// pipeline sends BEGIN, the mark and the statements in one round trip, and reads the
-// results.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement) (err error) {
+// errGivenUp tells a unit that came too late that nobody waits for it any more.
+var errGivenUp = errors.New("the transaction was given up before it began")
+
+// pipeline sends BEGIN, the mark, the statements and, unless somebody has to judge what
+// they return, COMMIT in one round trip, and reads the results. The server executes
+// nothing after a statement that failed.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
+	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errGivenUp}}, statements...)
+	if m.first {
+		all = append(all, statement{sql: sweepMarks})
+	}
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
-	m.process = conn.Conn().PgConn().PID()
-	batch.Queue(p.dialect.text(leaveMark), m.slot, m.unit)
-	if m.first {
-		statements = append(statements[:len(statements):len(statements)], statement{sql: sweepMarks})
+	for i := range all {
+		batch.Queue(p.text(&all[i]), all[i].args...)
 	}
-	for i := range statements {
-		batch.Queue(p.dialect.text(statements[i].sql), statements[i].args...)
+	if whole {
+		batch.Queue("COMMIT")
 	}
 	results := conn.SendBatch(ctx, batch)
 	defer func() {
-		if closing := results.Close(); err == nil {
+		if closing := results.Close(); err == nil && !whole {
 			err = closing
 		}
 	}()
@@ -126,25 +152,34 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	if _, err := results.Exec(); err != nil {
 		return fmt.Errorf("begin the unit: %w", err)
 	}
-	if err := results.QueryRow().Scan(&m.number); err != nil {
-		return fmt.Errorf("mark the transaction: %w", err)
-	}
-	for i := range statements {
-		s := &statements[i]
+	for i := range all {
+		s := &all[i]
 		if err := s.failed(s.receive(results)); err != nil {
 			return err
 		}
 	}
+	if whole {
+		return committed(results.Exec())
+	}
 	return nil
 }
 
+// text is a statement in the words of the server.
+func (p *postgresEngine) text(s *statement) string {
+	if s.mismatch == nil || s.isCertain() {
+		return p.dialect.text(s.sql)
+	}
+	return p.dialect.textOfOneRow(s.sql)
+}
+
 func (s *statement) receive(results pgx.BatchResults) error {
-	if s.scan == nil {
-		tag, err := results.Exec()
-		if err != nil {
-			return err
+	if s.scan == nil || s.mismatch != nil {
+		_, err := results.Exec()
+		var fault *pgconn.PgError
+		if s.mismatch != nil && errors.As(err, &fault) && fault.Code == notOne {
+			return s.mismatch
 		}
-		return s.check(tag.RowsAffected())
+		return err
 	}
 	rows, err := results.Query()
 	if err != nil {
@@ -178,17 +213,21 @@ func (p *postgresEngine) settling(ctx context.Context) (context.Context, context
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
 
-func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn, m *mark) error {
+func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
-	tag, err := conn.Exec(within, "COMMIT")
-	if err == nil && tag.String() == "COMMIT" {
-		return nil
-	}
-	if err == nil {
+	return committed(conn.Exec(within, "COMMIT"))
+}
+
+// committed is what the answer to COMMIT means.
+func committed(tag pgconn.CommandTag, err error) error {
+	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("the server answered %s", tag)
 	}
-	return p.settle(ctx, m, fmt.Errorf("commit: %w", err), conn.Conn().IsClosed() || repeatable(err))
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
 }
 
 // settle finds out what became of a transaction whose COMMIT was answered by
@@ -211,20 +250,24 @@ func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again
 }
 
 const (
-	// endBackend ends the server process that still holds the transaction: if its
-	// client is gone it might wait for the COMMIT for hours.
-	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_xid = CAST(CAST(CAST($2 AS TEXT) AS xid8) AS xid)`
-	// askMark writes the mark as it is, and so waits for the transaction to end.
-	askMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, 0, {now}) ON CONFLICT (slot) DO UPDATE SET at = excluded.at RETURNING unit`
+	// endBackend ends the server process of a connection that is lost, if it is still that
+	// one: it might wait for a lock, or for its client, for hours.
+	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
+	// askMark writes to the slot, and so waits for the transaction to end. One that has
+	// not come yet finds that its slot was given up, however late it comes.
+	askMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
+		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
 // outcome reports whether the transaction was committed, or that the server could
-// not tell before the context ended.
+// not tell before the context ended. What was not committed then never is.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (committed bool, err error) {
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
-		_, _ = p.pool.Exec(ctx, endBackend, m.process, m.number) // may not be permitted
+		if m.lost {
+			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // may not be permitted
+		}
 		var last int64
-		if err = p.pool.QueryRow(ctx, p.dialect.text(askMark), m.slot).Scan(&last); err == nil {
+		if err = p.pool.QueryRow(ctx, p.dialect.text(askMark), m.slot, m.unit).Scan(&last); err == nil {
 			return last == m.unit, nil
 		}
 		if pause(ctx, attempt) != nil {

@@ -100,20 +100,29 @@ func holdLock(t *testing.T, db *DB) {
 // that pass. The unit is written once whatever happens.
 func TestConnectionLost(t *testing.T) {
 	tests := map[string]*cut{
-		"before the statements":  {toServer: "INSERT INTO probe"},
-		"after the statements":   {toClient: "INSERT 0 1\x00"},
-		"before COMMIT":          {toServer: "COMMIT"},
-		"after COMMIT":           {toClient: "COMMIT\x00"},
-		"server does not notice": {toServer: "COMMIT", serverWaits: true},
+		"while it is prepared":             {toServer: "INSERT INTO probe"},
+		"before the statements":            {toServer: "lost", prepared: true},
+		"after the statements":             {toClient: "INSERT 0 1\x00", prepared: true},
+		"before COMMIT":                    {toServer: "COMMIT", judged: true},
+		"after COMMIT":                     {toClient: "COMMIT\x00", judged: true},
+		"after all":                        {toClient: "COMMIT\x00", prepared: true},
+		"server does not notice":           {toServer: "lost", prepared: true, serverWaits: true},
+		"server does not notice at COMMIT": {toServer: "COMMIT", judged: true, serverWaits: true},
 	}
 	for name, cut := range tests {
 		t.Run(name, func(t *testing.T) {
 			address := storetest.Postgres(t)
 			direct := open(t, address)
 			throughCut := openOnly(t, proxy(t, address, cut))
+			if cut.prepared {
+				cut.prepare(t, throughCut, insert(2, "other"))
+			}
 			called := 0
-			err := throughCut.Write(t.Context(), all(insert(1, "a"), func(tx *Tx) error {
+			err := throughCut.Write(t.Context(), all(insert(1, "lost"), func(tx *Tx) error {
 				tx.AfterCommit(func() { called++ })
+				if cut.judged {
+					tx.query(func(scanner) error { return nil }, `SELECT 1`)
+				}
 				return nil
 			}))
 			if err != nil || called != 1 {
@@ -122,7 +131,7 @@ func TestConnectionLost(t *testing.T) {
 			if !cut.done.Load() {
 				t.Error("the connection was not cut")
 			}
-			wantNames(t, direct, "a")
+			wantNames(t, direct, map[bool]string{false: "lost", true: "lost other"}[cut.prepared])
 		})
 	}
 }
@@ -143,7 +152,44 @@ type cut struct {
 	toServer, toClient string
 	serverWaits        bool // only the client's side is closed
 	forGood            bool // and nobody can connect any more
-	done               atomic.Bool
+	prepared           bool // after a unit of the same statements
+	judged             bool // and with one whose COMMIT comes by itself
+	// held takes what was not passed on to the server, if it is to come later.
+	held   chan []byte
+	server net.Conn
+	done   atomic.Bool
+}
+
+// hideSince has nobody know since when connections were made.
+func hideSince(t *testing.T, db *DB) {
+	t.Helper()
+	pool := db.engine.(*postgresEngine).pool
+	for _, conn := range pool.AcquireAllIdle(t.Context()) {
+		delete(conn.Conn().PgConn().CustomData(), connectedSince)
+		conn.Release()
+	}
+}
+
+// prepare writes a unit that the cut lets pass.
+func (c *cut) prepare(t *testing.T, db *DB, unit func(*Tx) error) {
+	t.Helper()
+	c.done.Store(true)
+	if err := db.Write(t.Context(), unit); err != nil {
+		t.Fatal(err)
+	}
+	c.done.Store(false)
+}
+
+// deliver passes on what was held, and returns when the server has done with it.
+func (c *cut) deliver(t *testing.T) {
+	t.Helper()
+	if _, err := c.server.Write(<-c.held); err != nil {
+		t.Fatal(err)
+	}
+	if server, ok := c.server.(*net.TCPConn); ok {
+		_ = server.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, c.server)
 }
 
 // proxy is the address of a server at which the connection will be cut.
@@ -197,6 +243,10 @@ var errCut = errors.New("cut")
 func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
+			if c.held != nil {
+				c.held <- bytes.Clone(p)
+				c.server, _ = to.(net.Conn)
+			}
 			return 0, errCut
 		}
 		return to.Write(p)
@@ -213,8 +263,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestOutcome asks about transactions whose COMMIT is taken for lost, as a server
-// tells that crashed and gives their numbers to others.
+// TestOutcome asks about transactions whose COMMIT is taken for lost.
 func TestOutcome(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	p, ok := db.engine.(*postgresEngine)
@@ -228,7 +277,7 @@ func TestOutcome(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Release()
-		if err := p.pipeline(t.Context(), conn, m, nil); err != nil {
+		if err := p.pipeline(t.Context(), conn, m, nil, false); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.Exec(t.Context(), end); err != nil {
@@ -241,11 +290,12 @@ func TestOutcome(t *testing.T) {
 		asked *mark
 		want  error
 	}{
-		"committed":                          {committed, nil},
-		"undone":                             {played(&mark{slot: 2, unit: 2}, "ROLLBACK"), errAgain},
-		"undone, in a slot used before":      {played(&mark{slot: 1, unit: 3}, "ROLLBACK"), errAgain},
-		"undone, its number given to others": {&mark{slot: 3, unit: 4, number: committed.number}, errAgain},
+		"committed":                     {committed, nil},
+		"undone":                        {played(&mark{slot: 2, unit: 2}, "ROLLBACK"), errAgain},
+		"undone, in a slot used before": {played(&mark{slot: 5, unit: 3}, "ROLLBACK"), errAgain},
+		"not begun":                     {&mark{slot: 3, unit: 4}, errAgain},
 	}
+	played(&mark{slot: 5, unit: 5}, "COMMIT")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := p.settle(t.Context(), test.asked, errors.New("no answer"), true)
@@ -253,6 +303,45 @@ func TestOutcome(t *testing.T) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 		})
+	}
+}
+
+// TestUnitThatComesTooLate has a unit reach the server when its outcome was asked about
+// and it was executed anew: it is not executed twice.
+func TestUnitThatComesTooLate(t *testing.T) {
+	address := storetest.Postgres(t)
+	direct := open(t, address)
+	if err := direct.Write(t.Context(), insert(1, "late")); err != nil {
+		t.Fatal(err)
+	}
+	late := &cut{toServer: "late", serverWaits: true, held: make(chan []byte, 1)}
+	throughCut := openOnly(t, proxy(t, address, late))
+	count := func(name string) func(*Tx) error {
+		return func(tx *Tx) error {
+			tx.exec(`UPDATE probe SET amount = COALESCE(amount, 0) + 1 WHERE name = $1`, name)
+			return nil
+		}
+	}
+	late.prepare(t, throughCut, count("nobody"))
+	hideSince(t, throughCut) // or it would be ended
+	err := throughCut.Write(t.Context(), count("late"))
+	if err != nil || !late.done.Load() {
+		t.Fatalf("error %v, cut %t", err, late.done.Load())
+	}
+	amount := func() int64 {
+		t.Helper()
+		n, err := one(t.Context(), &direct.Reader, scanInt, `SELECT amount FROM probe`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := amount(); n != 1 {
+		t.Fatalf("executed %d times before it came", n)
+	}
+	late.deliver(t)
+	if n := amount(); n != 1 {
+		t.Errorf("executed %d times", n)
 	}
 }
 

@@ -120,7 +120,7 @@ type rowCount int
 
 // counted adds a statement that returns a row for each one that it touches.
 func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
-	tx.query(func(scanner) error { *n++; return nil }, sql, args...)
+	tx.returning(func(scanner) error { *n++; return nil }, sql, args...)
 }
 
 // removeAttempts removes the accounts of old requests, whatever became of their

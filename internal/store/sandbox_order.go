@@ -21,7 +21,7 @@ type sandboxOrder struct {
 // how often the order arrived.
 func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error) {
 	err = l.DB.Write(ctx, func(tx *Tx) error {
-		tx.query(func(row scanner) error { return row.Scan(&stored, &version, &submissions) },
+		tx.returning(func(row scanner) error { return row.Scan(&stored, &version, &submissions) },
 			`INSERT INTO sandbox_order (domain_id, key, version, submissions, body) VALUES ($1, $2, 1, 1, $3)
 			ON CONFLICT (domain_id, key) DO UPDATE SET submissions = sandbox_order.submissions + 1
 			RETURNING body, version, submissions`, int64(domain), key, body)

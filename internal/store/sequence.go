@@ -82,7 +82,7 @@ func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.
 // reserve moves a sequence on by a block and returns the id after it.
 func (db *DB) reserve(ctx context.Context, sequence string, size int64) (end int64, err error) {
 	err = db.Write(ctx, func(tx *Tx) error {
-		tx.query(func(row scanner) error { return row.Scan(&end) }, reserveBlock, sequence, size)
+		tx.returning(func(row scanner) error { return row.Scan(&end) }, reserveBlock, sequence, size)
 		return nil
 	})
 	if err != nil {

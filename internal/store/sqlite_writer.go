@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -237,7 +238,9 @@ func (w *writer) statement(ctx context.Context, s *statement) error {
 		if err != nil {
 			return err
 		}
-		return drain(rows, func(row scanner) (bool, error) { return true, s.take(row) })
+		var found int64
+		err = drain(rows, func(row scanner) (bool, error) { found++; return true, s.take(row) })
+		return cmp.Or(err, s.check(found))
 	}
 	result, err := w.prepared.exec(ctx, s.sql, s.args)
 	if err != nil {

@@ -142,7 +142,7 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 // Unwanted sees, when the unit is written, whether a webhook is deleted or
 // disabled, or its provider deleted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
-	tx.query(func(row scanner) error { return row.Scan(unwanted) },
+	tx.returning(func(row scanner) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE domain_id = $1 AND id = $2`,
 		int64(w.Domain), int64(w.ID))
 }

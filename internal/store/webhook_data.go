@@ -345,7 +345,7 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, media_type, body, created)
 		VALUES ($1, $2, $3, $4, $5, $1, $6, $7, $8, $9)`,
 		event, int64(w.Domain), string(w.Event), testSubject, int64(w.ID), optionalID(w.User), JSON, body, micros(now))
-	tx.query(func(row scanner) error { return row.Scan(id) }, `INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, dropped, drop_reason)
+	tx.returning(func(row scanner) error { return row.Scan(id) }, `INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, dropped, drop_reason)
 		VALUES ($1, $2, $3, $4, $2, $3, $5, $5, $6) RETURNING id`, int64(w.Domain), int64(w.ID), event, testSubject, micros(now), testReason)
 	return nil
 }

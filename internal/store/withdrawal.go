@@ -90,7 +90,7 @@ func (tx *Tx) void(e withdrawal, limit int, voided func()) {
 	holding, args := e.holding(limit)
 	tx.exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, e.at)...)
 	tx.exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
-	tx.query(func(row scanner) error { voided(); return row.Scan(new(int64)) },
+	tx.returning(func(row scanner) error { voided(); return row.Scan(new(int64)) },
 		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
 }
 
@@ -208,7 +208,7 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 		if holdFiles[table] {
 			tx.forgetFilesOf(table, condition, limit, args)
 		}
-		tx.query(func(row scanner) error {
+		tx.returning(func(row scanner) error {
 			gone++
 			var id int64
 			return row.Scan(&id)

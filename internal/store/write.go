@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,12 +28,15 @@ type Tx struct {
 }
 
 // statement is one statement of a unit. With scan it returns rows; with
-// mismatch it must touch exactly one.
+// mismatch it must touch, or find, exactly one.
 type statement struct {
 	sql      string
 	args     []any
 	mismatch error
 	scan     func(scanner) error
+	// judges tells that an error of scan is to undo the unit, which is not to be
+	// committed before.
+	judges bool
 	// proves tells that it only asks which keys there are: of units that share a
 	// transaction, one asks for all.
 	proves bool
@@ -73,7 +77,13 @@ func (db *DB) execute(ctx context.Context, tx *Tx) error {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
 	failpoint.Before("commit")
-	if err := db.engine.write(ctx, tx); err != nil {
+	err := db.engine.write(ctx, tx)
+	for n := 0; n < attempts && errors.Is(err, errUnproven); n++ {
+		if err = db.proveAgain(ctx, tx); err == nil {
+			err = db.engine.write(ctx, tx)
+		}
+	}
+	if err != nil {
 		return classify(resume(err))
 	}
 	failpoint.After("commit")
@@ -94,9 +104,15 @@ func (tx *Tx) execOne(mismatch error, sql string, args ...any) {
 }
 
 // query adds a statement that returns rows and calls scan for each; an error
-// of scan undoes the unit. What scan has read counts only after Write has
-// returned nil.
+// of scan undoes the unit, which on PostgreSQL is therefore committed by a round trip of
+// its own. What scan has read counts only after Write has returned nil.
 func (tx *Tx) query(scan func(row scanner) error, sql string, args ...any) {
+	tx.add(statement{sql: sql, scan: scan, judges: true}, args)
+}
+
+// returning is query for a scan that only fills variables: it finds nothing wrong with
+// any row, and when it fails the unit may have been written all the same.
+func (tx *Tx) returning(scan func(row scanner) error, sql string, args ...any) {
 	tx.add(statement{sql: sql, scan: scan}, args)
 }
 
@@ -126,6 +142,11 @@ func (tx *Tx) reset() error {
 // take gives the row at hand to the function that reads it.
 func (s *statement) take(row scanner) error {
 	return guard(func() error { return s.scan(row) })
+}
+
+// isCertain reports that a statement touches exactly one row or fails.
+func (s *statement) isCertain() bool {
+	return strings.HasPrefix(s.sql, "INSERT INTO ") && strings.Contains(s.sql, "VALUES (") && !strings.Contains(s.sql, "ON CONFLICT")
 }
 
 // check compares the rows touched with those expected.
