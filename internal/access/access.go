@@ -45,21 +45,44 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
+// Shown is a bearer token, which may have been looked up before anybody knew to which
+// domain it is shown. It says nothing until [Access.Admit] has held it against that.
+type Shown struct {
+	Text   string
+	looked bool
+	token  store.Token
+	err    error
+}
+
+// Look looks a bearer token up, which takes no query when no token has its form.
+func (a *Access) Look(ctx context.Context, r *store.Reader, bearer string) Shown {
+	s := Shown{Text: bearer, looked: true, err: store.ErrNotFound}
+	if _, formed := wellFormed(bearer); formed || signed(bearer) {
+		s.token, s.err = r.TokenShown(ctx, hash(bearer))
+	}
+	return s
+}
+
 // Authenticate resolves the bearer token of a request to a domain.
 func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, bearer string) (Principal, error) {
-	kind, ok, err := a.recognise(ctx, domain, bearer)
+	return a.Admit(ctx, domain, Shown{Text: bearer})
+}
+
+// Admit resolves the bearer token of a request to a domain, as it was looked up.
+func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Shown) (Principal, error) {
+	if !shown.looked {
+		shown = a.Look(ctx, &a.DB.Reader, shown.Text)
+	}
+	kind, ok, err := a.recognise(ctx, domain, shown.Text)
 	if err != nil {
 		return Principal{}, err
 	}
-	if !ok {
+	token := shown.token
+	if !ok || errors.Is(shown.err, store.ErrNotFound) || shown.err == nil && token.Domain != domain {
 		return Principal{}, unauthenticated()
 	}
-	token, err := a.DB.TokenByHash(ctx, domain, hash(bearer))
-	if errors.Is(err, store.ErrNotFound) {
-		return Principal{}, unauthenticated()
-	}
-	if err != nil {
-		return Principal{}, fmt.Errorf("look a token up: %w", err)
+	if shown.err != nil {
+		return Principal{}, fmt.Errorf("look a token up: %w", shown.err)
 	}
 	if kind != anyKind && token.Kind != string(kind) || token.Revoked != nil || (token.Expires != nil && !a.Now().Before(*token.Expires)) {
 		return Principal{}, unauthenticated()

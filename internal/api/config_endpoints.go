@@ -63,12 +63,12 @@ func (s *Service) configLogs(ctx context.Context, c *httpapi.Caller, in configLo
 	filter := store.SettingChanges{
 		Domain: c.Domain.ID, Name: in.Search, Keys: settings.Matching(in.Search), Type: in.Type, From: in.From(), Until: in.Until(),
 	}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.SettingChange, error) {
-			return s.DB.SettingChanges(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.SettingChange, error) {
+			return r.SettingChanges(ctx, filter, w.OfRows())
 		},
 		func(change store.SettingChange) httpapi.Position { return change.Place() },
-		func(ctx context.Context) (int64, error) { return s.DB.CountSettingChanges(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountSettingChanges(ctx, filter) })
 	out := configLogsOutput{Logs: make([]configLogOutput, len(rows)), Listing: listing}
 	for i, change := range rows {
 		out.Logs[i] = configLogOutput{

@@ -13,6 +13,7 @@ import (
 	"passerelle"
 	"passerelle/internal/api/banking"
 	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
@@ -137,10 +138,12 @@ func (s *Service) connectorPage(ctx context.Context, c *httpapi.Caller, in listC
 	if err != nil {
 		return nil, httpapi.Listing{}, err
 	}
-	fetch := func(_ context.Context, w httpapi.Window) ([]placedBank, error) { return windowOf(able, w), nil }
+	fetch := func(_ context.Context, _ *store.Reader, w httpapi.Window) ([]placedBank, error) {
+		return windowOf(able, w), nil
+	}
 	position := func(b placedBank) httpapi.Position { return httpapi.Position{b.place} }
-	count := func(context.Context) (int64, error) { return int64(len(able)), nil }
-	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
+	count := func(context.Context, *store.Reader) (int64, error) { return int64(len(able)), nil }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
 	shown := make([]wire.Connector, len(rows))
 	for i, row := range rows {
 		shown[i] = wire.NewConnector(row.Bank, banking.ConnectorView(in.Expansion()))

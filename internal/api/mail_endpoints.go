@@ -46,12 +46,12 @@ func (s *Service) listMails(ctx context.Context, c *httpapi.Caller, in listMails
 	if err := simulation.Open(c.Domain); err != nil {
 		return listMailsOutput{}, err
 	}
-	fetch := func(ctx context.Context, w httpapi.Window) ([]store.Mail, error) {
-		return s.DB.Mails(ctx, c.Domain.ID, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Mail, error) {
+		return r.Mails(ctx, c.Domain.ID, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(m store.Mail) httpapi.Position { return httpapi.Position{m.ID} }
-	count := func(ctx context.Context) (int64, error) { return s.DB.CountMails(ctx, c.Domain.ID) }
-	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
+	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountMails(ctx, c.Domain.ID) }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
 	out := listMailsOutput{Mails: make([]mailOutput, len(rows)), Listing: listing}
 	for i, m := range rows {
 		out.Mails[i] = shownMail(c, m)

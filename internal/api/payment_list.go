@@ -52,14 +52,14 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	if in.Label != "" {
 		in.OrderBy = "label"
 	}
-	fetch := func(ctx context.Context, w httpapi.Window) ([]store.Listed, error) {
-		return s.DB.Payments(ctx, filter, store.Window{
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Listed, error) {
+		return r.Payments(ctx, filter, store.Window{
 			Order: in.OrderBy, Descending: in.Reverse, Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward,
 		}, in.ShowSensitive)
 	}
 	position := func(p store.Listed) httpapi.Position { return p.Place }
-	count := func(ctx context.Context) (int64, error) { return s.DB.CountPayments(ctx, filter) }
-	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
+	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountPayments(ctx, filter) }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
 	if err != nil {
 		return listPaymentsOutput{}, err
 	}

@@ -102,12 +102,12 @@ type listProvidersOutput struct {
 
 func (s *Service) listProviders(ctx context.Context, c *httpapi.Caller, in listProvidersInput) (listProvidersOutput, error) {
 	filter := store.ProviderFilter{Domain: c.Domain.ID, Name: in.Name}
-	fetch := func(ctx context.Context, w httpapi.Window) ([]store.AuthProvider, error) {
-		return s.DB.AuthProviders(ctx, filter, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.AuthProvider, error) {
+		return r.AuthProviders(ctx, filter, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(a store.AuthProvider) httpapi.Position { return httpapi.Position{a.ID} }
-	count := func(ctx context.Context) (int64, error) { return s.DB.CountAuthProviders(ctx, filter) }
-	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
+	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountAuthProviders(ctx, filter) }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
 	if err != nil {
 		return listProvidersOutput{}, err
 	}

@@ -125,12 +125,12 @@ func (s *Service) listWebhookData(ctx context.Context, c *httpapi.Caller, in lis
 		return listWebhookDataOutput{}, err
 	}
 	filter := store.WebhookDataFilter{Domain: c.Domain.ID, Webhook: w.ID, State: in.State, From: in.From(), Until: in.Until()}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.WebhookData, error) {
-			return s.DB.WebhookData(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.WebhookData, error) {
+			return r.WebhookData(ctx, filter, w.OfRows())
 		},
 		func(d store.WebhookData) httpapi.Position { return d.Place() },
-		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookData(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountWebhookData(ctx, filter) })
 	if err != nil {
 		return listWebhookDataOutput{}, err
 	}
@@ -185,12 +185,12 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 	if filter.From.IsZero() {
 		filter.From = monthBefore(c, filter.Until)
 	}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.WebhookLog, error) {
-			return s.DB.WebhookLogs(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.WebhookLog, error) {
+			return r.WebhookLogs(ctx, filter, w.OfRows())
 		},
 		func(l store.WebhookLog) httpapi.Position { return l.Place() },
-		func(ctx context.Context) (int64, error) { return s.DB.CountWebhookLogs(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountWebhookLogs(ctx, filter) })
 	out := webhookLogsOutput{Logs: make([]webhookLogOutput, len(rows)), Listing: listing}
 	for i, l := range rows {
 		out.Logs[i] = newWebhookLog(c, w, l)

@@ -206,12 +206,12 @@ type listWebhooksOutput struct {
 
 func (s *Service) listWebhooks(ctx context.Context, c *httpapi.Caller, in listWebhooksInput) (listWebhooksOutput, error) {
 	filter := store.WebhookFilter{Domain: c.Domain.ID, All: in.WithDisabled}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.Webhook, error) {
-			return s.DB.Webhooks(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Webhook, error) {
+			return r.Webhooks(ctx, filter, w.OfRows())
 		},
 		func(w store.Webhook) httpapi.Position { return httpapi.Position{int64(w.ID)} },
-		func(ctx context.Context) (int64, error) { return s.DB.CountWebhooks(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountWebhooks(ctx, filter) })
 	if err != nil {
 		return listWebhooksOutput{}, err
 	}

@@ -215,10 +215,12 @@ func last(values []string) string {
 // refuses all during maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
-	tenant, err := a.config.Tenant(ctx, host)
+	token, _ := bearer(x.request.Header) // one that is missing or wrong is told where one is needed
+	tenant, shown, err := a.config.Tenant(ctx, host, token)
 	if err != nil {
 		return err
 	}
+	x.shown = shown
 	x.caller.Domain, x.caller.Settings = tenant.Domain, tenant.Settings
 	x.caller.Location = x.caller.Settings.Location()
 	x.caller.Base = scheme + "://" + host + cmp.Or(x.version, version)
@@ -245,7 +247,10 @@ func (a *API) authorise(ctx context.Context, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.caller.Principal, err = a.config.Authenticate(ctx, x.caller.Domain, token)
+	if token != x.shown.Text {
+		x.shown = access.Shown{Text: token}
+	}
+	x.caller.Principal, err = a.config.Authenticate(ctx, x.caller.Domain, x.shown)
 	if err != nil {
 		return err
 	}

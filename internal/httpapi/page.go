@@ -88,19 +88,34 @@ func (p Page) window() Window {
 // Turn reads one page. fetch reads the rows of a window in its order; position
 // gives the sort keys of a row, a unique one last; count gives the number of
 // rows of the filtered list, and is called only when the page does not tell.
-func Turn[T any](ctx context.Context, p Page, fetch func(context.Context, Window) ([]T, error), position func(T) Position, count func(context.Context) (int64, error)) ([]T, Listing, error) {
+func Turn[T any](ctx context.Context, r *store.Reader, p Page, fetch func(context.Context, *store.Reader, Window) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
-	rows, err := fetch(ctx, window)
+	var rows []T
+	var more, fetched bool
+	var total int64
+	err := r.Together(ctx, func(r *store.Reader) (err error) {
+		rows, err = fetch(ctx, r, window)
+		if more, fetched = len(rows) == window.Limit, true; more {
+			rows = rows[:p.Limit]
+		}
+		return err
+	}, func(r *store.Reader) (err error) {
+		if p.Cursor != "" || fetched && p.tells(len(rows), more) {
+			return nil
+		}
+		if total, err = count(ctx, r); err != nil {
+			err = fmt.Errorf("count the list: %w", err)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, Listing{}, err
 	}
-	more := len(rows) == window.Limit
-	if more {
-		rows = rows[:p.Limit]
-	}
-	total, err := p.total(ctx, len(rows), more, count)
-	if err != nil {
-		return nil, Listing{}, err
+	switch {
+	case p.Cursor != "":
+		total = p.turn.Total
+	case p.tells(len(rows), more):
+		total = p.Offset + int64(len(rows))
 	}
 	if window.Backward {
 		slices.Reverse(rows)
@@ -113,21 +128,8 @@ func Turn[T any](ctx context.Context, p Page, fetch func(context.Context, Window
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// total is carried by the cursor, or seen on a page that reaches the end, or
-// counted.
-func (p Page) total(ctx context.Context, rows int, more bool, count func(context.Context) (int64, error)) (int64, error) {
-	if p.Cursor != "" {
-		return p.turn.Total, nil
-	}
-	if !more && (rows > 0 || p.Offset == 0) {
-		return p.Offset + int64(rows), nil
-	}
-	total, err := count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count the list: %w", err)
-	}
-	return total, nil
-}
+// tells reports whether a page tells the total, because it reaches the end.
+func (p Page) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around makes the links of a page from the positions of its first and last
 // item. An empty page that is not the first leads back to the first, since it

@@ -143,13 +143,15 @@ func (s *sample) create(_ context.Context, c *httpapi.Caller, in createItem) (ec
 
 func (s *sample) list(ctx context.Context, _ *httpapi.Caller, in listItems) (itemList, error) {
 	keep := func(n int64) bool { return in.Parity == "" || (in.Parity == "odd") == (n%2 == 1) }
-	fetch := func(_ context.Context, w httpapi.Window) ([]item, error) { return window(w, keep), nil }
+	fetch := func(_ context.Context, _ *store.Reader, w httpapi.Window) ([]item, error) {
+		return window(w, keep), nil
+	}
 	position := func(i item) httpapi.Position { return httpapi.Position{nil, "x", i.ID} }
-	count := func(context.Context) (int64, error) {
+	count := func(context.Context, *store.Reader) (int64, error) {
 		s.counted++
 		return int64(len(window(httpapi.Window{Limit: 1000}, keep))), nil
 	}
-	items, listing, err := httpapi.Turn(ctx, in.Page, fetch, position, count)
+	items, listing, err := httpapi.Turn(ctx, new(store.Reader), in.Page, fetch, position, count)
 	return itemList{Items: items, Listing: listing}, err
 }
 
@@ -392,7 +394,7 @@ func mac(purpose string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-func (s *service) tenant(_ context.Context, host string) (store.Tenant, error) {
+func (s *service) tenant(_ context.Context, host, _ string) (store.Tenant, access.Shown, error) {
 	found := store.Tenant{Settings: map[string]string{settings.Timezone: "Europe/Paris"}, Closed: s.down}
 	found.Settings[settings.RateEnabled] = "0"
 	maps.Copy(found.Settings, s.rates)
@@ -404,13 +406,13 @@ func (s *service) tenant(_ context.Context, host string) (store.Tenant, error) {
 	case "two.example":
 		found.Domain = passerelle.Domain{ID: 2}
 	default:
-		return found, passerelle.Missing()
+		return found, access.Shown{}, passerelle.Missing()
 	}
-	return found, nil
+	return found, access.Shown{}, nil
 }
 
-func authenticate(_ context.Context, d passerelle.Domain, token string) (access.Principal, error) {
-	p, ok := principals[token]
+func authenticate(_ context.Context, d passerelle.Domain, shown access.Shown) (access.Principal, error) {
+	p, ok := principals[shown.Text]
 	if !ok {
 		return p, &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is not valid."}
 	}

@@ -21,12 +21,13 @@ import (
 // Config wires the package to the rest of the service. Every function must be
 // set; they are called concurrently.
 type Config struct {
-	// Tenant finds what a request has to know of the domain that a host names;
-	// an unknown host is a NotFound error.
-	Tenant func(ctx context.Context, host string) (store.Tenant, error)
+	// Tenant finds what a request has to know of the domain that a host names, and
+	// looks up the bearer token that comes with it, if one does; an unknown host is a
+	// NotFound error.
+	Tenant func(ctx context.Context, host, bearer string) (store.Tenant, access.Shown, error)
 	// Authenticate resolves a bearer token of the domain; an unknown, expired
 	// or revoked one is an Unauthenticated error with code invalidToken.
-	Authenticate func(ctx context.Context, domain passerelle.Domain, token string) (access.Principal, error)
+	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.Shown) (access.Principal, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
 	// Sign finds how an answer to the caller is to be signed; a domain that does
@@ -106,8 +107,10 @@ type exchange struct {
 	// raw is the body, for methods that have one.
 	raw    []byte
 	caller Caller
-	quota  quota
-	mac    func(purpose string, data []byte) []byte
+	// shown is the token, before anybody knows whether one is wanted.
+	shown access.Shown
+	quota quota
+	mac   func(purpose string, data []byte) []byte
 	// entered is true once the input was accepted and the endpoint runs.
 	entered bool
 }

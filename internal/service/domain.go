@@ -35,10 +35,10 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 
 // tenant finds the domain that the host of a request names. On a developer's
 // machine every loopback name is the first domain, whatever the port.
-func (s *Service) tenant(ctx context.Context, host string) (store.Tenant, error) {
-	found, err := s.tenantOf(ctx, strings.ToLower(host))
+func (s *Service) tenant(ctx context.Context, r *store.Reader, host string) (store.Tenant, error) {
+	found, err := tenantOf(ctx, r, strings.ToLower(host))
 	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && tenancy.Loopback(host) {
-		found, err = s.DB.FirstTenant(ctx)
+		found, err = r.FirstTenant(ctx)
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -54,19 +54,19 @@ func (s *Service) tenant(ctx context.Context, host string) (store.Tenant, error)
 
 // tenantOf looks for a host as it is, and then without a default port, which
 // no base URL names.
-func (s *Service) tenantOf(ctx context.Context, host string) (store.Tenant, error) {
-	found, err := s.DB.TenantByHost(ctx, host)
+func tenantOf(ctx context.Context, r *store.Reader, host string) (store.Tenant, error) {
+	found, err := r.TenantByHost(ctx, host)
 	for _, port := range tenancy.DefaultPorts {
 		bare, named := strings.CutSuffix(host, ":"+port)
 		if named && errors.Is(err, store.ErrNotFound) {
-			return s.DB.TenantByHost(ctx, bare)
+			return r.TenantByHost(ctx, bare)
 		}
 	}
 	return found, err
 }
 
 func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, error) {
-	found, err := s.tenant(ctx, host)
+	found, err := s.tenant(ctx, &s.DB.Reader, host)
 	return found.Domain, err
 }
 
@@ -74,8 +74,21 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 // pages and receivers are.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
-func (s *Service) authenticate(ctx context.Context, d passerelle.Domain, token string) (access.Principal, error) {
-	return s.Access.Authenticate(ctx, d.ID, token)
+// enter finds the domain that the host of a request names, and looks the token up that
+// is shown there.
+func (s *Service) enter(ctx context.Context, host, bearer string) (found store.Tenant, shown access.Shown, err error) {
+	if bearer == "" {
+		found, err = s.tenant(ctx, &s.DB.Reader, host)
+		return found, shown, err
+	}
+	err = s.DB.Together(ctx,
+		func(r *store.Reader) (err error) { found, err = s.tenant(ctx, r, host); return err },
+		func(r *store.Reader) error { shown = s.Access.Look(ctx, r, bearer); return nil })
+	return found, shown, err
+}
+
+func (s *Service) authenticate(ctx context.Context, d passerelle.Domain, shown access.Shown) (access.Principal, error) {
+	return s.Access.Admit(ctx, d.ID, shown)
 }
 
 func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Location, error) {

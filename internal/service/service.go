@@ -375,7 +375,7 @@ func (s *Service) newAPI() *httpapi.API {
 	c := s.config
 	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Documents: s.Documents, Simulation: s.Simulation, Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Now: c.Now}
 	return httpapi.New(httpapi.Config{
-		Tenant: s.tenant, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
+		Tenant: s.enter, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }
 

@@ -19,13 +19,17 @@
 // On SQLite one goroutine executes the units that wait in one transaction with one
 // fsync, each under a savepoint, but those that only add rows without: when one of
 // them fails all begin anew, with. On PostgreSQL a unit is one
-// pipelined round trip and a COMMIT, which units that only add rows share with
+// pipelined round trip, COMMIT included: the server itself sees to it that a statement
+// touches the row that it must. Where a function has to judge what was read, COMMIT is a
+// second one. Units that only add rows share theirs with
 // those that wait beside them, until anything goes wrong or a lock is waited for:
 // then each is alone. One
 // that is alone is repeated when the server asks for it or the connection is lost.
 // Each transaction marks a slot of its own in the table unit_mark, so that after a
-// connection was lost during COMMIT the slot tells what became of it, whatever
-// happened to the server meanwhile. Units may therefore be executed
+// connection was lost the slot tells what became of it, whatever
+// happened to the server meanwhile; who asks gives the slot up, so that what has not come
+// by then is refused. What several functions are to read is asked for at once by
+// [Reader.Together]. Units may therefore be executed
 // more than once before they are answered: a row function must not do more than
 // fill variables, and registers with Tx.onRetry what has to be emptied first.
 // It must not call the store: on SQLite it runs in the one writer.

@@ -134,10 +134,10 @@ func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page
 	if len(page) == 0 {
 		return nil, nil
 	}
-	if torn, err = r.loadInstructions(ctx, domain, page); err != nil {
-		return nil, err
-	}
-	return torn, r.loadIdentities(ctx, domain, page, sensitive)
+	err = r.Together(ctx,
+		func(r *Reader) (err error) { torn, err = r.loadInstructions(ctx, domain, page); return err },
+		func(r *Reader) error { return r.loadIdentities(ctx, domain, page, sensitive) })
+	return torn, err
 }
 
 const (

@@ -157,6 +157,10 @@ func (p *postgresEngine) rows(ctx context.Context, from interface {
 	if err != nil {
 		return err
 	}
+	return readRows(rows, row)
+}
+
+func readRows(rows pgx.Rows, row func(scanner) (bool, error)) error {
 	defer rows.Close()
 	for rows.Next() {
 		if more, err := row(rows); err != nil || !more {

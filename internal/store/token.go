@@ -67,6 +67,13 @@ func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, ha
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
+// TokenShown loads the token of a hash as TokenByHash does, whichever domain's it is:
+// whoever asks holds that against the domain the token was shown to.
+func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
+	return one(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
+		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
+}
+
 // TokenFilter selects tokens of a domain. Unless All is set, they are those of
 // the operator's own programs, of kind config and users.
 type TokenFilter struct {

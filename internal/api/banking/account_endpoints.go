@@ -191,12 +191,12 @@ func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts
 }
 
 func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page httpapi.Page) ([]store.StoredAccount, httpapi.Listing, error) {
-	return httpapi.Turn(ctx, page,
-		func(ctx context.Context, w httpapi.Window) ([]store.StoredAccount, error) {
-			return s.DB.BankAccounts(ctx, f, w.OfRows())
+	return httpapi.Turn(ctx, &s.DB.Reader, page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredAccount, error) {
+			return r.BankAccounts(ctx, f, w.OfRows())
 		},
 		func(a store.StoredAccount) httpapi.Position { return httpapi.Position{int64(a.ID)} },
-		func(ctx context.Context) (int64, error) { return s.DB.CountBankAccounts(ctx, f) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountBankAccounts(ctx, f) })
 }
 
 // showAccounts renders accounts of one user with what is to be embedded.

@@ -46,12 +46,12 @@ func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listCl
 	if err != nil {
 		return listClustersOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.StoredCluster, error) {
-			return s.DB.Clusters(ctx, at.clusters(c), w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredCluster, error) {
+			return r.Clusters(ctx, at.clusters(c), w.OfRows())
 		},
 		func(one store.StoredCluster) httpapi.Position { return httpapi.Position{int64(one.ID)} },
-		func(ctx context.Context) (int64, error) { return s.DB.CountClusters(ctx, at.clusters(c)) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountClusters(ctx, at.clusters(c)) })
 	out := listClustersOutput{Clusters: make([]wire.TransactionsCluster, len(rows)), Listing: listing}
 	for i, one := range rows {
 		out.Clusters[i] = wire.NewTransactionsCluster(one.Cluster)

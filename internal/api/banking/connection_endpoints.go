@@ -87,12 +87,14 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 	if err != nil {
 		return listConnectionsOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.Connection, error) {
-			return s.DB.Connections(ctx, c.Domain.ID, user, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Connection, error) {
+			return r.Connections(ctx, c.Domain.ID, user, w.OfRows())
 		},
 		func(one store.Connection) httpapi.Position { return httpapi.Position{int64(one.ID)} },
-		func(ctx context.Context) (int64, error) { return s.DB.CountConnections(ctx, c.Domain.ID, user) })
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return r.CountConnections(ctx, c.Domain.ID, user)
+		})
 	if err != nil {
 		return listConnectionsOutput{}, err
 	}
@@ -375,12 +377,12 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 // shown.
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.ConnectionLog, error) {
-			return s.DB.ConnectionLogs(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.ConnectionLog, error) {
+			return r.ConnectionLogs(ctx, filter, w.OfRows())
 		},
 		func(l store.ConnectionLog) httpapi.Position { return l.Place() },
-		func(ctx context.Context) (int64, error) { return s.DB.CountConnectionLogs(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountConnectionLogs(ctx, filter) })
 	out := connectionLogsOutput{Logs: make([]wire.ConnectionLog, len(rows)), Listing: listing}
 	if len(rows) > 0 {
 		out.FirstDate, out.LastDate = dayOf(rows[len(rows)-1].At, c.Location), dayOf(rows[0].At, c.Location)

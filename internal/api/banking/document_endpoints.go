@@ -129,12 +129,12 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 	if err != nil {
 		return listDocumentsOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, q.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.StoredDocument, error) {
-			return s.DB.Documents(ctx, f, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredDocument, error) {
+			return r.Documents(ctx, f, w.OfRows())
 		},
 		func(d store.StoredDocument) httpapi.Position { return d.Place() },
-		func(ctx context.Context) (int64, error) { return s.DB.CountDocuments(ctx, f) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountDocuments(ctx, f) })
 	if err != nil {
 		return listDocumentsOutput{}, fmt.Errorf("list documents of user %d: %w", f.User, err)
 	}

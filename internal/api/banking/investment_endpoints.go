@@ -58,12 +58,12 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 			return at, nil, httpapi.Listing{}, err
 		}
 	}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]passerelle.Asset[D], error) {
-			return store.ReadAssets[D](ctx, &s.DB.Reader, f, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.Asset[D], error) {
+			return store.ReadAssets[D](ctx, r, f, w.OfRows())
 		},
 		func(a passerelle.Asset[D]) httpapi.Position { return httpapi.Position{int64(a.ID)} },
-		func(ctx context.Context) (int64, error) { return s.DB.CountAssets(ctx, f) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountAssets(ctx, f) })
 	if err != nil {
 		return at, nil, listing, fmt.Errorf("list what user %d holds: %w", f.User, err)
 	}
@@ -277,13 +277,13 @@ func (s *Service) investmentHistory(ctx context.Context, c *httpapi.Caller, in i
 	if err != nil {
 		return investmentHistoryOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]passerelle.InvestmentValue, error) {
-			return s.DB.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.InvestmentValue, error) {
+			return r.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
 		},
 		func(v passerelle.InvestmentValue) httpapi.Position { return httpapi.Position{v.Date.String(), v.ID} },
-		func(ctx context.Context) (int64, error) {
-			return s.DB.CountInvestmentValues(ctx, c.Domain.ID, found.ID)
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return r.CountInvestmentValues(ctx, c.Domain.ID, found.ID)
 		})
 	out := investmentHistoryOutput{Values: make([]wire.InvestmentValue, len(rows)), Listing: listing}
 	for i, v := range rows {

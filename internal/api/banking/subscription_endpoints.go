@@ -82,12 +82,12 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 		return listSubscriptionsOutput{}, err
 	}
 	filter := store.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.StoredSubscription, error) {
-			return s.DB.Subscriptions(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredSubscription, error) {
+			return r.Subscriptions(ctx, filter, w.OfRows())
 		},
 		func(one store.StoredSubscription) httpapi.Position { return httpapi.Position{int64(one.ID)} },
-		func(ctx context.Context) (int64, error) { return s.DB.CountSubscriptions(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountSubscriptions(ctx, filter) })
 	if err != nil {
 		return listSubscriptionsOutput{}, err
 	}

@@ -318,19 +318,19 @@ func valuesNamed(text string) ([]decimal.Decimal, error) {
 }
 
 func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q transactionQuery, f store.TransactionFilter, span store.TransactionSpan) (listTransactionsOutput, error) {
-	fetch := func(ctx context.Context, w httpapi.Window) ([]passerelle.Transaction, error) {
-		return s.DB.Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.Transaction, error) {
+		return r.Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(t passerelle.Transaction) httpapi.Position {
 		return httpapi.Position{f.DayOf(t).String(), int64(t.ID)}
 	}
-	count := func(ctx context.Context) (int64, error) {
+	count := func(ctx context.Context, r *store.Reader) (int64, error) {
 		if f.Plain() {
 			return span.Transactions, nil
 		}
-		return s.DB.CountTransactions(ctx, f)
+		return r.CountTransactions(ctx, f)
 	}
-	rows, listing, err := httpapi.Turn(ctx, q.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Page, fetch, position, count)
 	if err != nil {
 		return listTransactionsOutput{}, fmt.Errorf("list transactions of user %d: %w", f.User, err)
 	}

@@ -90,11 +90,11 @@ type listUsersOutput struct {
 }
 
 func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsersInput) (listUsersOutput, error) {
-	fetch := func(ctx context.Context, w httpapi.Window) ([]passerelle.User, error) {
-		return s.DB.Users(ctx, c.Domain.ID, userWindow(w))
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.User, error) {
+		return r.Users(ctx, c.Domain.ID, userWindow(w))
 	}
-	count := func(ctx context.Context) (int64, error) { return s.DB.CountUsers(ctx, c.Domain.ID) }
-	rows, listing, err := httpapi.Turn(ctx, in.Page, fetch, func(u passerelle.User) httpapi.Position { return httpapi.Position{int64(u.ID)} }, count)
+	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountUsers(ctx, c.Domain.ID) }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, func(u passerelle.User) httpapi.Position { return httpapi.Position{int64(u.ID)} }, count)
 	out := listUsersOutput{Users: make([]wire.User, len(rows)), Listing: listing}
 	for i, u := range rows {
 		out.Users[i] = wire.NewUser(u, c.Location)
@@ -170,12 +170,12 @@ func (s *Service) listConsents(ctx context.Context, c *httpapi.Caller, in listCo
 		return listConsentsOutput{}, err
 	}
 	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
-	rows, listing, err := httpapi.Turn(ctx, in.Page,
-		func(ctx context.Context, w httpapi.Window) ([]store.Consent, error) {
-			return s.DB.Consents(ctx, filter, w.OfRows())
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Consent, error) {
+			return r.Consents(ctx, filter, w.OfRows())
 		},
 		func(one store.Consent) httpapi.Position { return one.Place() },
-		func(ctx context.Context) (int64, error) { return s.DB.CountConsents(ctx, filter) })
+		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountConsents(ctx, filter) })
 	out := listConsentsOutput{Consents: make([]wire.Consent, len(rows)), Listing: listing}
 	for i, one := range rows {
 		out.Consents[i] = aggregation.ShowConsent(one, c.Location)

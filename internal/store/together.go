@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Together asks several questions at once: what each of them reads first is one round
+// trip on PostgreSQL, what each reads next another, and so on. On SQLite, where there is
+// no way to save, they are asked one after the other until one fails. A question asks
+// the Reader that it is given. The error is that of the first question that has one.
+func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
+	away, distant := r.engine.(sender)
+	if !distant {
+		for _, question := range questions {
+			if err := question(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	errs := make([]error, len(questions))
+	turns := make([]func() ([]*asked, bool), len(questions))
+	for i, question := range questions {
+		next, stop := iter.Pull(func(yield func([]*asked) bool) {
+			own := *r
+			own.engine = gatherer{r.engine, yield}
+			errs[i] = question(&own)
+		})
+		defer stop()
+		turns[i] = next
+	}
+	for all := queries(turns); len(all) > 0; all = queries(turns) {
+		away.send(ctx, all)
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked is a query that waits to be sent with others, and then what came of it.
+type asked struct {
+	sql  string
+	args []any
+	row  func(scanner) (more bool, err error)
+	err  error
+}
+
+// queries are the next of each question, but for those that have none any more.
+func queries(turns []func() ([]*asked, bool)) (all []*asked) {
+	for _, next := range turns {
+		some, _ := next()
+		all = append(all, some...)
+	}
+	return all
+}
+
+// sender is an engine for which several queries are one round trip.
+type sender interface {
+	send(ctx context.Context, all []*asked)
+}
+
+// gatherer is the engine of a question that is asked with others.
+type gatherer struct {
+	engine
+	ask func([]*asked) bool
+}
+
+// errLeft ends a question whose answer nobody waits for any more.
+var errLeft = errors.New("nobody waits for the answer")
+
+func (g gatherer) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	q := &asked{sql: sql, args: args, row: row}
+	g.send(ctx, []*asked{q})
+	return q.err
+}
+
+func (g gatherer) send(_ context.Context, all []*asked) {
+	if g.ask(all) {
+		return
+	}
+	for _, q := range all {
+		q.err = errLeft
+	}
+}
+
+// send has queries answered in one round trip. When the server refuses one, those after
+// it fail as well.
+func (p *postgresEngine) send(ctx context.Context, all []*asked) {
+	if len(all) == 1 {
+		all[0].err = p.read(ctx, all[0].sql, all[0].args, all[0].row)
+		return
+	}
+	batch := &pgx.Batch{}
+	for _, q := range all {
+		batch.Queue(p.dialect.text(q.sql), q.args...)
+	}
+	results := p.pool.SendBatch(ctx, batch)
+	defer results.Close() //nolint:errcheck // each query has its own error
+	for _, q := range all {
+		rows, err := results.Query()
+		if err == nil {
+			err = readRows(rows, q.row)
+		}
+		q.err = err
+	}
+}
