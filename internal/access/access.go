@@ -78,19 +78,23 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Sh
 		return Principal{}, err
 	}
 	token := shown.token
-	if !ok || errors.Is(shown.err, store.ErrNotFound) || shown.err == nil && token.Domain != domain {
-		return Principal{}, unauthenticated()
-	}
-	if shown.err != nil {
+	if shown.err != nil && !errors.Is(shown.err, store.ErrNotFound) {
 		return Principal{}, fmt.Errorf("look a token up: %w", shown.err)
 	}
-	if kind != anyKind && token.Kind != string(kind) || token.Revoked != nil || (token.Expires != nil && !a.Now().Before(*token.Expires)) {
+	if !ok || shown.err != nil || token.Domain != domain {
+		return Principal{}, unauthenticated()
+	}
+	if kind != anyKind && token.Kind != string(kind) || token.Revoked != nil || a.expired(token) {
 		return Principal{}, unauthenticated()
 	}
 	if token.Expires == nil {
 		a.uses.note(credential{domain: domain, token: token.ID}, token.Used, a.Now())
 	}
 	return principal(token), nil
+}
+
+func (a *Access) expired(token store.Token) bool {
+	return token.Expires != nil && !a.Now().Before(*token.Expires)
 }
 
 // anyKind is that of a signed token, whose row alone says what it stands for.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -82,16 +83,21 @@ func (s *Service) changePayment(ctx context.Context, c *httpapi.Caller, in chang
 	if needed := in.needs(); !c.Scopes.Has(needed...) {
 		return wire.Payment{}, httpapi.Lacking(needed...)
 	}
-	if _, err := s.reach(ctx, c, in.ID, false); err != nil {
-		return wire.Payment{}, err
+	if c.Payment != 0 && c.Payment != in.ID {
+		return wire.Payment{}, passerelle.Missing()
 	}
-	if err := s.change(ctx, c, in); err != nil {
-		return wire.Payment{}, err
+	p, err := s.change(ctx, c, in)
+	if err != nil { // of a payment that is not there nothing else is told
+		_, missing := s.reach(ctx, c, in.ID, false)
+		return wire.Payment{}, cmp.Or(missing, err)
 	}
-	return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: in.onePaymentInput, Sensitive: in.Sensitive})
+	if in.ShowSensitive {
+		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: in.onePaymentInput, Sensitive: in.Sensitive})
+	}
+	return wire.NewPayment(p, s.view(c, in.Sensitive)), nil
 }
 
-func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymentInput) error {
+func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymentInput) (*payment.Payment, error) {
 	switch {
 	case in.Validate != nil:
 		return s.validatePayment(ctx, c, in.ID, *in.Validate)
@@ -100,29 +106,27 @@ func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymen
 	}
 	by, answer, err := in.answer()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = s.Initiation.Answer(ctx, c.Domain, in.ID, by, answer)
-	return err
+	return s.Initiation.Answer(ctx, c.Domain, in.ID, by, answer)
 }
 
-func (s *Service) validatePayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in validateBody) error {
-	_, err := s.Initiation.Validate(ctx, c.Domain, id, initiation.Choice{
+func (s *Service) validatePayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in validateBody) (*payment.Payment, error) {
+	p, err := s.Initiation.Validate(ctx, c.Domain, id, initiation.Choice{
 		Connector: in.connector(), Mechanism: in.ValidateMechanism, Fields: in.fields(),
 		Payer: in.Payer.account(), WebviewURL: in.WebviewURL, Validated: in.Validated,
 	})
 	if err != nil {
-		return in.blame(err)
+		return nil, in.blame(err)
 	}
-	return nil
+	return p, nil
 }
 
-func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in cancelBody) error {
+func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in cancelBody) (*payment.Payment, error) {
 	if !in.Cancel {
-		return passerelle.InvalidField("cancel", "must be true")
+		return nil, passerelle.InvalidField("cancel", "must be true")
 	}
-	_, err := s.Initiation.Cancel(ctx, c.Domain, id, initiation.Cancellation{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
-	return err
+	return s.Initiation.Cancel(ctx, c.Domain, id, initiation.Cancellation{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
 }
 
 // answer is what a request says about the present action, and who says it: the

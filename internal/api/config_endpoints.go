@@ -33,7 +33,7 @@ func (s *Service) changeConfig(ctx context.Context, c *httpapi.Caller, in change
 	if err := settings.Change(ctx, s.DB, c.Domain.ID, changes, c.By(), c.Now); err != nil {
 		return nil, err
 	}
-	values, err := settings.Load(ctx, &s.DB.Reader, c.Domain.ID)
+	values, err := settings.Load(settings.Anew(ctx), &s.DB.Reader, c.Domain.ID)
 	return values.Flat(in.Search), err
 }
 

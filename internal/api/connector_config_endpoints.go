@@ -127,6 +127,7 @@ func (s *Service) configureConnector(ctx context.Context, c *httpapi.Caller, in 
 
 // configured makes changes and renders the connectors that were named.
 func (s *Service) configured(ctx context.Context, c *httpapi.Caller, names []string, changes []settings.ConnectorChange) (severalConnectors, error) {
+	ctx = settings.Anew(ctx)
 	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, c.By()); err != nil {
 		return severalConnectors{}, err
 	}
@@ -148,6 +149,7 @@ type configureSourceInput struct {
 }
 
 func (s *Service) configureSource(ctx context.Context, c *httpapi.Caller, in configureSourceInput) (wire.ConnectorSource, error) {
+	ctx = settings.Anew(ctx)
 	change := settings.SourceChange{Connector: in.ID, Source: in.Source, Mechanism: wanted(in.AuthMechanism)}
 	if in.Disabled.Given {
 		change.Disabled = &in.Disabled.Value

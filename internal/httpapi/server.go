@@ -15,6 +15,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -168,7 +169,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 	if err := a.authorise(ctx, x); err != nil {
 		return answer{}, err
 	}
-	return a.call(ctx, w, x)
+	return a.call(settings.Within(ctx, x.caller.Domain.ID, x.caller.Settings), w, x)
 }
 
 // errClosed refuses calls during maintenance.

@@ -36,11 +36,18 @@ type conversation struct {
 // the rest comes all the same. The attempt comes second: one that is not
 // answered then was not when the payment was loaded either.
 func (i *Initiation) conversation(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (conversation, error) {
-	p, err := i.load(ctx, d, id)
-	if err != nil {
-		return conversation{}, err
+	var p *payment.Payment
+	var a store.Attempt
+	var err error
+	missing := i.DB.Together(ctx,
+		func(r *store.Reader) (err error) { p, err = loadBy(ctx, r, d, id); return err },
+		func(r *store.Reader) error { a, err = r.Attempt(ctx, d.ID, id); return nil })
+	if missing != nil {
+		return conversation{}, missing
 	}
-	a, err := i.DB.Attempt(ctx, d.ID, id)
+	if len(p.Instructions) > 1 { // its lines came after the attempt, and perhaps a newer payment with them
+		a, err = i.DB.Attempt(ctx, d.ID, id)
+	}
 	if err != nil {
 		err = fmt.Errorf("load the attempt of payment %d: %w", id, err)
 	}

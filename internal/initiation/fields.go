@@ -35,13 +35,12 @@ const fieldPrefix = "fields."
 // given are the field values given now or, without any, those given before.
 // Encrypted ones are always taken; plain text is for sandboxes and for domains
 // that allow it.
-func (i *Initiation) given(ctx context.Context, d passerelle.Domain, p *payment.Payment, now map[string]string) (map[string]string, error) {
+func (i *Initiation) given(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
 	if now == nil {
-		before, err := i.DB.GivenFields(ctx, d.ID, p.ID)
-		if err != nil {
-			return nil, fmt.Errorf("load the field values of payment %d: %w", p.ID, err)
+		if u.ungiven != nil {
+			return nil, fmt.Errorf("load the field values of payment %d: %w", u.payment.ID, u.ungiven)
 		}
-		return before, nil
+		return u.given, nil
 	}
 	if err := i.checkSecrecy(ctx, d, now); err != nil {
 		return nil, err

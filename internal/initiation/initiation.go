@@ -205,11 +205,7 @@ func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by 
 // client's registered redirect URIs nor the domain's own: a payer's token
 // suffices to give one, and the domain's callback redirects there ever after.
 // The rule for clients without registered URIs is that of CheckRedirect.
-func (i *Initiation) checkReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
-	client, err := i.DB.Client(ctx, d.ID, p.Client)
-	if err != nil {
-		return fmt.Errorf("load client %d: %w", p.Client, err)
-	}
+func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) error {
 	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
 		return nil
 	}
@@ -387,7 +383,11 @@ func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 // load reads a payment without the sensitive part of its identities, or says
 // that there is none.
 func (i *Initiation) load(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
-	p, err := i.DB.Payment(ctx, d.ID, id, false)
+	return loadBy(ctx, &i.DB.Reader, d, id)
+}
+
+func loadBy(ctx context.Context, r *store.Reader, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
+	p, err := r.Payment(ctx, d.ID, id, false)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, passerelle.Missing()
 	}

@@ -38,17 +38,18 @@ type Choice struct {
 // Validated, the order goes to the bank; when the bank does not answer in
 // time, the payment is returned as it is stored and a loop finishes.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
-	p, err := i.load(ctx, d, id)
+	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := i.mayValidate(ctx, d, p); err != nil {
+	if err := u.mayValidate(); err != nil {
 		return nil, err
 	}
-	c, fields, err := i.choose(ctx, d, p, choice)
+	c, fields, err := i.choose(ctx, d, u, choice)
 	if err != nil {
 		return nil, err
 	}
+	p := u.payment
 	if !choice.Validated {
 		return i.keep(ctx, p, fields)
 	}
@@ -81,18 +82,48 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 	return true, nil
 }
 
+// unvalidated is a payment with what its validation depends on. What could not be read
+// besides the payment matters where it is looked at.
+type unvalidated struct {
+	payment *payment.Payment
+	client  store.Client
+	// given are the field values that came before, if they were asked for.
+	given map[string]string
+	// tried is ErrNotFound while no attempt was made.
+	tried, clientless, ungiven error
+}
+
+// unvalidated loads all of it.
+func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, given bool) (unvalidated, error) {
+	var u unvalidated
+	err := i.DB.Together(ctx, func(r *store.Reader) (err error) {
+		if u.payment, err = loadBy(ctx, r, d, id); err == nil {
+			u.client, u.clientless = r.Client(ctx, d.ID, u.payment.Client)
+		}
+		return err
+	}, func(r *store.Reader) error {
+		_, u.tried = r.Attempt(ctx, d.ID, id)
+		return nil
+	}, func(r *store.Reader) error {
+		if given {
+			u.given, u.ungiven = r.GivenFields(ctx, d.ID, id)
+		}
+		return nil
+	})
+	return u, err
+}
+
 // mayValidate refuses a payment that is past validation, or whose validation
-// is under way.
-func (i *Initiation) mayValidate(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
-	if err := p.Expects(""); err != nil {
+// is under way. Of an attempt that is made since it was loaded, the schema has one.
+func (u unvalidated) mayValidate() error {
+	if err := u.payment.Expects(""); err != nil {
 		return err
 	}
-	_, err := i.DB.Attempt(ctx, d.ID, p.ID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(u.tried, store.ErrNotFound) {
 		return nil
 	}
-	if err != nil && !errors.Is(err, store.ErrSealed) {
-		return fmt.Errorf("look for an attempt of payment %d: %w", p.ID, err)
+	if u.tried != nil && !errors.Is(u.tried, store.ErrSealed) {
+		return fmt.Errorf("look for an attempt of payment %d: %w", u.payment.ID, u.tried)
 	}
 	return underWay()
 }
@@ -104,11 +135,15 @@ func underWay() error {
 }
 
 // choose checks the choice against the connector and puts it into the payment.
-func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment.Payment, choice Choice) (connector.Initiator, map[string]string, error) {
+func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalidated, choice Choice) (connector.Initiator, map[string]string, error) {
+	p := u.payment
 	if err := takeChoice(p, choice); err != nil {
 		return nil, nil, err
 	}
-	if err := i.checkReturn(ctx, d, p); err != nil {
+	if u.clientless != nil {
+		return nil, nil, fmt.Errorf("load client %d: %w", p.Client, u.clientless)
+	}
+	if err := checkReturn(d, p, u.client); err != nil {
 		return nil, nil, err
 	}
 	c, profile, err := i.eligible(ctx, d, p, p.Connector)
@@ -123,7 +158,7 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, p *payment
 	if p.Payer == nil && profile.Payments.PayerAccount == payment.PayerMandatory {
 		return nil, nil, passerelle.MissingField("payer", profile.Name+" needs the payer's account")
 	}
-	given, err := i.given(ctx, d, p, choice.Fields)
+	given, err := i.given(ctx, d, u, choice.Fields)
 	if err != nil {
 		return nil, nil, err
 	}

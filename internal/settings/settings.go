@@ -4,8 +4,8 @@
 // It owns which keys exist, under which names, and which values they take; a
 // value that a key cannot have is refused when it is written, so that readers
 // need not doubt it. Every change is on record with who made it. It does not own
-// flags of the program, and it keeps nothing in memory: a value changed by
-// another process is seen by the next reader.
+// flags of the program, and it keeps nothing in memory beyond a request: a value
+// changed by another process is seen by the next.
 //
 // It fails with an Invalid *passerelle.Error for an unknown key or a bad
 // value, and with the store's error when the database does not answer.
@@ -197,7 +197,7 @@ func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, want
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), isFamiliar) {
 		return nil
 	}
-	values, err := Load(ctx, &db.Reader, domain)
+	values, err := Load(Anew(ctx), &db.Reader, domain)
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,31 @@ func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, want
 // Values are the settings of one domain at one moment.
 type Values map[string]string
 
-// Load reads the settings of a domain.
+// snapshot is what a context knows of the settings of a domain.
+type snapshot struct {
+	domain passerelle.DomainID
+	values Values
+}
+
+type snapshotKey struct{}
+
+// Within is the context of a request to a domain, which has the settings of the moment
+// it came to its end: nothing of it loads them again.
+func Within(ctx context.Context, domain passerelle.DomainID, values Values) context.Context {
+	return context.WithValue(ctx, snapshotKey{}, snapshot{domain, values})
+}
+
+// Anew is a context in which the settings are loaded as they are now, for who has
+// changed them.
+func Anew(ctx context.Context) context.Context {
+	return context.WithValue(ctx, snapshotKey{}, snapshot{})
+}
+
+// Load reads the settings of a domain, unless the context is of a request that has them.
 func Load(ctx context.Context, r *store.Reader, domain passerelle.DomainID) (Values, error) {
+	if known, _ := ctx.Value(snapshotKey{}).(snapshot); known.values != nil && known.domain == domain {
+		return known.values, nil
+	}
 	values, err := r.Settings(ctx, domain)
 	if err != nil {
 		return nil, fmt.Errorf("load the settings of domain %d: %w", domain, err)

@@ -41,18 +41,25 @@ func (db *DB) BindKeys(ctx context.Context) error {
 // keys that are not at hand meanwhile: nobody could open the value once the key that
 // sealed it is retired. Who has read the key file before is Unavailable then.
 func (tx *Tx) seal(p keys.Place, plain []byte) ([]byte, error) {
-	if !tx.seals {
-		tx.seals = true
-		if tx.db.proof.Load() == nil {
-			if err := tx.db.prove(tx.ctx); err != nil {
-				return nil, err
-			}
-		}
-		if proof := tx.db.proof.Load(); proof != nil {
-			tx.add(statement{sql: stillProven, scan: func(scanner) error { return nil }, mismatch: errUnproven, proves: true}, []any{*proof})
-		}
+	if err := tx.proveKeys(); err != nil {
+		return nil, err
 	}
 	return tx.keys.Seal(p, plain)
+}
+
+// proveKeys has the unit undone when the keys are others, once.
+func (tx *Tx) proveKeys() (err error) {
+	if tx.seals {
+		return nil
+	}
+	tx.seals = true
+	if tx.db.proof.Load() == nil {
+		err = tx.db.prove(tx.ctx)
+	}
+	if proof := tx.db.proof.Load(); proof != nil {
+		tx.add(statement{sql: stillProven, scan: func(scanner) error { return nil }, mismatch: errUnproven, proves: true}, []any{*proof})
+	}
+	return err
 }
 
 // stillProven finds the value that proves the keys when it is the one that was seen last.

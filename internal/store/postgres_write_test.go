@@ -245,7 +245,7 @@ func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
 			if c.held != nil {
 				c.held <- bytes.Clone(p)
-				c.server, _ = to.(net.Conn)
+				c.server = to
 			}
 			return 0, errCut
 		}
