@@ -289,6 +289,9 @@ func (p *Process) Terminate() int {
 	return p.command.ProcessState.ExitCode()
 }
 
+// Address is the host and port where the program listens.
+func (p *Process) Address() string { return p.args[listenArgument] }
+
 // DataFolder is where the program keeps its database and credentials.
 func (p *Process) DataFolder() string { return p.args[dataArgument] }
 
