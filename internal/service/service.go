@@ -263,6 +263,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
+		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.KeepStatistics, Log: c.Log},
 	}
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
 	if c.Mail != nil {

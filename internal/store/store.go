@@ -71,6 +71,8 @@ type engine interface {
 	write(ctx context.Context, tx *Tx) error
 	// migrate calls fn in a transaction that excludes other migrators.
 	migrate(ctx context.Context, fn func(session) error) error
+	// keepStatistics takes those that planning needs, or removes those that mislead it.
+	keepStatistics(ctx context.Context) error
 	ping(ctx context.Context) error
 	close() error
 	words() *dialect

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// KeepStatistics sees to it that the planner of the database knows what the tables hold:
+// on PostgreSQL it has those counted that the server knows nothing of, as after a dump
+// was restored, or that have twice the size they had then. Its own daemon comes once in
+// a minute at best, and plans that were made when a table was small are kept until then.
+// SQLite plans by rule, as if every table was large, unless it has statistics; those of a
+// table that was small have it read from end to end ever after, so that they are removed.
+//
+// It is to be called every few seconds, and costs a query when there is nothing to do. Of
+// several processes one counts at a time, table by table, and others go on meanwhile.
+func (db *DB) KeepStatistics(ctx context.Context) error {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
+	if err := db.engine.keepStatistics(ctx); err != nil {
+		return fmt.Errorf("keep the statistics of the database: %w", classify(err))
+	}
+	return nil
+}
+
+func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
+	found := false
+	err := s.read(ctx, `SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'`, nil, func(scanner) (bool, error) {
+		found = true
+		return false, nil
+	})
+	if err != nil || !found {
+		return err
+	}
+	return s.write(ctx, &Tx{statements: slices.Clone(withoutStatistics)})
+}
+
+// withoutStatistics has a connection of SQLite forget those it has read, and others read
+// that there are none. There are both tables after ANALYZE.
+var withoutStatistics = []statement{
+	{sql: `ANALYZE sqlite_schema`},
+	{sql: `DELETE FROM sqlite_stat1`},
+	{sql: `DELETE FROM sqlite_stat4`},
+	{sql: `ANALYZE sqlite_schema`},
+	{sql: `DROP TABLE sqlite_stat1`},
+	{sql: `DROP TABLE sqlite_stat4`},
+}
+
+// uncounted are the tables to be counted, the smallest first: they take the least time.
+// What is known of their columns cannot be told from their number of pages, which
+// VACUUM puts on record as well. Of a table whose rows are all gone there is nothing to
+// know until others come.
+const uncounted = `SELECT quote_ident(t.relname) FROM (
+		SELECT c.oid, c.relname, c.relpages, c.reltuples, pg_relation_size(c.oid) / CAST(current_setting('block_size') AS BIGINT) AS pages
+		FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind = 'r') t
+	WHERE t.pages > 0 AND (t.reltuples < 0 OR t.pages > 2 * t.relpages
+		OR (t.reltuples > 0 OR pg_stat_get_mod_since_analyze(t.oid) > 0)
+			AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = current_schema() AND s.tablename = t.relname))
+	ORDER BY t.pages, t.relname`
+
+func (p *postgresEngine) keepStatistics(ctx context.Context) error {
+	var tables []string
+	err := p.readWhole(ctx, uncounted, nil, func(row scanner) (bool, error) {
+		table, err := scanString(row)
+		tables = append(tables, table)
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		if mine, err := p.count(ctx, table); err != nil || !mine {
+			return err
+		}
+	}
+	return nil
+}
+
+// count counts a table, unless somebody else counts some, when the turn is not mine, or
+// holds the table. Plans that have been made of it are made anew after it.
+func (p *postgresEngine) count(ctx context.Context, table string) (mine bool, err error) {
+	const turn = `SELECT pg_try_advisory_xact_lock(hashtextextended('passerelle statistics of ' || current_schema(), 0))`
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, limitLocks); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, turn).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		_, err := tx.Exec(ctx, `ANALYZE `+table)
+		return err
+	})
+	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == lockNotAvailable {
+		return mine, nil
+	}
+	if err != nil {
+		return mine, fmt.Errorf("count %s: %w", table, err)
+	}
+	return mine, nil
+}
