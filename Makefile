@@ -33,7 +33,7 @@ build: ## bin/passerelle, static
 
 .PHONY: test
 test: tools ## everything that must pass: unit, both databases, API, browser, a moment of fuzzing
-	scripts/with-postgres go test -timeout 20m ./...
+	scripts/test
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: race

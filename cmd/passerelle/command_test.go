@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -17,11 +18,13 @@ import (
 
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
 // The test binary is also the program: scripts run it as a process of its own.
 func TestMain(m *testing.M) {
+	store.Watch(storetest.Collect)
 	testscript.Main(m, map[string]func(){"passerelle": main})
 }
 
@@ -65,7 +68,7 @@ func play(t *testing.T, script string, variables ...string) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			file := filepath.Join(env.WorkDir, "keys")
-			env.Vars = append(append(env.Vars, "PASSERELLE_KEY_FILE="+file), variables...)
+			env.Vars = append(append(env.Vars, "PASSERELLE_KEY_FILE="+file, storetest.StatementFolder+"="+os.Getenv(storetest.StatementFolder)), variables...)
 			return keys.Generate().Save(file)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "keep": keep, "token": token},

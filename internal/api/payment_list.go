@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"passerelle"
@@ -37,12 +38,18 @@ type listPaymentsInput struct {
 	Country                      string                   `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
 	OrderBy                      string                   `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
 	Reverse                      bool                     `query:"reverse" doc:"turn the order"`
+	ExactTotal                   bool                     `query:"exact_total" doc:"count all payments that the filters select, which takes time in proportion; without it total stops at 1000 where there is a filter"`
 }
 
 type listPaymentsOutput struct {
 	Payments []wire.Payment `json:"payments"`
 	httpapi.Listing
+	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when the filters select more payments than total, which has stopped at 1000"`
 }
+
+// mostCounted is how many matches of a filter are counted unless all are asked for: a
+// page costs the same however many there are.
+const mostCounted = 1000
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
 	filter, err := s.paymentFilter(c, in)
@@ -58,12 +65,19 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 		}, in.ShowSensitive)
 	}
 	position := func(p store.Listed) httpapi.Position { return p.Place }
-	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountPayments(ctx, filter) }
+	atMost := mostCounted + 1
+	if in.ExactTotal {
+		atMost = math.MaxInt
+	}
+	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountPayments(ctx, filter, atMost) }
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
 	if err != nil {
 		return listPaymentsOutput{}, err
 	}
 	out := listPaymentsOutput{Payments: make([]wire.Payment, len(rows)), Listing: listing}
+	if !in.ExactTotal && !filter.Unfiltered() && listing.Total == int64(atMost) {
+		out.Total, out.TotalExceeded = mostCounted, true
+	}
 	for i, row := range rows {
 		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.Sensitive))
 	}

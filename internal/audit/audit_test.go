@@ -15,6 +15,7 @@ import (
 	"passerelle/internal/audit"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 )
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

@@ -231,9 +231,9 @@ func (tx *Tx) sealNumbers(p *payment.Payment) error {
 		return err
 	}
 	tx.execOne(ErrConflict, `UPDATE payment SET payer_identification = $1, payer_number = $2, beneficiary_numbers = $3, version = version + 1
-		WHERE domain_id = $4 AND id = $5 AND version = $6`, payer, payerSealed, sealed, int64(p.Domain), int64(p.ID), p.Version)
+		WHERE +domain_id = $4 AND id = $5 AND version = $6`, payer, payerSealed, sealed, int64(p.Domain), int64(p.ID), p.Version)
 	for i, blind := range lines {
-		tx.execOne(ErrConflict, `UPDATE instruction SET beneficiary_identification = $1 WHERE domain_id = $2 AND payment_id = $3 AND position = $4`,
+		tx.execOne(ErrConflict, `UPDATE instruction SET beneficiary_identification = $1 WHERE +domain_id = $2 AND payment_id = $3 AND position = $4`,
 			blind, int64(p.Domain), int64(p.ID), i)
 	}
 	return nil

@@ -65,7 +65,7 @@ func (s site) found(db *DB, domain passerelle.DomainID) map[string]int64 {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		n, err := db.CountPayments(s.t.Context(), f)
+		n, err := db.CountPayments(s.t.Context(), f, 1000)
 		if err != nil || n != int64(len(listed)) {
 			s.t.Errorf("by %s: %d, %d counted: %v", name, len(listed), n, err)
 		}

@@ -104,7 +104,7 @@ func (tx *Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerel
 // KeepAccount undoes a unit with ErrConflict when the account was emptied
 // meanwhile.
 func (tx *Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
+	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
 // SetAccountWorth stores what the investments of an account are worth; nil when
@@ -118,7 +118,7 @@ func (tx *Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pa
 		}
 		text = optionalText(string(encoded))
 	}
-	tx.execOne(ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
+	tx.execOne(ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
 	return nil
 }
 

@@ -123,7 +123,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
 			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1
-		WHERE a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
+		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
 	return last, err
 }
@@ -184,7 +184,7 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 // transaction. One already answered, or taken over since it was read, is
 // ErrConflict.
 func (tx *Tx) AnswerAttempt(a Attempt) {
-	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
+	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Asked)
 }
 
@@ -192,7 +192,7 @@ func (tx *Tx) AnswerAttempt(a Attempt) {
 // asked next, counted from the database's clock. The conflicts are those of
 // AnswerAttempt.
 func (tx *Tx) DoubtAttempt(a Attempt, wait time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
+	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Asked)
 }
 

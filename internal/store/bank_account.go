@@ -79,7 +79,7 @@ type AccountFilter struct {
 func (f AccountFilter) selection() selection {
 	s := selection{from: "bank_account a"}
 	s = s.and("a.domain_id = $%d", int64(f.Domain)).and("a.user_id = $%d", int64(f.User))
-	s = s.and("EXISTS (SELECT 1 FROM connection c WHERE c.id = a.connection_id AND c.deleted IS NULL)")
+	s = s.and(standing("a.connection_id"))
 	if !f.All {
 		s = s.and("a.disabled IS NULL").and("a.deleted IS NULL")
 	}
@@ -148,7 +148,7 @@ func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 	}
 	a.Digest = details.Digest
 	tx.execOne(ErrNotFound, `UPDATE bank_account SET source_id = $1, parent_id = $2, type = $3, details = $4, digest = $5, deleted = $6, last_update = $7, error = $8, changed = $9
-		WHERE domain_id = $10 AND id = $11`,
+		WHERE +domain_id = $10 AND id = $11`,
 		optionalID(a.Source), optionalID(a.ParentID), string(a.Type), details.text, details.Digest, optionalMicros(a.Deleted), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed,
 		int64(domain), int64(a.ID))
 	return nil
@@ -156,13 +156,13 @@ func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 
 // TouchAccount notes that an account was read to its end.
 func (tx *Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, at time.Time, coveredFrom passerelle.Date) {
-	tx.execOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE domain_id = $3 AND id = $4`,
+	tx.execOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE +domain_id = $3 AND id = $4`,
 		micros(at), optionalDate(coveredFrom), int64(domain), int64(id))
 }
 
 // EditAccount stores what the person set: name, display, bookmark and usage.
 func (tx *Tx) EditAccount(domain passerelle.DomainID, a passerelle.BankAccount, usage *passerelle.Usage) {
-	tx.execOne(ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE domain_id = $5 AND user_id = $6 AND id = $7`,
+	tx.execOne(ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE +domain_id = $5 AND +user_id = $6 AND id = $7`,
 		optionalText(a.CustomName), a.Display, a.Bookmarked, optionalUsage(usage), int64(domain), int64(a.User), int64(a.ID))
 }
 
@@ -176,7 +176,7 @@ func optionalUsage(u *passerelle.Usage) *string {
 // EnableAccount records that the person shares an account. ErrConflict when it
 // was enabled already.
 func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, id passerelle.AccountID) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
@@ -185,6 +185,6 @@ func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, 
 // receivers. ErrConflict when it was disabled already.
 func (tx *Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
-		WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND disabled IS NULL`, micros(now), int64(domain), int64(user), int64(a.ID))
+		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, micros(now), int64(domain), int64(user), int64(a.ID))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: micros(now)})
 }

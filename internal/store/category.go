@@ -45,11 +45,11 @@ func (tx *Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category,
 
 // UpdateCategory stores what a user changed of a category of theirs.
 func (tx *Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
-	tx.execOne(ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE domain_id = $6 AND user_id = $7 AND id = $8`,
+	tx.execOne(ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
 		optionalID(c.Parent), c.Name, c.Income, c.Refundable, optionalText(c.Color), int64(domain), int64(c.User), int64(c.ID))
 }
 
 // DeleteCategory removes a category of a user. Transactions keep its code.
 func (tx *Tx) DeleteCategory(domain passerelle.DomainID, user passerelle.UserID, id passerelle.CategoryID) {
-	tx.execOne(ErrNotFound, `DELETE FROM category WHERE domain_id = $1 AND user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
+	tx.execOne(ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
 }

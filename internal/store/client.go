@@ -90,7 +90,7 @@ func readTexts(stored string) (texts map[string]string, err error) {
 
 // Client loads a client that is not deleted, or ErrNotFound.
 func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Client, error) {
-	return one(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`,
+	return one(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
 		int64(domain), int64(id))
 }
 
@@ -149,7 +149,7 @@ func (tx *Tx) UpdateClient(c Client) error {
 	}
 	tx.execOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
 		description = $6, description_banks = $7, description_providers = $8, pro = $9, config = $10
-		WHERE domain_id = $11 AND id = $12 AND deleted IS NULL`,
+		WHERE +domain_id = $11 AND id = $12 AND deleted IS NULL`,
 		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), optionalText(c.PrimaryColor), optionalText(c.SecondaryColor),
 		optionalText(c.Description), optionalText(c.DescriptionBanks), optionalText(c.DescriptionProviders), c.Pro, config,
 		int64(c.Domain), int64(c.ID))
@@ -159,7 +159,7 @@ func (tx *Tx) UpdateClient(c Client) error {
 // NoteClientUse notes that the secret of a client was used at an instant, unless
 // that was noted since another.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
-	tx.exec(`UPDATE client SET last_used = $1 WHERE domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
+	tx.exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		micros(at), int64(domain), int64(id), micros(since))
 }
 
@@ -174,7 +174,7 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	if err != nil {
 		return fmt.Errorf("seal the key of a client: %w", err)
 	}
-	tx.execOne(ErrNotFound, `UPDATE client SET private_key = $1, public_key = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
+	tx.execOne(ErrNotFound, `UPDATE client SET private_key = $1, public_key = $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		sealed, public, int64(domain), int64(id))
 	return nil
 }
@@ -185,7 +185,7 @@ func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id p
 		var sealed []byte
 		err := row.Scan(&sealed)
 		return sealed, err
-	}, `SELECT private_key FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL AND private_key IS NOT NULL`, int64(domain), int64(id))
+	}, `SELECT private_key FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL AND private_key IS NOT NULL`, int64(domain), int64(id))
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Log
 	l.ID = newID
 	tx.exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 	tx.execOne(ErrNotFound, `INSERT INTO client_logo (id, client_id, domain_id, media_type, content, created)
-		SELECT $1, id, domain_id, $2, $3, $4 FROM client WHERE domain_id = $5 AND id = $6 AND deleted IS NULL`,
+		SELECT $1, id, domain_id, $2, $3, $4 FROM client WHERE +domain_id = $5 AND id = $6 AND deleted IS NULL`,
 		newID, l.MediaType, l.Content, micros(now), int64(domain), int64(id))
 	return nil
 }
@@ -235,8 +235,8 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 // DeleteClient marks a client deleted, revokes its tokens and removes its logo
 // with it.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
+	tx.execOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
 	tx.exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, micros(now), int64(domain), int64(id))
-	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.exec(`DELETE FROM user_token WHERE +domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 	tx.exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

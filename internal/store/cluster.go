@@ -101,14 +101,14 @@ func (tx *Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *pass
 // there for the user.
 func (tx *Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
 	tx.execOne(ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
-		WHERE domain_id = $7 AND user_id = $8 AND id = $9 AND deleted IS NULL`,
+		WHERE +domain_id = $7 AND +user_id = $8 AND id = $9 AND deleted IS NULL`,
 		c.Wording, c.Mean.String(), c.Increment, optionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
 // DeleteCluster notes that a person does not want a cluster, so that it is not
 // found again, and takes its transactions out of it.
 func (tx *Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND deleted IS NULL`, micros(at), int64(domain), int64(user), int64(id))
+	tx.execOne(ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, micros(at), int64(domain), int64(user), int64(id))
 	tx.exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
 }
 

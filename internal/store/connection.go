@@ -70,7 +70,7 @@ func scanConnection(row scanner) (Connection, error) {
 // Connection loads a connection of a user, or ErrNotFound.
 func (r *Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
 	return one(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
-		WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
+		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
 }
 
 // Connections lists a user's connections, oldest first, after an id.
@@ -81,18 +81,26 @@ func (r *Reader) Connections(ctx context.Context, domain passerelle.DomainID, us
 		int64(domain), int64(user), p.from, w.Limit, w.Offset)
 }
 
+// standing is the condition that a connection is not deleted. It is looked up by its id:
+// of EXISTS PostgreSQL may make a hash of all connections, and an index that has only
+// those that are not deleted leads nowhere.
+func standing(id string) string {
+	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
+}
+
 // SomeConnections are connections of a connector, or of all when it is empty, of all users, from a random one on
 // and on from the first, in the order of their ids; those in a state alone, or those
 // that are well when it is empty, or all when it is nil.
 func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
 	s := selection{from: "connection"}.and("domain_id = $%d", int64(domain))
+	well := "state IS NULL"
 	if uuid != "" {
-		s = s.and("connector_uuid = $%d", uuid)
+		s, well = s.and("connector_uuid = $%d", uuid), opaque("state IS NULL") // and not by the index of all that are well
 	}
 	s.where = append(s.where, "deleted IS NULL")
 	switch {
 	case state != nil && *state == "":
-		s.where = append(s.where, "state IS NULL")
+		s.where = append(s.where, well)
 	case state != nil:
 		s = s.and("state = $%d", string(*state))
 	}
@@ -152,7 +160,7 @@ func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.Domain
 		var p pair
 		err := row.Scan(&p.credentials, &p.memory)
 		return p, err
-	}, `SELECT credentials, memory FROM connection WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+	}, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,19 +224,19 @@ func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder s
 // Write fails with ErrConflict while somebody else does, or when it is gone.
 func (tx *Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.execOne(ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
-		WHERE domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
+		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
 // KeepConnection renews a lease. Write fails with ErrConflict when it has
 // lapsed or the connection is gone, so that a late reader writes nothing.
 func (tx *Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.execOne(ErrConflict, `UPDATE connection SET lease_until = {now} + $1
-		WHERE domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
+		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
 // ReleaseConnection ends a lease; one that has lapsed is left alone.
 func (tx *Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string) {
-	tx.exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
+	tx.exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
 }
 
 // SaveConnection stores all but the secrets of a connection, whose version was
@@ -237,7 +245,7 @@ func (tx *Tx) SaveConnection(c Connection, former int64) {
 	tx.execOne(ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
 			unattended_from = $13, unattended = $14, read_soon = $15, version = $16, sync = $17
-		WHERE domain_id = $18 AND id = $19 AND version = $20 AND deleted IS NULL`,
+		WHERE +domain_id = $18 AND id = $19 AND version = $20 AND deleted IS NULL`,
 		optionalText(c.State), optionalText(c.Message), optionalText(c.Fields), optionalText(c.URL), c.Active, optionalMicros(c.Established),
 		optionalMicros(c.LastUpdate), optionalMicros(c.LastPush), optionalMicros(c.Expire), optionalMicros(c.NextTry), optionalMicros(c.ConsentUntil), c.Failures,
 		micros(c.UnattendedFrom), c.Unattended, c.Soon, c.Version, c.Sync,
@@ -259,7 +267,7 @@ func (tx *Tx) SetConnectionValues(c Connection, values map[string]string) error 
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE connection SET credentials = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	tx.execOne(ErrNotFound, `UPDATE connection SET credentials = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
 	return nil
 }
 
@@ -269,7 +277,7 @@ func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE connection SET memory = $1 WHERE domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	tx.execOne(ErrNotFound, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
 	return nil
 }
 
@@ -279,13 +287,13 @@ func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 // there.
 func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL
-		WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
+		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
 	tx.EndReturn(domain, id)
 	tx.exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
 		WHERE connection_id = $2`, micros(now), int64(id))
 	tx.exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
 		micros(now), int64(id))
-	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(id))
+	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(id))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: micros(now)})
 }
 
@@ -323,14 +331,14 @@ func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domai
 // unit is written: events of a temporary user are held, and one that became
 // permanent meanwhile would never send them. Otherwise ErrConflict.
 func (tx *Tx) HoldUserAs(u passerelle.User) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
+	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
 }
 
 // VersionConnection moves the version of a connection past its events. Write
 // fails with ErrConflict when it is no longer the former one.
 func (tx *Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
-	tx.execOne(ErrConflict, `UPDATE connection SET version = $1 WHERE domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
+	tx.execOne(ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
 // ConnectionLog is the account of one visit.
@@ -378,7 +386,7 @@ func (f ConnectionLogFilter) selection() selection {
 		s = s.and("connection_id = $%d", int64(f.Connection)).and("+domain_id = $%d", int64(f.Domain)).and("+user_id = $%d", int64(f.User))
 	} else { // those of a deleted one wait for their erasure
 		s = s.and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
-		s.where = append(s.where, "EXISTS (SELECT 1 FROM connection c WHERE c.id = connection_id AND c.deleted IS NULL)")
+		s.where = append(s.where, standing("connection_id"))
 	}
 	if f.Source != 0 {
 		s = s.and("source_id = $%d", int64(f.Source))
@@ -492,7 +500,7 @@ func (tx *Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) erro
 
 // SaveSource stores the state and the instants of a source.
 func (tx *Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
-	tx.execOne(ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE domain_id = $7 AND id = $8`,
+	tx.execOne(ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
 		optionalText(s.State), optionalMicros(s.LastUpdate), optionalMicros(s.Disabled), optionalMicros(s.AccessExpire), optionalMicros(s.Expire), optionalMicros(s.NextTry),
 		int64(domain), int64(s.ID))
 }

@@ -34,7 +34,7 @@ func (tx *Tx) RecordConsent(domain passerelle.DomainID, c Consent) error {
 
 // WithdrawConsent ends the consent to share an account.
 func (tx *Tx) WithdrawConsent(domain passerelle.DomainID, account passerelle.AccountID, now time.Time) {
-	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE domain_id = $2 AND account_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(account))
+	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND account_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(account))
 }
 
 func scanConsent(row scanner) (Consent, error) {
@@ -79,5 +79,5 @@ func (c Consent) Place() []any { return []any{micros(c.Given), c.ID} }
 // ReadSoon has a connection read in the background at the next occasion, on
 // behalf of its person, unless it waits for them.
 func (tx *Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
-	tx.exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE domain_id = $2 AND id = $3 AND active AND state IS NULL AND deleted IS NULL`, micros(now), int64(domain), int64(id))
+	tx.exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+opaque("state IS NULL AND deleted IS NULL"), micros(now), int64(domain), int64(id))
 }

@@ -19,7 +19,7 @@ func (r *Reader) ConsentsGiven(ctx context.Context, domain passerelle.DomainID, 
 		err := row.Scan(&c.account, &c.given)
 		return c, err
 	},
-		`SELECT account_id, max(given) FROM consent WHERE domain_id = $1 AND connection_id = $2 AND account_id IS NOT NULL AND withdrawn IS NULL GROUP BY account_id`,
+		`SELECT account_id, max(given) FROM consent WHERE +domain_id = $1 AND connection_id = $2 AND account_id IS NOT NULL AND withdrawn IS NULL GROUP BY account_id`,
 		int64(domain), int64(connection))
 	given := map[passerelle.AccountID]time.Time{}
 	for _, c := range all {

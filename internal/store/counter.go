@@ -32,6 +32,9 @@ func (tx *Tx) count(domain passerelle.DomainID, name string, spread, delta int64
 	tx.totals[total{int64(domain), name, spread % counterShards}] += delta
 }
 
+const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
+
 // tallies change the totals of units that share a transaction, as its last
 // statements: each total once, since whoever changes it keeps others waiting until
 // COMMIT, and in one order, so that two transactions never wait for each other.
@@ -44,8 +47,7 @@ func tallies(units ...*Tx) []statement {
 	}
 	var all []statement
 	for _, t := range slices.SortedFunc(maps.Keys(changes), total.compare) {
-		all = append(all, statement{args: []any{t.domain, t.name, t.shard, changes[t]}, sql: `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`})
+		all = append(all, statement{args: []any{t.domain, t.name, t.shard, changes[t]}, sql: changeTotal})
 	}
 	return all
 }

@@ -220,7 +220,7 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 			stopped = CASE WHEN $4 THEN TRUE WHEN $5 THEN FALSE ELSE stopped END,
 			consecutive_failures = CASE WHEN $5 THEN 0 ELSE consecutive_failures END + $6,
 			last_success = COALESCE($7, last_success), last_failure = COALESCE($8, last_failure)
-		WHERE domain_id = $9 AND id = $10 AND holder = $11 AND lease_until >= {now}`,
+		WHERE +domain_id = $9 AND id = $10 AND holder = $11 AND lease_until >= {now}`,
 		b.Lease.Microseconds(), next, optionalID(b.FlushAfter), b.Stopped, success != nil, inRow, success, failure,
 		int64(w.Domain), int64(w.ID), b.Holder, optionalMicros(b.Due))
 }
@@ -326,7 +326,7 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 	}
 	list, args := idList(domain, ids)
 	tx.exec(fmt.Sprintf(`UPDATE delivery SET dropped = $%d, drop_reason = $%d
-		WHERE domain_id = $1 AND id IN (%s) AND COALESCE(delivered, dropped) IS NULL`, len(args)+1, len(args)+2, list),
+		WHERE +domain_id = $1 AND id IN (%s) AND COALESCE(delivered, dropped) IS NULL`, len(args)+1, len(args)+2, list),
 		append(args, micros(now), reason)...)
 }
 
@@ -341,13 +341,13 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 	}
 	list, args := idList(domain, events)
 	tx.returning(func(scanner) error { return nil },
-		`SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND +user_id IS NOT NULL ORDER BY id {for update}`, args...)
+		`SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND +user_id IS NOT NULL ORDER BY id {for update}`, args...)
 	tx.exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $%d
-		WHERE domain_id = $1 AND id IN (%s) AND +user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
+		WHERE +domain_id = $1 AND id IN (%s) AND +user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
 			WHERE d.event_id = event.id AND COALESCE(d.delivered, d.dropped) IS NULL)`, len(args)+1, list),
 		append(args, micros(now))...)
 	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
-		SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)
+		SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)
 }
 
 // RecentTimeouts counts the requests that timed out among the last ones to a

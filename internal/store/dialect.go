@@ -86,6 +86,21 @@ func postgresDialect() *dialect {
 // end to erase a few of its rows.
 func upTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 
+// watch is told each statement, see [Watch]; nil but in tests.
+var watch func(database, sql string)
+
+// Watch has fn called, in the goroutine that asks for it, with each statement as it is
+// written and the kind of database that it is for, but for queries that are meant to go
+// through whole tables. It is there for tests, which plan whatever any of them sends, and
+// is called before a store is opened.
+func Watch(fn func(database, sql string)) { watch = fn }
+
+func (d *dialect) seen(sql string) {
+	if watch != nil {
+		watch(d.name, sql)
+	}
+}
+
 // text is a statement in the words of the database.
 func (d *dialect) text(sql string) string {
 	if d.parameters == nil && !strings.Contains(sql, "{") {

@@ -141,7 +141,7 @@ func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id p
 	if err != nil {
 		return err
 	}
-	const which = `id = $1 AND domain_id = $2 AND subscription_id = $3 AND epoch = $4`
+	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
 	// Who is fetching it may have the bytes from before, and finds that the lease is
 	// not theirs any more; it still keeps the next one away until they are done.
@@ -162,7 +162,7 @@ func (tx *Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id 
 // CountDocuments moves the counter of a subscription. ErrConflict when it was
 // emptied meanwhile.
 func (tx *Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
+	tx.execOne(ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
 
 // DocumentFilter selects documents of a user, who is required.

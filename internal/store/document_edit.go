@@ -126,7 +126,7 @@ func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e 
 			custom_untaxed = COALESCE($11, custom_untaxed), custom_vat = COALESCE($12, custom_vat), custom_income = COALESCE($13, custom_income),
 			readonly = COALESCE($14, readonly), last_update = $15, file_id = COALESCE($16, file_id),
 			custom_date = COALESCE($20, custom_date), date = COALESCE($21, date)
-		WHERE domain_id = $17 AND user_id = $18 AND id = $19 AND NOT (readonly AND COALESCE($14, TRUE))
+		WHERE +domain_id = $17 AND +user_id = $18 AND id = $19 AND NOT (readonly AND COALESCE($14, TRUE))
 			AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`,
 		e.Type, e.Name.Set, e.Name.Value, e.Category.Set, e.Category.Value, dayText(e.Due), amountText(e.Total), e.Total.Set, total, scale,
 		amountText(e.Untaxed), amountText(e.VAT), e.Income, e.ReadOnly, micros(at), file, int64(domain), int64(d.User), int64(d.ID),

@@ -36,14 +36,15 @@ const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND
 // of erase is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
-		// Answers kept for repetitions have what the user was shown.
-		rows: `SELECT i.id FROM token t JOIN idempotency i ON i.domain_id = t.domain_id AND i.token_id = t.id
-			WHERE t.domain_id = $1 AND t.user_id = $2`,
+		// Answers kept for repetitions have what the user was shown. The tokens come
+		// first: those of the user are fewer than the answers of the domain.
+		rows: `SELECT i.id FROM token t CROSS JOIN idempotency i WHERE t.domain_id = $1 AND t.user_id = $2
+			AND i.domain_id = +t.domain_id AND i.token_id = t.id`,
 		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
 	},
 	{
 		rows: `SELECT id FROM token WHERE domain_id = $1 AND user_id = $2
-			AND NOT EXISTS (SELECT 1 FROM idempotency i WHERE i.domain_id = token.domain_id AND i.token_id = token.id)`,
+			AND (SELECT i.id FROM idempotency i WHERE i.domain_id = token.domain_id AND i.token_id = token.id LIMIT 1) IS NULL`,
 		erase: `DELETE FROM token WHERE id IN ({rows})`,
 	},
 	{

@@ -97,7 +97,7 @@ func (tx *Tx) emitUnheard(e Event) error {
 	}
 	e.Body = []byte("{}")
 	tx.insertEvent(id, e, JSON, 0)
-	tx.execOne(ErrHeard, `UPDATE event SET erased = created WHERE domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
+	tx.execOne(ErrHeard, `UPDATE event SET erased = created WHERE +domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
 		WHERE domain_id = $1 AND event = $3 AND (user_id IS NULL OR user_id = $4) AND deleted IS NULL AND disabled IS NULL)`,
 		int64(e.Domain), id, string(e.Name), int64(e.User))
 	return nil
@@ -184,9 +184,10 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 }
 
 // DropHeldBack gives up the deliveries of a subject up to a version that are
-// still held back at the domain's instant: whom they were for knows already.
+// still held back at the domain's instant: whom they were for knows already. That they
+// are held back at all is said as the index says it, which has those alone.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
-		AND delivered IS NULL AND dropped IS NULL AND not_before > $1`,
+		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,
 		micros(now), reason, int64(domain), subject, subjectID, version)
 }

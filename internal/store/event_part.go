@@ -136,7 +136,7 @@ func (p *parts) load() (err error) {
 	p.page, err = one(p.ctx, p.from, func(row scanner) (body []byte, err error) {
 		err = row.Scan(&body)
 		return body, err
-	}, `SELECT body FROM event WHERE domain_id = $1 AND id = $2 AND erased IS NULL AND parted = 0`, int64(p.domain), p.event)
+	}, `SELECT body FROM event WHERE +domain_id = $1 AND id = $2 AND erased IS NULL AND parted = 0`, int64(p.domain), p.event)
 	if errors.Is(err, ErrNotFound) {
 		return ErrErased
 	}

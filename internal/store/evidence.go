@@ -41,7 +41,7 @@ func evidencePlace(domain passerelle.DomainID, id int64) keys.Place {
 // ours, oldest first.
 func (r *Reader) Evidence(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Evidence, error) {
 	return collect(ctx, r, r.scanEvidence, `SELECT id, payment_id, domain_id, attempt, act, language, shown, at FROM payment_evidence
-		WHERE domain_id = $1 AND payment_id = $2 ORDER BY attempt, id`, int64(domain), int64(id))
+		WHERE +domain_id = $1 AND payment_id = $2 ORDER BY attempt, id`, int64(domain), int64(id))
 }
 
 func (r *Reader) scanEvidence(row scanner) (payment.Evidence, error) {

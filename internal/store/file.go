@@ -47,7 +47,7 @@ const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscript
 // File loads what is known of a user's file, or ErrNotFound. One that nobody
 // has any more is not there.
 func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
-	return one(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id = $3 AND `+held,
+	return one(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
@@ -137,9 +137,9 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 // in the unit in which the document gets its id. ErrConflict when the time of
 // the upload is over: whoever removes it then has moved its end.
 func (tx *Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
-	tx.execOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE domain_id = $3 AND user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
+	tx.execOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, optionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
-	const had = `(SELECT d.file_id FROM document d WHERE d.domain_id = $1 AND d.user_id = $2 AND d.id = $3)`
+	const had = `(SELECT d.file_id FROM document d WHERE +d.domain_id = $1 AND +d.user_id = $2 AND d.id = $3)`
 	tx.exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
 }
 
@@ -182,7 +182,7 @@ func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease tim
 // somebody else has it.
 func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
 	tx.leaseFiles(into, `UPDATE stored_file SET lease_until = {now} + $1
-		WHERE domain_id = $2 AND id = $3 AND lease_until < {now} AND due IS NULL AND stored IS NULL RETURNING id, failures, lease_until`,
+		WHERE +domain_id = $2 AND id = $3 AND lease_until < {now} AND due IS NULL AND stored IS NULL RETURNING id, failures, lease_until`,
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
@@ -190,19 +190,19 @@ func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease 
 // the file is another since, or nobody has it any more, who removes it in due time.
 func (tx *Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.execOne(ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
-		WHERE domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
+		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
 }
 
 // ReleaseFile ends a lease as if it had not been.
 func (tx *Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
-	tx.exec(`UPDATE stored_file SET lease_until = 0 WHERE domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
+	tx.exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
 // PostponeFile ends a lease without the bytes: they are fetched after a while,
 // or, when wait is zero, once somebody asks for them.
 func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
-		WHERE domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
+		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
 // waiting and the id of a connection are together the next_fetch of a file that
@@ -214,11 +214,11 @@ const waiting = 1 << 62
 // once the connection is read well. When it was read since somebody saw where the
 // file comes from, the file is due as it was.
 func (tx *Tx) AwaitVisit(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
-	const unread = `id = $1 AND domain_id = $2 AND sync = $3`
+	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
 	tx.exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no visit ends before this unit is written
 	tx.exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
-		WHERE domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
+		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
 // ResumeFiles has the files fetched that wait for a connection to be read.
@@ -273,9 +273,10 @@ func (tx *Tx) ForgetFiles(ids []int64) {
 }
 
 // forgetFilesOf says of the files of up to limit rows of a table that nobody
-// has them any more.
+// has them any more. Any will do: in the order of ids they would be looked for among all
+// of the table.
 func (tx *Tx) forgetFilesOf(table, condition string, limit int, args []any) {
-	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL ORDER BY id%s)`,
+	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		forgotten, table, condition, upTo(limit)), args...)
 }
 

@@ -33,7 +33,7 @@ func (r *Reader) GivenFields(ctx context.Context, domain passerelle.DomainID, id
 		var sealed []byte
 		err := row.Scan(&sealed)
 		return sealed, err
-	}, `SELECT fields FROM payment_given WHERE domain_id = $1 AND payment_id = $2`, int64(domain), int64(id))
+	}, `SELECT fields FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(domain), int64(id))
 	if errors.Is(err, ErrNotFound) {
 		return map[string]string{}, nil
 	}

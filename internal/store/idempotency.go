@@ -151,7 +151,7 @@ func (db *DB) renewKey(ctx context.Context, e Execution) error {
 }
 
 func (tx *Tx) renewKey(e Execution) {
-	tx.exec(`UPDATE idempotency SET lease_until = {now} + $1 WHERE domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL AND lease_until > 0`,
+	tx.exec(`UPDATE idempotency SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL AND lease_until > 0`,
 		keyLease.Microseconds(), int64(e.Domain), e.ID, e.Run)
 }
 
@@ -162,7 +162,7 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 	if e.ID == 0 {
 		return
 	}
-	tx.execOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
+	tx.execOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
 		subject, int64(e.Domain), e.ID, e.Run)
 }
 
@@ -176,7 +176,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if err != nil {
 		return fmt.Errorf("seal an answer: %w", err)
 	}
-	tx.exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE domain_id = $2 AND id = $3 AND run = $4`,
+	tx.exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4`,
 		sealed, int64(e.Domain), e.ID, e.Run)
 	return nil
 }
@@ -187,8 +187,8 @@ func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return
 	}
-	tx.exec(`UPDATE idempotency SET lease_until = 0 WHERE domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
-	tx.exec(`DELETE FROM idempotency WHERE domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
+	tx.exec(`UPDATE idempotency SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
+	tx.exec(`DELETE FROM idempotency WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
 }
 
 // PurgeAnswers removes at most limit keys that have expired.

@@ -26,7 +26,7 @@ func (r *Reader) Informations(ctx context.Context, domain passerelle.DomainID, t
 
 // presentTransaction selects a transaction of a user; one of an account that was
 // emptied since is none.
-const presentTransaction = `FROM bank_transaction t WHERE t.domain_id = $1 AND t.user_id = $2 AND t.id = $3
+const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3
 	AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = t.account_id AND a.epoch = t.epoch)`
 
 // SetInformation notes a value about a transaction of a user. ErrNotFound when
@@ -45,7 +45,7 @@ func (tx *Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID,
 // LimitInformations notes the time of a change of what is known about a
 // transaction, and undoes the unit with an error when it is more than most.
 func (tx *Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
-	tx.execOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE domain_id = $2 AND id = $3
+	tx.execOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, micros(at), int64(domain), int64(transaction), most)
 }
 

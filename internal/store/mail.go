@@ -107,21 +107,21 @@ func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 // MailSent ends a claimed mail. Write fails with ErrConflict when somebody else
 // has claimed it since.
 func (tx *Tx) MailSent(m Mail, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
+	tx.execOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
 		micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
 // MailFailed gives a claimed mail back, to be tried again at an instant of real
 // time. Write fails with ErrConflict when somebody else has claimed it since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
-	tx.execOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
+	tx.execOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, micros(next), int64(m.Domain), m.ID, m.Attempts)
 }
 
 // SetAlarm stores when the last mail about a webhook was written, and whether
 // one of recovery is owed.
 func (tx *Tx) SetAlarm(w Webhook) {
-	tx.exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE domain_id = $3 AND id = $4`,
+	tx.exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE +domain_id = $3 AND id = $4`,
 		optionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 

@@ -86,7 +86,7 @@ var errTorn = errors.New("the payment changed while it was read")
 var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
 	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
 	` + qualified("line", lineColumns) + `
-	FROM payment JOIN instruction line ON line.payment_id = payment.id AND line.position = 0 WHERE payment.domain_id = $1 AND payment.id = $2`
+	FROM payment JOIN instruction line ON line.payment_id = payment.id AND line.position = 0 WHERE +payment.domain_id = $1 AND payment.id = $2`
 
 // qualified puts the name of a table before each of some columns.
 func qualified(table, columns string) string {
@@ -194,7 +194,7 @@ func (p *storedPayment) add(in *lineRow) (err error) {
 func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) (torn []*storedPayment, err error) {
 	list, args := idList(domain, idsOf(page))
 	lines, err := collect(ctx, r, scanInstruction,
-		`SELECT `+instructionColumns+` FROM instruction WHERE domain_id = $1 AND payment_id IN (`+list+`) ORDER BY payment_id, position`, args...)
+		`SELECT `+instructionColumns+` FROM instruction WHERE +domain_id = $1 AND payment_id IN (`+list+`) ORDER BY payment_id, position`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load instructions: %w", err)
 	}

@@ -39,6 +39,6 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 // PostponeCheck moves the next question to the bank, for an answer that
 // changed nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
-	tx.exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE domain_id = $2 AND id = $3 AND version = $4`,
+	tx.exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE +domain_id = $2 AND id = $3 AND version = $4`,
 		micros(next), int64(p.Domain), int64(p.ID), p.Version)
 }

@@ -60,19 +60,41 @@ type PaymentFilter struct {
 // selection is a filter in SQL: a source of rows, conditions, and arguments of
 // which the first is the domain.
 type selection struct {
-	from  string
+	from string
+	// lines are the lines that from begins with, one of each payment; empty when it
+	// begins with payments.
+	lines string
 	where []string
 	args  []any
+	// lookedUp says that payments are found by their ids, and by nothing else.
+	lookedUp bool
 	// registered and id are the columns of the list's own order, label that of
 	// the order of labels.
 	registered, id, label string
 }
+
+// itself selects one payment.
+const itself = "id = $%d"
+
+// byID has each payment looked up by its id: by its domain, as a planner that knows
+// nothing of the tables sees it, there are as few.
+func (s selection) byID() selection {
+	s.where, s.lookedUp = append([]string{opaque("domain_id = $1")}, s.where[1:]...), true
+	return s
+}
+
+// opaque is a condition of which planners make nothing: they neither look for an index
+// for it, nor believe that few rows fulfil it.
+func opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
 // and narrows the selection. The clause has a %d for the number of each value.
 func (s selection) and(clause string, values ...any) selection {
 	numbers := make([]any, len(values))
 	for i := range values {
 		numbers[i] = len(s.args) + 1 + i
+	}
+	if s.lookedUp && clause != itself && !strings.Contains(clause, "line_") {
+		clause = opaque(clause)
 	}
 	s.where = append(slices.Clip(s.where), fmt.Sprintf(clause, numbers...))
 	s.args = append(slices.Clip(s.args), values...)
@@ -86,7 +108,7 @@ func (s selection) conditions() string { return strings.Join(s.where, " AND ") }
 func (f PaymentFilter) selection() selection {
 	s := f.source()
 	if f.Only != 0 {
-		s = s.and("id = $%d", int64(f.Only))
+		s = s.and(itself, int64(f.Only)).byID()
 	}
 	if end := number(f.PayerEnd); end != "" {
 		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // as the index has it
@@ -180,8 +202,10 @@ func (f PaymentFilter) source() selection {
 		return s
 	}
 	line := selection{where: []string{"domain_id = $1", filters[0].once}, args: s.args}.and(filters[0].clause, filters[0].values...)
-	s.from = `(SELECT payment_id AS line_payment, registered AS line_registered, label_folded AS line_label FROM instruction
-		WHERE ` + line.conditions() + `) AS line JOIN payment ON payment.id = line_payment`
+	s.lines = `(SELECT payment_id AS line_payment, registered AS line_registered, label_folded AS line_label FROM instruction
+		WHERE ` + line.conditions() + `) AS line`
+	s.from = s.lines + ` JOIN payment ON payment.id = line_payment`
+	s = s.byID()
 	s.args, s.registered, s.id, s.label = line.args, "line_registered", "line_payment", "line_label"
 	for _, other := range filters[1:] {
 		s = s.and(`EXISTS (SELECT 1 FROM instruction other WHERE other.payment_id = payment.id AND `+other.clause+`)`, other.values...)
@@ -193,12 +217,11 @@ func (f PaymentFilter) source() selection {
 func number(s string) string { return strings.ToUpper(strings.ReplaceAll(s, " ", "")) }
 
 func (f PaymentFilter) connectors(s selection) selection {
-	if f.NoConnector {
-		s = s.and("connector_uuid IS NULL")
-	}
 	switch {
-	case f.Connectors != nil && len(f.Connectors) == 0:
+	case f.Connectors != nil && (len(f.Connectors) == 0 || f.NoConnector):
 		return s.and("FALSE")
+	case f.NoConnector:
+		return s.and("connector_uuid IS NULL")
 	case len(f.Connectors) == 1:
 		return s.and("connector_uuid = $%d", f.Connectors[0])
 	}
@@ -245,8 +268,8 @@ func (f PaymentFilter) bounds(column string) bool {
 	return column == f.dateColumn() && (!f.From.IsZero() || !f.Until.IsZero())
 }
 
-// unfiltered reports whether the filter selects the whole domain.
-func (f PaymentFilter) unfiltered() bool {
+// Unfiltered reports whether the filter selects the whole domain.
+func (f PaymentFilter) Unfiltered() bool {
 	s := f.among(f.selection())
 	return s.from == "payment" && len(s.where) == 1
 }

@@ -106,7 +106,7 @@ func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID,
 		var i identityRow
 		err := row.Scan(&i.id, &i.payment, &i.role, &i.line, &i.user, &i.plain, &i.sealed)
 		return i, err
-	}, `SELECT id, payment_id, role, line, user_id, plain, `+column+` FROM payment_identity WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+	}, `SELECT id, payment_id, role, line, user_id, plain, `+column+` FROM payment_identity WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return fmt.Errorf("load identities: %w", err)
 	}

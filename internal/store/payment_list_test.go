@@ -300,7 +300,7 @@ func TestListIsThatOfTheReference(t *testing.T) {
 			if want := reference(all, f, w); !slices.Equal(want, got) {
 				rt.Errorf("%+v %+v lists %v, want %v", f, w, got, want)
 			}
-			total, err := s.db.CountPayments(t.Context(), f)
+			total, err := s.db.CountPayments(t.Context(), f, 1000)
 			everything := len(reference(all, f, Window{Order: "id", Limit: len(all)}))
 			if err != nil || total != int64(everything) {
 				rt.Errorf("%+v counts %d, %v; want %d", f, total, err, everything)
@@ -388,7 +388,7 @@ func TestCounterIsExact(t *testing.T) {
 		wantError(t, err, ErrConstraint)
 		wantError(t, s.try(func(tx *Tx) error { tx.count(s.domain, "payment", 1, 5); return undone }), undone)
 		for domain, want := range map[passerelle.DomainID]int64{s.domain: 20, s.other: 0} {
-			got, err := s.db.CountPayments(t.Context(), PaymentFilter{Domain: domain, DateField: "register_date"})
+			got, err := s.db.CountPayments(t.Context(), PaymentFilter{Domain: domain, DateField: "register_date"}, 1000)
 			if err != nil || got != want {
 				t.Errorf("domain %d counts %d, %v", domain, got, err)
 			}

@@ -29,7 +29,7 @@ func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id pa
 		a.Agreed, a.Connector, a.Mechanism = agreed != nil && *agreed, text[string](connector), text[string](means)
 		return a, err
 	}, `SELECT id, payment_id, domain_id, number, kind, state, created, asked, action, actor, agreed, connector_uuid, mechanism
-		FROM attempt WHERE domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxTrail)
+		FROM attempt WHERE +domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxTrail)
 }
 
 // SubjectDelivery is a delivery of an event, seen from what the event is about.

@@ -170,7 +170,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 			validated = $11, webview_url = $12, bank_payment_id = $13, payer_scheme = $14, payer_identification = $15, payer_label = $16,
 			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
 			terms_version = $23, expires_from = $24, source_id = $25, payer_number = $26
-		WHERE domain_id = $27 AND id = $28 AND version = $29`,
+		WHERE +domain_id = $27 AND id = $28 AND version = $29`,
 		p.Seq, string(p.State), optionalText(p.Detail), optionalText(p.Action), optionalText(p.ErrorCode),
 		optionalText(p.ErrorDescription), fields, optionalText(p.ValidateURI), optionalText(p.Connector), optionalText(p.Mechanism),
 		optionalMicros(p.Validated), optionalText(p.WebviewURL), optionalText(p.BankPaymentID), optionalText(payer.Scheme), number,
@@ -189,7 +189,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 // over the version it was loaded at. If somebody else changed it meanwhile, or
 // its payer has returned before, Write fails with ErrConflict.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
+	tx.execOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
 		micros(now), int64(p.Domain), int64(p.ID), p.Version)
 	p.Version, p.Returned = p.Version+1, &now
 }
@@ -209,7 +209,7 @@ func encodeFields(fields []payment.Field) (*string, error) {
 // updateInstructions stores what became of the lines: in one statement when
 // the same became of all, which is the common case.
 func (tx *Tx) updateInstructions(p *payment.Payment) {
-	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE domain_id = $6 AND payment_id = $7`
+	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {
 		in := p.Instructions[0]
 		tx.exec(set, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed), optionalDate(in.Occurred),

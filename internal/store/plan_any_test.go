@@ -20,10 +20,8 @@ import (
 // planner has PostgreSQL tell how it executes statements whatever their arguments are,
 // as it does for those that the program sends.
 type planner struct {
-	engine
-	t   *testing.T
-	db  *pgx.Conn
-	see func(s statement, plan []string)
+	t  *testing.T
+	db *pgx.Conn
 }
 
 func newPlanner(t *testing.T, url string) *planner {
@@ -68,90 +66,9 @@ func (p *planner) plan(s statement) []string {
 	return steps
 }
 
-func (p *planner) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
-	p.see(statement{sql: sql, args: args}, p.plan(statement{sql: sql, args: args}))
-	return p.engine.read(ctx, sql, args, row)
-}
-
-func (p *planner) write(ctx context.Context, tx *Tx) error {
-	for _, s := range tx.statements {
-		p.see(s, p.plan(s))
-	}
-	return p.engine.write(ctx, tx)
-}
-
-// crowdedTables have many rows in TestPlansForAnyArguments, of which a step may read
+// crowdedTables have many rows in TestRequestsAreRecordedByTheirIDs, of which a step may read
 // some only.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
-
-// TestPlansForAnyArguments asks PostgreSQL the questions of TestPlans when its tables
-// have many rows of everything, and of deliveries none that waits: none is answered
-// from a table, or an index, that is read from end to end.
-func TestPlansForAnyArguments(t *testing.T) {
-	url := storetest.Postgres(t)
-	s := newSite(t, url)
-	all := s.questions()
-	h := s.crowdAll()
-	for name, w := range map[string]Window{"a page of transactions": {Limit: pageOfList}, "… from on": {Limit: pageOfList, From: []any{"2010-01-05", int64(3)}}} {
-		f := h.filter()
-		all[name] = question{run: func() error {
-			span, err := s.db.TransactionSpan(t.Context(), f)
-			if err != nil {
-				return err
-			}
-			_, err = s.db.Transactions(t.Context(), f.Within(span), w)
-			return err
-		}}
-	}
-	for name, list := range listsOfConsole(s) {
-		all["page of "+name] = question{run: func() error { _, err := list(s.domain, h.connection.ID); return err }}
-	}
-	for name, list := range deliveryLists(s) {
-		all["page of "+name] = question{run: func() error { _, err := list(Webhook{Domain: s.domain, ID: 1}, 1); return err }}
-	}
-	for name, list := range million(s, fewDeliveries) {
-		if list.sorts == "" {
-			all["page "+name] = question{run: func() error {
-				_, err := s.db.Payments(t.Context(), list.filter, Window{Order: list.order, Limit: pageOfList}, true)
-				return err
-			}}
-		}
-	}
-	h.addFiles(t)
-	h.addSeries(t)
-	for _, queries := range h.queries() {
-		for name, q := range queries {
-			if q.sorts == "" {
-				all["banking data: "+name] = question{run: q.run}
-			}
-		}
-	}
-	p := newPlanner(t, url)
-	p.engine = s.db.engine
-	s.db.engine = p
-	for name, question := range all {
-		t.Run(name, func(t *testing.T) {
-			p.see = func(s statement, plan []string) {
-				for _, step := range growing(granted(plan)) {
-					if crowdedTables.MatchString(step) {
-						t.Errorf("%s\nof %s\n%s", step, s.sql, strings.Join(plan, "\n"))
-					}
-				}
-			}
-			if err := question.run(); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-var inDoubt = regexp.MustCompile(`using attempt_live on attempt attempt_1$`)
-
-// granted leaves out that the attempts that have lapsed are looked for among those that
-// are not answered, which are few unless a bank has been away for long.
-func granted(plan []string) []string {
-	return slices.DeleteFunc(slices.Clone(plan), inDoubt.MatchString)
-}
 
 // more are rows beside those of other tests, numbered from $1 to $2.
 var more = []string{

@@ -12,10 +12,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// planned is a site whose statements are explained before they run. PostgreSQL
+// plannedSavings is a site whose statements are explained before they run. PostgreSQL
 // is told that its tables have a million rows, and that reading one from end to
 // end and sorting cost a fortune: what still does has no index to go by.
-func planned(t *testing.T, url string) (*savings, *explained) {
+func plannedSavings(t *testing.T, url string) (*savings, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {
 		url += "&enable_seqscan=off&enable_sort=off"
@@ -114,7 +114,7 @@ func unlessMissing(err error) error {
 // through them reads or sorts a table.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		h, engine := planned(t, url)
+		h, engine := plannedSavings(t, url)
 		for _, queries := range h.queries() {
 			for name, q := range queries {
 				engine.plans = nil

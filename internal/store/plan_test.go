@@ -149,14 +149,14 @@ func (s site) questions() map[string]question {
 		"field key":   {func() error { _, err := s.db.FieldKey(ctx, s.domain, "x"); return unless(err, ErrNotFound) }, "field_key_"},
 		"one payment": {func() error { _, err := s.db.Payment(ctx, s.domain, p.ID, true); return err }, "instruction_1 (payment_id=? AND position=?)"},
 		"count in a state": {func() error {
-			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, State: "done"})
+			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, State: "done"}, limit)
 			return err
 		}, "COVERING INDEX payment_"},
 		"count by validation": {func() error {
-			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now})
+			_, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now}, limit)
 			return err
 		}, "payment_by_validation (domain_id=? AND validated>?)"},
-		"count all":            {func() error { _, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain}); return err }, "counter_1 (domain_id=? AND name=?)"},
+		"count all":            {func() error { _, err := s.db.CountPayments(ctx, PaymentFilter{Domain: s.domain}, limit); return err }, "counter_1 (domain_id=? AND name=?)"},
 		"due payments":         {write(func(tx *Tx) { tx.DuePayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_check (domain_id=? AND next_check<?)"},
 		"lapsed attempts":      {write(func(tx *Tx) { tx.ClaimAttempts(s.domain, time.Hour, limit, &ids) }), "attempt_unanswered (domain_id=? AND lease_until<?)"},
 		"attempt of a payment": {func() error { _, err := s.db.Attempt(ctx, s.domain, p.ID); return unless(err, ErrNotFound) }, "INDEX sqlite_autoindex_attempt_2 (payment_id=? AND number=?)"},
@@ -303,7 +303,7 @@ func (s site) questions() map[string]question {
 }
 
 // limited are steps through what was selected before, under a limit.
-var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|withdrawal|place|list_\d+|CONSTANT ROW)`)
+var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
 // wantNoScan refuses plans that read or sort a whole table. What was selected
 // before, under a limit, may be gone through, and sorted when it is a page.

@@ -65,6 +65,7 @@ func scanString(row scanner) (string, error) {
 }
 
 func (r *Reader) each(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
+	r.engine.words().seen(sql)
 	return r.by(ctx, r.engine.read, sql, args, row)
 }
 

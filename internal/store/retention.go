@@ -145,7 +145,7 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	list, args := idList(r.Domain, deliveries)
 	tx.exec(`DELETE FROM delivery_attempt WHERE id IN (
 		SELECT id FROM delivery_attempt WHERE domain_id = $1 AND delivery_id IN (`+list+`)`+upTo(10*r.Batch)+`)`, args...)
-	tx.exec(`DELETE FROM delivery WHERE domain_id = $1 AND id IN (`+list+`)
+	tx.exec(`DELETE FROM delivery WHERE +domain_id = $1 AND id IN (`+list+`)
 		AND NOT EXISTS (SELECT 1 FROM delivery_attempt a WHERE a.delivery_id = delivery.id)`, args...)
 	tx.removeEvents(r.Domain, second(over))
 }
@@ -158,8 +158,8 @@ func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	}
 	list, args := idList(domain, events)
 	const unsent = ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id) AND NOT held`
-	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event WHERE domain_id = $1 AND id IN (`+list+`)`+unsent+`)`, args...)
-	tx.exec(`DELETE FROM event WHERE domain_id = $1 AND id IN (`+list+`)`+unsent, args...)
+	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`)`+unsent+`)`, args...)
+	tx.exec(`DELETE FROM event WHERE +domain_id = $1 AND id IN (`+list+`)`+unsent, args...)
 }
 
 func (tx *Tx) removeHealth(r Retention, removed *rowCount) {

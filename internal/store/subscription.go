@@ -59,7 +59,7 @@ type SubscriptionFilter struct {
 
 func (f SubscriptionFilter) where(c *conditions) {
 	c.and("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
-	c.and("EXISTS (SELECT 1 FROM connection c WHERE c.id = s.connection_id AND c.deleted IS NULL)")
+	c.and(standing("s.connection_id"))
 	if !f.All {
 		c.and("s.disabled IS NULL AND s.deleted IS NULL")
 	}
@@ -161,20 +161,20 @@ func (tx *Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscripti
 		return err
 	}
 	s.Digest = details.Digest
-	tx.execOne(ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE domain_id = $6 AND id = $7`,
+	tx.execOne(ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE +domain_id = $6 AND id = $7`,
 		details.text, details.Digest, optionalMicros(s.Deleted), optionalMicros(s.LastUpdate), s.Changed, int64(domain), int64(s.ID))
 	return nil
 }
 
 // TouchSubscription notes that a subscription was read to its end.
 func (tx *Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
+	tx.execOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE +domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
 }
 
 // EnableSubscription records that the person shares a subscription. ErrConflict
 // when it was enabled already.
 func (tx *Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.UserID, id passerelle.SubscriptionID) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = NULL WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
@@ -182,8 +182,8 @@ func (tx *Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.Use
 // at once and erased in small steps, with their files. ErrConflict when it was
 // disabled already.
 func (tx *Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE domain_id = $2 AND user_id = $3 AND id = $4 AND disabled IS NULL`,
+	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
 		micros(now), int64(domain), int64(user), int64(s.ID))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: micros(now)})
-	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(s.ID))
+	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(s.ID))
 }

@@ -46,12 +46,12 @@ type placedRow struct {
 func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) ([]placedRow, error) {
 	list, args := idList(domain, ids)
 	steps, err := collect(ctx, r, scanPlacedTransition, `SELECT payment_id, `+transitionColumns+` FROM payment_transition
-		WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load transitions: %w", err)
 	}
 	notes, err := collect(ctx, r, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at FROM payment_note
-		WHERE domain_id = $1 AND payment_id IN (`+list+`)`, args...)
+		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load notes: %w", err)
 	}
@@ -108,7 +108,7 @@ func scanTransition(row scanner) (payment.Transition, error) {
 
 // Transitions lists the changes of state of a payment, oldest first.
 func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Transition, error) {
-	return collect(ctx, r, scanTransition, `SELECT `+transitionColumns+` FROM payment_transition WHERE domain_id = $1 AND payment_id = $2 ORDER BY seq`,
+	return collect(ctx, r, scanTransition, `SELECT `+transitionColumns+` FROM payment_transition WHERE +domain_id = $1 AND payment_id = $2 ORDER BY seq`,
 		int64(domain), int64(id))
 }
 
@@ -116,7 +116,7 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 // takes them. What the last note says already is not said again: a bank that
 // repeats itself must not fill the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
-	tx.exec(`UPDATE payment SET next_check = next_check WHERE domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
+	tx.exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
 	for _, note := range p.TakeNotes() {
 		tx.exec(insertNote+`
 			WHERE NOT EXISTS (SELECT 1 FROM payment_note WHERE payment_id = $1 AND kind = $4 AND text = $7

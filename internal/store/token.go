@@ -116,13 +116,13 @@ func (tx *Tx) CreateToken(t *Token) error {
 // NoteTokenUse notes that a token was used at an instant, unless that was noted
 // since another.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
-	tx.exec(`UPDATE token SET last_used = $1 WHERE domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
+	tx.exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		micros(at), int64(domain), id, micros(since))
 }
 
 // RevokeToken ends a token's validity; one already revoked is ErrNotFound.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
+	tx.execOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
 	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
 }
 

@@ -130,7 +130,7 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 // the counters of the account. ErrConflict when it was emptied meanwhile.
 func (tx *Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
-	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
+	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
 	tx.exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
 		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
 	tx.exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, micros(at), a.NextReading())
@@ -145,7 +145,7 @@ func (tx *Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id pa
 // CountTransactions moves the counters of an account, in the unit of the change.
 // ErrConflict when the account was emptied meanwhile.
 func (tx *Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE domain_id = $3 AND id = $4 AND epoch = $5`,
+	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
@@ -183,6 +183,6 @@ func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID
 	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
 			application_date = COALESCE($3, application_date), moved = CASE WHEN $3 IS NULL THEN moved ELSE TRUE END, active = COALESCE($4, active),
 			categories = NULLIF(COALESCE($5, categories), ''), last_update = $6, custom_folded = NULLIF(COALESCE($7, custom_folded), '')
-		WHERE domain_id = $8 AND user_id = $9 AND id = $10 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
+		WHERE +domain_id = $8 AND +user_id = $9 AND id = $10 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
 		e.Wording, e.Comment, day, e.Active, categories, micros(at), folded, int64(domain), int64(user), int64(id))
 }

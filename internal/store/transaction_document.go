@@ -9,7 +9,7 @@ import (
 
 // attachedCount is how many documents of a transaction t are there for its user;
 // one that has none, as nearly all, costs a look into an index.
-const attachedCount = `CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.transaction_id = t.id) THEN
+const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`
 
@@ -51,14 +51,14 @@ func (tx *Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID,
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE document SET epoch = epoch WHERE domain_id = $1 AND user_id = $2 AND id = $3 AND deleted IS NULL
+	tx.execOne(ErrNotFound, `UPDATE document SET epoch = epoch WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL
 		AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`, int64(domain), int64(user), int64(document))
 	tx.touchTransaction(domain, user, transaction, at)
 	tx.execOne(ErrNotFound, `INSERT INTO transaction_document (id, domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
 		SELECT CAST($4 AS BIGINT), t.domain_id, t.user_id, t.account_id, t.epoch, t.id, d.subscription_id, d.epoch, d.id
-		FROM bank_transaction t CROSS JOIN document d WHERE t.domain_id = $1 AND t.user_id = $2 AND t.id = $3 AND d.domain_id = $1 AND d.user_id = $2 AND d.id = $5
+		FROM bank_transaction t CROSS JOIN document d WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3 AND +d.domain_id = $1 AND d.user_id = $2 AND d.id = $5
 		ON CONFLICT (transaction_id, document_id) DO UPDATE SET account_epoch = excluded.account_epoch`, int64(domain), int64(user), int64(transaction), id, int64(document))
-	tx.execOne(beyond, `UPDATE bank_transaction SET last_update = last_update WHERE domain_id = $1 AND id = $2
+	tx.execOne(beyond, `UPDATE bank_transaction SET last_update = last_update WHERE +domain_id = $1 AND id = $2
 		AND (SELECT count(*) FROM transaction_document WHERE transaction_id = $2) <= $3`, int64(domain), int64(transaction), most)
 	return nil
 }

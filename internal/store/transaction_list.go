@@ -123,7 +123,7 @@ func (c *conditions) String() string { return strings.Join(c.clauses, " AND ") }
 // accounts are the conditions on the accounts whose transactions are selected.
 func (f TransactionFilter) accounts(c *conditions) {
 	c.and("a.domain_id = %s AND a.user_id = %s", int64(f.Domain), int64(f.User))
-	c.and("EXISTS (SELECT 1 FROM connection c WHERE c.id = a.connection_id AND c.deleted IS NULL)")
+	c.and(standing("a.connection_id"))
 	if !f.All {
 		c.and("a.disabled IS NULL AND a.deleted IS NULL")
 	}

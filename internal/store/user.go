@@ -22,7 +22,7 @@ func scanUser(row scanner) (passerelle.User, error) {
 
 // User loads a user, temporary ones included, or ErrNotFound.
 func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passerelle.UserID) (passerelle.User, error) {
-	return one(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	return one(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // UserWindow is the part of the list of users to be read: those after From, or
@@ -75,27 +75,27 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 // One who is permanent already, has expired at the real instant or is gone is
 // ErrConflict.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE domain_id = $2 AND id = $3 AND expires > $4`,
+	tx.execOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		micros(at), int64(domain), int64(id), micros(realNow))
 }
 
 // BumpUser writes the version of an event about a user over the one that was
 // read; a user changed meanwhile is ErrConflict.
 func (tx *Tx) BumpUser(u passerelle.User) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
+	tx.execOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
 // HoldUser keeps a user from being deleted until the unit is written; one who
 // is gone already is ErrConflict.
 func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // DeleteUser removes a user as it was read, so that nothing of it can be reached
 // any more, drops its held events, and leaves the rest to Erase. A user who
 // changed meanwhile, by an event or by becoming permanent, is ErrConflict.
 func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
-	tx.execOne(ErrConflict, `DELETE FROM end_user WHERE domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
+	tx.execOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
 	tx.count(u.Domain, countedUsers, int64(u.ID), -1)
 	tx.DropHeld(u.Domain, u.ID)

@@ -9,7 +9,7 @@ import (
 // UserSettings loads what is noted about a user, by key.
 func (r *Reader) UserSettings(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[string]string, error) {
 	values := map[string]string{}
-	err := r.each(ctx, `SELECT key, value FROM user_setting WHERE user_id = $1 AND domain_id = $2`, []any{int64(user), int64(domain)}, func(row scanner) (bool, error) {
+	err := r.each(ctx, `SELECT key, value FROM user_setting WHERE user_id = $1 AND +domain_id = $2`, []any{int64(user), int64(domain)}, func(row scanner) (bool, error) {
 		var key, value string
 		err := row.Scan(&key, &value)
 		values[key] = value
@@ -35,5 +35,5 @@ func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) 
 
 // DeleteUserSetting forgets one; one that is not there stays so.
 func (tx *Tx) DeleteUserSetting(domain passerelle.DomainID, user passerelle.UserID, key string) {
-	tx.exec(`DELETE FROM user_setting WHERE user_id = $1 AND domain_id = $2 AND key = $3`, int64(user), int64(domain), key)
+	tx.exec(`DELETE FROM user_setting WHERE user_id = $1 AND +domain_id = $2 AND key = $3`, int64(user), int64(domain), key)
 }

@@ -89,7 +89,7 @@ func scanWebhook(row scanner) (Webhook, error) {
 
 // Webhook loads a webhook, deleted or not, or ErrNotFound.
 func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Webhook, error) {
-	return one(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	return one(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // A webhook to which somebody sends already comes last in lists of work: who
@@ -128,14 +128,14 @@ func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID
 // LeaseWebhook makes holder the only sender to a webhook for a while. Write
 // fails with ErrConflict while another one is.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
+	tx.execOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))
 }
 
 // KeepWebhook renews a lease. Write fails with ErrConflict when it has
 // lapsed, so that a late worker cannot overwrite what its successor did.
 func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
+	tx.execOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
@@ -143,13 +143,13 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 // disabled, or its provider deleted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.returning(func(row scanner) error { return row.Scan(unwanted) },
-		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE domain_id = $1 AND id = $2`,
+		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
 		int64(w.Domain), int64(w.ID))
 }
 
 // ReleaseWebhook ends a lease; one that has lapsed is left alone.
 func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
-	tx.exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
+	tx.exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
 // PlanFlush ends a run of the flusher: the next one is due at next, unless
@@ -159,14 +159,14 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
-		WHERE domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), micros(due))
+		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), micros(due))
 }
 
 // LeaveToFlusher leaves the deliveries of a webhook up to last, tried or not,
 // to the flusher, for as long as it has something to do. It does nothing when
 // deliveries ceased to be held back since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
-	tx.exec(`UPDATE webhook SET news_after = $1 WHERE domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
+	tx.exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.NewsAfter))
 }
 
@@ -175,7 +175,7 @@ const dueHeldBack = `FROM delivery WHERE domain_id = $1 AND not_before <= $2 AND
 // AnyHeldBackDue reports whether deliveries of a domain are still held back
 // although their time has come at the domain's instant.
 func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID, now time.Time) (bool, error) {
-	due, err := one(ctx, r, scanInt, `SELECT CASE WHEN EXISTS (SELECT 1 `+dueHeldBack+`) THEN 1 ELSE 0 END`, int64(domain), micros(now))
+	due, err := one(ctx, r, scanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), micros(now))
 	return due == 1, err
 }
 
@@ -186,6 +186,6 @@ func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int)
 	some := dueHeldBack + ` ORDER BY not_before, id` + upTo(limit)
 	tx.exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
 		FROM (SELECT f.webhook_id, MIN(f.id) AS first FROM (SELECT webhook_id, id `+some+`) AS f GROUP BY f.webhook_id) AS due
-		WHERE webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), micros(now))
-	tx.exec(`UPDATE delivery SET not_before = 0 WHERE domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now))
+		WHERE +webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), micros(now))
+	tx.exec(`UPDATE delivery SET not_before = 0 WHERE +domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now))
 }

@@ -239,7 +239,7 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	// requests of each, and look at their times afterwards.
 	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
-			FROM delivery d WHERE d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
+			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
 		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.at >= COALESCE(place.at, 0) AND (place.at IS NULL OR a.at > place.at OR a.id >= place.first)
 		JOIN event e ON e.id = place.event_id ORDER BY a.delivery_id, a.at, a.id`, logColumns("place"), tenth, tenth, list), args...)
 	for _, one := range all {
@@ -286,7 +286,7 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	list, args := idList(domain, webhooks)
 	pending := WebhookDataFilter{State: WebhookPending}.inState()
 	err := r.each(ctx, fmt.Sprintf(`SELECT w.id, (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND %s LIMIT $%d) AS due)
-		FROM webhook w WHERE w.domain_id = $1 AND w.id IN (%s)`, pending, len(args)+1, list), append(args, bound), func(row scanner) (bool, error) {
+		FROM webhook w WHERE +w.domain_id = $1 AND w.id IN (%s)`, pending, len(args)+1, list), append(args, bound), func(row scanner) (bool, error) {
 		var id, n int64
 		err := row.Scan(&id, &n)
 		found[passerelle.WebhookID(id)] = n
@@ -358,5 +358,5 @@ func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	// Never again an instant that a run under way may be of: it would take this one for its own.
 	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
-		WHERE webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
+		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
 }

@@ -91,11 +91,11 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 			next_flush = CASE WHEN $1 = 1 THEN NULL
 				WHEN `+resumes+` AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL) THEN $3
 				ELSE next_flush END
-		WHERE domain_id = $12 AND id = $13 AND (deleted IS NULL OR $1 = 0)`,
+		WHERE +domain_id = $12 AND id = $13 AND (deleted IS NULL OR $1 = 0)`,
 		answer(c.Deleted), answer(c.Disabled), micros(now), event, url, c.Auth != nil, orNone(c.Auth), c.Client != nil, orNone(c.Client),
 		c.User != nil, orNone(c.User), int64(domain), int64(id))
 	if answer(c.Deleted) == 0 {
-		tx.execOne(ErrConflict, `UPDATE webhook SET updated = $1 WHERE domain_id = $2 AND id = $3
+		tx.execOne(ErrConflict, `UPDATE webhook SET updated = $1 WHERE +domain_id = $2 AND id = $3
 			AND (SELECT count(*) FROM (SELECT 1 FROM webhook l WHERE l.domain_id = $2 AND l.deleted IS NULL LIMIT $4) AS live) < $4`,
 			micros(now), int64(domain), int64(id), MaxWebhooks+1)
 	}
@@ -112,7 +112,7 @@ func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `UPDATE webhook SET add_to_data = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND add_to_data = $5 AND deleted IS NULL`,
+	tx.execOne(ErrConflict, `UPDATE webhook SET add_to_data = $1, updated = $2 WHERE +domain_id = $3 AND id = $4 AND add_to_data = $5 AND deleted IS NULL`,
 		after, micros(now), int64(w.Domain), int64(w.ID), before)
 	return nil
 }

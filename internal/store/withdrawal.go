@@ -224,12 +224,12 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 // HoldAccount keeps an account as shared as it was read, until the unit is
 // written. One that was withdrawn since is ErrConflict.
 func (tx *Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
+	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
 
 // HoldSubscription does the same for a subscription.
 func (tx *Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
+	tx.execOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
 // WithdrawUser takes all connections of a user who is deleted out of sight, and

@@ -124,6 +124,7 @@ func (tx *Tx) add(s statement, args []any) {
 	if tx.handedOver {
 		panic("store: a statement for a unit that is already being executed")
 	}
+	tx.db.engine.words().seen(s.sql)
 	values, err := arguments(args)
 	if err != nil && tx.err == nil {
 		tx.err = fmt.Errorf("prepare %q: %w", opening(s.sql), err)

@@ -50,9 +50,9 @@ func breakSQLite(t testing.TB, path string, statements []string) {
 	}
 }
 
-// dropChecks takes the checks of this schema away: nothing else puts them out of
-// force.
-const dropChecks = `DO $$ DECLARE c record; BEGIN
+// DropChecks takes the checks of this schema of PostgreSQL away: nothing else puts them
+// out of force.
+const DropChecks = `DO $$ DECLARE c record; BEGIN
 	FOR c IN SELECT conrelid::regclass AS relation, conname FROM pg_constraint WHERE contype = 'c' AND connamespace = current_schema()::regnamespace LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.relation, c.conname);
 	END LOOP;
@@ -67,7 +67,7 @@ func breakPostgres(t testing.TB, url string, statements []string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	for _, statement := range append([]string{dropChecks, `SET session_replication_role = replica`}, statements...) {
+	for _, statement := range append([]string{DropChecks, `SET session_replication_role = replica`}, statements...) {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}

@@ -294,6 +294,7 @@ CREATE INDEX connection_of_connector ON connection USING btree (domain_id, conne
 CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
 CREATE INDEX connection_unfinished ON connection USING btree (domain_id, expire) WHERE ((expire IS NOT NULL) AND (deleted IS NULL))
+CREATE INDEX connection_well ON connection USING btree (domain_id, id) WHERE ((state IS NULL) AND (deleted IS NULL))
 column connection_log.id bigint NOT NULL IDENTITY
 column connection_log.domain_id bigint NOT NULL {n_distinct=100}
 column connection_log.user_id bigint NOT NULL
@@ -1086,6 +1087,7 @@ column user_token.created bigint NOT NULL
 constraint user_token.user_token_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint user_token.user_token_pkey PRIMARY KEY (token_id)
 CREATE INDEX user_token_newest ON user_token USING btree (domain_id, user_id, client_id, created, token_id)
+CREATE INDEX user_token_of_client ON user_token USING btree (client_id) WHERE (client_id IS NOT NULL)
 CREATE UNIQUE INDEX user_token_pkey ON user_token USING btree (token_id)
 column webhook.id bigint NOT NULL IDENTITY
 column webhook.domain_id bigint NOT NULL {n_distinct=100}

@@ -278,6 +278,7 @@ CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
 CREATE INDEX connection_of_connector ON connection (domain_id, connector_uuid, id) WHERE deleted IS NULL;
 CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
 CREATE INDEX connection_unfinished ON connection (domain_id, expire) WHERE expire IS NOT NULL AND deleted IS NULL;
+CREATE INDEX connection_well ON connection (domain_id, id) WHERE state IS NULL AND deleted IS NULL;
 CREATE TABLE connection_log (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id     BIGINT NOT NULL REFERENCES domain (id),
@@ -952,6 +953,7 @@ CREATE TABLE user_token (
   created   BIGINT NOT NULL
 );
 CREATE INDEX user_token_newest ON user_token (domain_id, user_id, client_id, created, token_id);
+CREATE INDEX user_token_of_client ON user_token (client_id) WHERE client_id IS NOT NULL;
 CREATE TABLE webhook (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id  BIGINT NOT NULL REFERENCES domain (id),

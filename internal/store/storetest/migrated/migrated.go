@@ -1,5 +1,5 @@
 // Package migrated has package storetest give tests databases with the schema of
-// this program, by being imported.
+// this program, and collect what the program asks them for, by being imported.
 //
 // It owns nothing but this connection, because the tests of package store use
 // storetest from within. It does not decide where databases are. A migration that
@@ -18,6 +18,7 @@ import (
 
 func init() { //nolint:gochecknoinits // to import it is all that tests have to do
 	storetest.Prepare(migrate)
+	store.Watch(storetest.Collect)
 }
 
 func migrate(ctx context.Context, url string) error {

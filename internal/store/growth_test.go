@@ -1,0 +1,328 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+	"passerelle/webhook"
+)
+
+// meter is an engine that counts what its database does for each statement: SQLite the
+// instructions of its virtual machine, PostgreSQL the blocks that it looks at, checks of
+// references included.
+type meter struct {
+	engine
+	t     *testing.T
+	plans *planned
+	cost  int64
+}
+
+// meterOf has a site count. SQLite then reads through one connection.
+func meterOf(t *testing.T, s site, url string) *meter {
+	t.Helper()
+	m := &meter{engine: s.db.engine, t: t, plans: newPlanned(t, url)}
+	if engine, is := m.engine.(*sqliteEngine); is {
+		engine.readers.SetMaxOpenConns(1)
+	}
+	s.db.engine = m
+	return m
+}
+
+// of is the cost of something that is done to one payment after the other, the least of
+// several: pages of an index split now and then. The first is for statements to be prepared.
+func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
+	m.t.Helper()
+	do(payments[0])
+	least := int64(math.MaxInt64)
+	for _, p := range payments[1:] {
+		m.cost = 0
+		do(p)
+		least = min(least, m.cost)
+	}
+	return least
+}
+
+func (m *meter) read(ctx context.Context, text string, args []any, row func(scanner) (bool, error)) error {
+	engine, is := m.engine.(*sqliteEngine)
+	if !is {
+		m.cost += m.blocksOf(text, args)
+		return m.engine.read(ctx, text, args, row)
+	}
+	err := m.engine.read(ctx, text, args, row)
+	conn, failure := engine.readers.Conn(ctx)
+	if failure != nil {
+		return errors.Join(err, failure)
+	}
+	m.cost += steps(m.t, conn)
+	return errors.Join(err, conn.Close())
+}
+
+func (m *meter) write(ctx context.Context, tx *Tx) error {
+	engine, is := m.engine.(*sqliteEngine)
+	if !is {
+		tx.statements = append(append([]statement{m.blocks(-1)}, tx.statements...), m.blocks(1))
+		return m.engine.write(ctx, tx)
+	}
+	err := m.engine.write(ctx, tx)
+	m.cost += steps(m.t, engine.writer.conn)
+	return err
+}
+
+// steps are those of the virtual machine since they were last asked for, of all prepared
+// statements of a connection. The driver tells nobody of its handles.
+func steps(t *testing.T, conn *sql.Conn) (sum int64) {
+	t.Helper()
+	err := conn.Raw(func(driver any) error {
+		inside := reflect.ValueOf(driver).Elem()
+		db := uintptr(inside.FieldByName("db").Uint())
+		tls := (*libc.TLS)(unsafe.Pointer(inside.FieldByName("tls").Pointer()))
+		for s := sqlite3.Xsqlite3_next_stmt(tls, db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(tls, db, s) {
+			sum += int64(sqlite3.Xsqlite3_stmt_status(tls, s, sqlite3.SQLITE_STMTSTATUS_VM_STEP, 1))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// blocks is a statement that adds those which the transaction has looked at so far.
+func (m *meter) blocks(sign int64) statement {
+	return statement{
+		sql: `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`,
+		scan: func(row scanner) error {
+			n, err := scanInt(row)
+			m.cost += sign * n
+			return err
+		},
+	}
+}
+
+// blocksOf has a query executed by the plan for any arguments, as the program does.
+func (m *meter) blocksOf(text string, args []any) (blocks int64) {
+	m.t.Helper()
+	m.plans.do(`PREPARE counted AS ` + m.words().text(text))
+	defer m.plans.do(`DEALLOCATE counted`)
+	execute := `EXECUTE counted`
+	if len(args) > 0 {
+		execute += "(" + strings.Join(literals(args), ", ") + ")"
+	}
+	m.plans.each(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) `+execute, func(row *sql.Rows) error {
+		var plan []byte
+		if err := row.Scan(&plan); err != nil {
+			return err
+		}
+		var all []struct {
+			Plan struct {
+				Hit  int64 `json:"Shared Hit Blocks"`
+				Read int64 `json:"Shared Read Blocks"`
+			}
+		}
+		err := json.Unmarshal(plan, &all)
+		for _, one := range all {
+			blocks += one.Plan.Hit + one.Plan.Read
+		}
+		return err
+	})
+	return blocks
+}
+
+// literals are arguments written out.
+func literals(args []any) []string {
+	all := make([]string, len(args))
+	for i, arg := range args {
+		switch value := arg.(type) {
+		case nil:
+			all[i] = "NULL"
+		case string:
+			all[i] = "'" + strings.ReplaceAll(value, "'", "''") + "'"
+		case []byte:
+			all[i] = fmt.Sprintf(`'\x%x'`, value)
+		default:
+			all[i] = fmt.Sprint(value)
+		}
+	}
+	return all
+}
+
+// paths are what is done to one payment among many, or beside them.
+func (s site) paths(w Webhook) map[string]func(*payment.Payment) {
+	ctx := s.t.Context()
+	bank := func(r payment.Report) func(*payment.Payment) {
+		return func(p *payment.Payment) { s.bankSays(p, r) }
+	}
+	page := func(f PaymentFilter, order string) func(*payment.Payment) {
+		f.Domain = s.domain
+		return func(*payment.Payment) {
+			rows, err := s.db.Payments(ctx, f, Window{Order: order, Limit: pageOfList}, false)
+			_, counting := s.db.CountPayments(ctx, f, 1001)
+			if err := errors.Join(err, counting); err != nil || len(rows) != pageOfList {
+				s.t.Fatalf("%d rows, %v", len(rows), err)
+			}
+		}
+	}
+	return map[string]func(*payment.Payment){
+		"validate": func(p *payment.Payment) {
+			a := Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, Order: Order{Key: fmt.Sprint(p.ID), Connector: "a", Mechanism: "webauth"}}
+			s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, time.Minute) })
+			s.bankSays(p, payment.Report{Status: payment.Awaiting, Action: payment.Decoupled})
+			s.write(func(tx *Tx) error { tx.AnswerAttempt(a); return nil })
+		},
+		"cancel":   bank(payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds}),
+		"simulate": bank(payment.Report{Status: payment.Settled}),
+		"payer's return": func(p *payment.Payment) {
+			s.write(func(tx *Tx) error {
+				tx.PayerReturned(p, now)
+				tx.DropHeldBack(s.domain, "payment", int64(p.ID), 1, now, "known")
+				return nil
+			})
+		},
+		"page": page(PaymentFilter{}, "register_date"), "page by state": page(PaymentFilter{State: string(payment.Expired)}, "register_date"),
+		"page by label": page(PaymentFilter{LabelStart: "Invoice"}, labelOrder),
+		"retention step": func(*payment.Payment) {
+			if err := s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: time.UnixMicro(1_000_000_000), Health: now, Batch: 10, Rounds: 1}); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+		"erasure step": func(p *payment.Payment) {
+			e := Erasure{Domain: s.domain, User: passerelle.UserID(p.ID)}
+			s.write(func(tx *Tx) error { tx.erase(e, 10, now); return nil })
+			if _, err := s.db.anyRemains(ctx, e); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+	}
+}
+
+// bankSays is what becomes of a payment by a report, with the event that tells of it.
+func (s site) bankSays(p *payment.Payment, r payment.Report) {
+	s.t.Helper()
+	p = s.load(p)
+	steps, err := p.Apply(r, now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(func(tx *Tx) error {
+		e := Event{Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID), Version: p.Version, Body: []byte(`{}`), Created: now}
+		return errors.Join(tx.UpdatePayment(p, transitions(steps), nil), tx.Emit(e))
+	})
+}
+
+// numberFrom has what the program stores from now on have numbers beyond those of rows that
+// a test writes by hand.
+func (s site) numberFrom(first int) {
+	s.t.Helper()
+	for _, name := range []string{"payment", "instruction", "event", "token"} {
+		if err := s.sql(`INSERT INTO sequence (name, next) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET next = excluded.next`, name, first); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// surround adds payments with an event, a delivery and a token each, half of them of a user.
+func (s site) surround(w Webhook, from, to int) {
+	s.t.Helper()
+	s.populateAfter(from, to)
+	const step = 50_000
+	for first := from + 1; first <= to; first += step {
+		s.write(func(tx *Tx) error {
+			for i, text := range around {
+				args := []any{first, min(first+step-1, to), int64(s.domain), int64(w.ID)}
+				tx.exec(numbers+text, args[:3+i%2]...)
+			}
+			return nil
+		})
+	}
+}
+
+var around = []string{
+	more[0],
+	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, delivered)
+		SELECT -i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), i, 'payment', i, 1, i, CASE WHEN i % 2 = 0 OR i < 900 THEN i ELSE NULL END FROM n`,
+	`INSERT INTO token (id, domain_id, kind, hash, scopes, user_id, created) SELECT i, CAST($3 AS BIGINT), 'user', CAST(CAST(i AS TEXT) AS {bytes}), '', i, i FROM n`,
+}
+
+// mostGrowth is how much more a path may cost among many payments. Indexes of PostgreSQL
+// are a page or two deeper then, which it counts each time, however fast that is.
+var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
+
+// pageLimit is how long a page may take, in a long run.
+const pageLimit = 10 * time.Millisecond
+
+// TestMillionCostsAsAThousand takes each path among a thousand payments and among many,
+// whose labels begin alike, without statistics: what the database does for it is the same.
+func TestMillionCostsAsAThousand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		n, long := crowd(t)
+		const few, sameState, own = 1000, 4 * 1000, 100_000_000 // a quarter is in the state that is looked for
+		sizes := []int{few, sameState, n}
+		s.numberFrom(own)
+		w := s.receiver(webhook.PaymentStateUpdated)
+		before := map[string]int64{}
+		for i, size := range sizes {
+			s.surround(w, append([]int{0}, sizes...)[i], size)
+			m := meterOf(t, s, url)
+			for name, path := range s.paths(w) {
+				cost := m.of(s.fresh(name, 6), path)
+				if size == few || size == sameState && name == "page by state" {
+					before[name] = cost
+				}
+				if size != n {
+					continue
+				}
+				ratio := float64(cost) / float64(before[name])
+				t.Logf("%s: %d among %d, %d among %d, %.2f times", name, before[name], few, cost, n, ratio)
+				if ratio > mostGrowth[s.db.engine.words().name] {
+					t.Errorf("%s costs %d among %d payments and %d among %d", name, before[name], few, cost, n)
+				}
+			}
+			s.db.engine = m.engine
+		}
+		for _, name := range []string{"page", "page by state", "page by label"} {
+			took := quickest(s.paths(w)[name])
+			t.Logf("%s takes %v", name, took)
+			if long && took > pageLimit {
+				t.Errorf("%s takes %v among %d payments", name, took, n)
+			}
+		}
+	})
+}
+
+// quickest is the least that a page takes.
+func quickest(path func(*payment.Payment)) time.Duration {
+	took := time.Hour
+	for range 9 {
+		took = min(took, timed(func() { path(nil) }))
+	}
+	return took
+}
+
+// fresh are payments that a path has not been to.
+func (s site) fresh(path string, n int) []*payment.Payment {
+	s.t.Helper()
+	all := make([]*payment.Payment, n)
+	for i := range all {
+		all[i] = s.create(draft(1), now)
+		if path == "cancel" || path == "simulate" {
+			s.report(all[i], payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}, now)
+		}
+	}
+	return all
+}

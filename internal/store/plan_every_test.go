@@ -1,0 +1,486 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/internal/store/storetest"
+)
+
+func init() { Watch(storetest.Collect) } //nolint:gochecknoinits // before any test opens a store
+
+// bounded are the tables of which a statement may read everything, with what keeps them
+// small. All others grow.
+var bounded = map[string]string{
+	"domain": "made by hand", "setting": "the keys that are known", "connector_name": "one for each connector", "counter": "16 for each total of a domain",
+	"payment_edge": "the table of states", "maintenance": "one row", "sealing": "one row", "key_check": "one row", "sequence": "one for each table",
+	"schema_migration": "one for each migration", "audit_turn": "one row", "audit_end": "one for each domain", "unit_mark": "one for each process and transaction under way",
+	"purge_place": "a few for each domain", "webhook": "registered by hand, and bounded", "auth_provider": "registered by hand", "client": "registered by hand",
+	"client_logo": "one for each client", "terms": "published by hand", "terms_text": "published by hand", "document_type": "published by hand", "operator": "made by hand",
+	"operator_identity": "one for each operator", "sign_key": "made by hand", "field_key": "made by hand", "setting_change": "made by hand",
+	"sign_in_failure": "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
+}
+
+// granted are statements that may read much all the same, by their text and the step of
+// the plan, with the reason.
+var granted = []struct{ statement, step, why string }{
+	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
+	{`FROM payment WHERE domain_id = \$1 AND (state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
+	{`AND FALSE|AND 1 = 0`, ``, "selects nothing"},
+	{`FROM audit\b`, `audit`, "operators look at the audit log, by filters that have no index"},
+	{`^UPDATE \w+ SET (lease_until|check_lease) = 0 WHERE`, ``, "once, when a copy was restored"},
+	{`^UPDATE token SET revoked = \$1 WHERE domain_id = \$2 AND client_id = \$3`, `token_by_domain`, "an application is deleted by hand"},
+	{`SELECT COALESCE\(MAX\(id\), 0\)`, ``, "the last of an index"},
+}
+
+// step is one access of a plan to rows: to those of a table, by an index or none, with
+// the leading columns of the index that bound what is read of it.
+type step struct {
+	table, index string
+	bounds       []string
+	// page says that it is read in the order that is wanted, up to a limit, and nothing
+	// of it left out.
+	page bool
+	text string
+}
+
+// grows reports whether it reads more with every row of its table, or of the domain.
+func (s step) grows() bool {
+	if bounded[s.table] != "" || s.page {
+		return false
+	}
+	return len(s.bounds) == 0 || len(s.bounds) == 1 && s.bounds[0] == "domain_id"
+}
+
+func isGranted(sql string, s step) bool {
+	for _, one := range granted {
+		if finds(`(?s)`+one.statement, sql) && finds(one.step, s.text) {
+			return true
+		}
+	}
+	return false
+}
+
+var expressions = map[string]*regexp.Regexp{}
+
+// finds compiles each expression once.
+func finds(expression, text string) bool {
+	if expressions[expression] == nil {
+		expressions[expression] = regexp.MustCompile(expression)
+	}
+	return expressions[expression].MatchString(text)
+}
+
+// planned is a database that tells how it would execute statements, whatever their
+// arguments.
+type planned struct {
+	t       *testing.T
+	pool    *sql.DB
+	words   *dialect
+	columns map[string][]string // of indexes
+	tables  map[string]bool
+}
+
+func newPlanned(t *testing.T, address string) *planned {
+	t.Helper()
+	p := &planned{t: t, words: postgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}}
+	driver, list := "pgx", `SELECT t.relname, i.relname, pg_get_indexdef(x.indexrelid, k, FALSE) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid,
+		generate_series(1, x.indnkeyatts) k WHERE t.relnamespace = current_schema()::regnamespace ORDER BY i.relname, k`
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		p.words, driver, address = sqliteDialect(), "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
+		list = `SELECT m.name, i.name, COALESCE(k.name, '<expr>') FROM sqlite_schema m, pragma_index_list(m.name) i, pragma_index_info(i.name) k WHERE m.type = 'table' ORDER BY i.name, k.seqno`
+	} else {
+		for name, value := range parameters {
+			address += "&" + name + "=" + url.QueryEscape(value)
+		}
+		address += "&default_query_exec_mode=simple_protocol"
+	}
+	var err error
+	if p.pool, err = sql.Open(driver, address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.pool.Close() })
+	p.pool.SetMaxOpenConns(1)
+	p.each(list, func(rows *sql.Rows) error {
+		var table, index, column string
+		err := rows.Scan(&table, &index, &column)
+		p.columns[index], p.tables[table] = append(p.columns[index], column), true
+		return err
+	})
+	return p
+}
+
+func (p *planned) do(text string) {
+	p.t.Helper()
+	if _, err := p.pool.ExecContext(p.t.Context(), text); err != nil {
+		p.t.Fatalf("%v: %s", err, text)
+	}
+}
+
+func (p *planned) each(text string, row func(*sql.Rows) error, args ...any) {
+	p.t.Helper()
+	rows, err := p.pool.QueryContext(p.t.Context(), text, args...)
+	if err != nil {
+		p.t.Fatalf("%v: %s", err, text)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			p.t.Fatalf("%v: %s", err, text)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		p.t.Fatalf("%v: %s", err, text)
+	}
+}
+
+func (p *planned) strings(text string) (all []string) {
+	p.t.Helper()
+	p.each(text, func(rows *sql.Rows) error {
+		var one string
+		err := rows.Scan(&one)
+		all = append(all, one)
+		return err
+	})
+	return all
+}
+
+func (p *planned) isPostgres() bool { return p.words.name == "postgres" }
+
+var placeholder = regexp.MustCompile(`\$(\d+)`)
+
+// parametersOf is how many arguments a statement has.
+func parametersOf(text string) (most int) {
+	for _, found := range placeholder.FindAllStringSubmatch(text, -1) {
+		most = max(most, atoi(found[1]))
+	}
+	return most
+}
+
+func (p *planned) steps(text string) []step {
+	p.t.Helper()
+	if p.isPostgres() {
+		return p.stepsOfPostgres(text)
+	}
+	return p.stepsOfSQLite(text)
+}
+
+// node is a node of a plan of PostgreSQL.
+type node struct {
+	Type   string `json:"Node Type"`
+	Table  string `json:"Relation Name"`
+	Index  string `json:"Index Name"`
+	Cond   string `json:"Index Cond"`
+	Filter string `json:"Filter"`
+	Plans  []node `json:"Plans"`
+}
+
+func (p *planned) stepsOfPostgres(text string) (steps []step) {
+	p.t.Helper()
+	p.do(`PREPARE this AS ` + p.words.text(text))
+	defer p.do(`DEALLOCATE this`)
+	execute := `EXECUTE this`
+	if n := parametersOf(text); n > 0 {
+		execute += "(" + strings.TrimSuffix(strings.Repeat("NULL, ", n), ", ") + ")"
+	}
+	p.each(`EXPLAIN (COSTS OFF, FORMAT JSON) `+execute, func(rows *sql.Rows) error {
+		var text []byte
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		var all []struct{ Plan node }
+		err := json.Unmarshal(text, &all)
+		for _, one := range all {
+			steps = p.walk(one.Plan, false, steps)
+		}
+		return err
+	})
+	return steps
+}
+
+// inOrder are nodes that pass rows on as they come, until nobody wants more.
+var inOrder = []string{"Nested Loop", "LockRows", "Subquery Scan", "Append", "Merge Append", "Result", "Limit"}
+
+func (p *planned) walk(n node, limited bool, steps []step) []step {
+	if n.Table != "" && n.Type != "ModifyTable" && n.Type != "Bitmap Heap Scan" {
+		steps = append(steps, step{
+			table: n.Table, index: n.Index, bounds: p.bounds(n.Index, n.Cond), page: limited && n.Filter == "" && n.Index != "",
+			text: fmt.Sprintf("%s on %s using %s, condition %s, filter %s", n.Type, n.Table, n.Index, n.Cond, n.Filter),
+		})
+	}
+	limited = n.Type == "Limit" || limited && slices.Contains(inOrder, n.Type)
+	for _, below := range n.Plans {
+		steps = p.walk(below, limited, steps)
+	}
+	return steps
+}
+
+// bounds are the leading columns of an index that a condition names.
+func (p *planned) bounds(index, condition string) (bounds []string) {
+	for _, column := range p.columns[index] {
+		if !finds(`(^|\W)`+regexp.QuoteMeta(column)+`(\W|$)`, condition) {
+			break
+		}
+		bounds = append(bounds, column)
+	}
+	return bounds
+}
+
+var (
+	access     = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:(INTEGER PRIMARY KEY)|PRIMARY KEY|INDEX (\w+)))?(?: \((.*)\))?`)
+	comparison = regexp.MustCompile(`[=<>].*$`)
+	// pageOnly is a statement that wants a page of a domain, and leaves out nothing.
+	pageOnly = regexp.MustCompile(`(?s)WHERE (\w+\.)?domain_id = \$\d+\s+(AND deleted IS NULL AND state IS NULL )?ORDER BY [^()]*LIMIT`)
+)
+
+func (p *planned) stepsOfSQLite(text string) (steps []step) {
+	p.t.Helper()
+	sorts := false
+	p.each(`EXPLAIN QUERY PLAN `+p.words.text(text), func(rows *sql.Rows) error {
+		var id, parent, unused int64
+		var detail string
+		err := rows.Scan(&id, &parent, &unused, &detail)
+		sorts = sorts || strings.Contains(detail, "TEMP B-TREE")
+		m := access.FindStringSubmatch(detail)
+		if m == nil {
+			return err
+		}
+		if table := p.tableOf(text, m[2]); table != "" {
+			steps = append(steps, step{table: table, index: m[3] + m[4], bounds: conditionsOf(m[5]), text: detail})
+		}
+		return err
+	}, make([]any, parametersOf(text))...)
+	for i := range steps {
+		steps[i].page = steps[i].index != "" && !sorts && pageOnly.MatchString(text)
+	}
+	return steps
+}
+
+func conditionsOf(text string) (columns []string) {
+	for condition := range strings.SplitSeq(text, " AND ") {
+		if condition != "" {
+			columns = append(columns, comparison.ReplaceAllString(condition, ""))
+		}
+	}
+	return columns
+}
+
+// tableOf is the table behind a name in a statement; none is what was selected before.
+func (p *planned) tableOf(text, name string) string {
+	if p.tables[name] {
+		return name
+	}
+	for _, found := range regexp.MustCompile(`(\w+)"?\s+(?:AS\s+)?`+name+`\b`).FindAllStringSubmatch(text, -1) {
+		if p.tables[found[1]] {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+// references are what the database asks by itself, to check that what a row refers to is
+// there, and that nothing refers to one that goes. SQLite asks the like of them.
+func (p *planned) references() (all []string) {
+	p.t.Helper()
+	list := `SELECT m.name, f."table", f."from", COALESCE(f."to", 'id'), f.id FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id, f.seq`
+	if p.isPostgres() {
+		list = `SELECT c.conrelid::regclass::text, c.confrelid::regclass::text, a.attname, b.attname, c.oid::bigint FROM pg_constraint c, unnest(c.conkey, c.confkey) WITH ORDINALITY k(x, y, n),
+			pg_attribute a, pg_attribute b WHERE c.contype = 'f' AND c.connamespace = current_schema()::regnamespace
+			AND a.attrelid = c.conrelid AND a.attnum = k.x AND b.attrelid = c.confrelid AND b.attnum = k.y ORDER BY c.oid, k.n`
+	}
+	type key struct {
+		child, parent string
+		id            int64
+	}
+	columns, keys := map[key][][2]string{}, []key{}
+	p.each(list, func(rows *sql.Rows) error {
+		var k key
+		var from, to string
+		err := rows.Scan(&k.child, &k.parent, &from, &to, &k.id)
+		if columns[k] == nil {
+			keys = append(keys, k)
+		}
+		columns[k] = append(columns[k], [2]string{from, to})
+		return err
+	})
+	lock := map[bool]string{true: " FOR KEY SHARE OF x"}[p.isPostgres()]
+	for _, k := range keys {
+		var up, down []string
+		for i, pair := range columns[k] {
+			down, up = append(down, fmt.Sprintf("$%d = x.%s", i+1, pair[0])), append(up, fmt.Sprintf("x.%s = $%d", pair[1], i+1))
+		}
+		all = append(all, `SELECT 1 FROM `+k.parent+` x WHERE `+strings.Join(up, " AND ")+lock)
+		if p.removed(k.parent) {
+			all = append(all, `SELECT 1 FROM `+k.child+` x WHERE `+strings.Join(down, " AND ")+lock)
+		}
+	}
+	return all
+}
+
+// removed reports whether rows of a table are ever removed.
+func (p *planned) removed(table string) bool {
+	removes := regexp.MustCompile(`^\s*DELETE FROM ` + table + `\b`)
+	return slices.ContainsFunc(storetest.Statements(p.t), func(s storetest.Statement) bool { return removes.MatchString(s.SQL) })
+}
+
+// TestEveryStatement has every statement planned that this program has asked for so far,
+// in this process and those that left theirs in a folder, and every check of a reference:
+// on both databases, filled without statistics, as a restored dump is, and with them.
+// None goes through a table that grows, nor through all that a domain has in it. Checks of
+// references are planned on empty tables as well, and so kept by PostgreSQL until there
+// are statistics; of any other statement it takes any index there, and it does not
+// matter: statistics come as soon as there is something to go through.
+func TestEveryStatement(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, address string) {
+		s := newSite(t, address)
+		askEverything(t, s)
+		p := newPlanned(t, address)
+		texts := p.references()
+		texts = append(texts, p.asked()...)
+		p.look("empty", p.references())
+		s.crowdEvery(p)
+		p.forgetStatistics()
+		p.look("filled without statistics", texts)
+		p.takeStatistics()
+		p.look("filled", texts)
+		t.Logf("%d statements", len(texts))
+	})
+}
+
+var listOfArguments = regexp.MustCompile(`\$\d+(?:,\s*\$\d+)+`)
+
+// asked are the statements that were asked for; of those that differ in the length of a
+// list only, one.
+func (p *planned) asked() (texts []string) {
+	p.t.Helper()
+	known := map[string]bool{}
+	for _, one := range storetest.Statements(p.t) {
+		alike := listOfArguments.ReplaceAllString(one.SQL, "$$")
+		if one.Database == p.words.name && !strings.HasPrefix(one.SQL, "LOCK TABLE") && !known[alike] {
+			known[alike] = true
+			texts = append(texts, one.SQL)
+		}
+	}
+	return texts
+}
+
+// askEverything asks the questions of the other tests of plans, which this one may be
+// without.
+func askEverything(t *testing.T, s site) {
+	t.Helper()
+	for name, question := range s.questions() {
+		if err := question.run(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// look reports each step that grows, once for statements that differ in numbers only.
+func (p *planned) look(when string, texts []string) {
+	p.t.Helper()
+	known := map[string]bool{}
+	for _, text := range texts {
+		for _, step := range p.steps(text) {
+			if alike := placeholder.ReplaceAllString(step.text, "$$"); step.grows() && !isGranted(text, step) && !known[alike] {
+				known[alike] = true
+				p.t.Errorf("%s: %s\nof %s", when, step.text, text)
+			}
+		}
+	}
+}
+
+// crowdEvery has every table have rows.
+func (s site) crowdEvery(p *planned) {
+	s.t.Helper()
+	const after, many = 100_000, 2 * fewDeliveries
+	s.populateAfter(after, after+many)
+	s.crowded(after, many)
+	s.crowdIn(s.domain, after, many)
+	p.fill(many)
+}
+
+// fill gives every table that grows so many rows, whatever the schema says of them: of
+// each column values of one kind, another in each row, and half of them NULL where they
+// may be.
+func (p *planned) fill(n int) {
+	p.t.Helper()
+	columns, free := `SELECT m.name, c.name, lower(c.type), c."notnull" = 1 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`,
+		append([]string{`PRAGMA foreign_keys = OFF`, `PRAGMA ignore_check_constraints = ON`}, p.triggers()...)
+	if p.isPostgres() {
+		columns, free = `SELECT table_name, column_name, data_type, is_nullable = 'NO' FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`,
+			[]string{storetest.DropChecks, `SET session_replication_role = replica`}
+	}
+	for _, text := range free {
+		p.do(text)
+	}
+	names, values := map[string][]string{}, map[string][]string{}
+	p.each(columns, func(rows *sql.Rows) error {
+		var table, column, kind string
+		var filled bool
+		err := rows.Scan(&table, &column, &kind, &filled)
+		names[table], values[table] = append(names[table], column), append(values[table], valueOf(column, kind, filled))
+		return err
+	})
+	const first = 50_000_000
+	for table := range names {
+		if bounded[table] == "" {
+			p.do(fmt.Sprintf(`INSERT INTO %s (%s) WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT %s FROM n WHERE TRUE ON CONFLICT DO NOTHING`,
+				table, strings.Join(names[table], ", "), first, first+n-1, strings.Join(values[table], ", ")))
+		}
+	}
+}
+
+// triggers are statements that drop those of SQLite, which nothing puts out of force.
+func (p *planned) triggers() []string {
+	if p.isPostgres() {
+		return nil
+	}
+	return p.strings(`SELECT 'DROP TRIGGER ' || name FROM sqlite_schema WHERE type = 'trigger'`)
+}
+
+// valueOf is the value of a column in row i.
+func valueOf(column, kind string, filled bool) string {
+	value := map[string]string{
+		"bigint": "i", "integer": "i", "boolean": "i % 2 = 0", "blob": "randomblob(16)", "bytea": "decode(md5(CAST(i AS TEXT)), 'hex')",
+	}[kind]
+	switch {
+	case column == "domain_id":
+		return "1"
+	case value == "":
+		value = "'x' || CAST(i AS TEXT)"
+	}
+	if filled || column == "id" {
+		return value
+	}
+	return "CASE WHEN i % 2 = 0 THEN " + value + " END"
+}
+
+// forgetStatistics makes the database one that was restored from a dump.
+func (p *planned) forgetStatistics() {
+	p.t.Helper()
+	if !p.isPostgres() {
+		for _, text := range withoutStatistics {
+			p.do(text.sql)
+		}
+		return
+	}
+	p.do(`DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)`)
+	p.do(`UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
+}
+
+// takeStatistics has the database know its tables; SQLite is told that there are a
+// thousand times as many rows, or it would rightly read a small table from end to end.
+func (p *planned) takeStatistics() {
+	p.t.Helper()
+	p.do(`ANALYZE`)
+	if !p.isPostgres() {
+		p.do(`UPDATE sqlite_stat1 SET stat = '1000000' || CASE WHEN instr(stat, ' ') > 0 THEN substr(stat, instr(stat, ' ')) ELSE '' END WHERE CAST(stat AS INTEGER) > 1000`)
+		p.do(`ANALYZE sqlite_schema`)
+	}
+}

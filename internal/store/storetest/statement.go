@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Statement is what the program has asked a kind of database for, as it is written.
+type Statement struct{ Database, SQL string }
+
+// StatementFolder names the variable with the folder where the tests of all packages
+// leave what the program has asked for, a file for each process.
+const StatementFolder = "PASSERELLE_TEST_STATEMENTS"
+
+var collected struct {
+	sync.Mutex
+	known map[Statement]bool
+	file  *os.File
+}
+
+// Collect keeps a statement that the program asks for, and passes over those that a
+// test has written by hand. It is for store.Watch, and called where the statement is.
+func Collect(database, sql string) {
+	s := Statement{database, sql}
+	collected.Lock()
+	defer collected.Unlock()
+	if collected.known[s] || byHand() {
+		return
+	}
+	if collected.known == nil {
+		collected.known = map[Statement]bool{}
+	}
+	collected.known[s] = true
+	leaveStatement(s)
+}
+
+// byHand reports whether a test asks: the first caller that is not what all of them
+// pass through.
+func byHand() bool {
+	var callers [24]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
+	for {
+		frame, more := frames.Next()
+		switch base := filepath.Base(frame.File); {
+		case strings.HasSuffix(base, "_test.go"):
+			return true
+		case !slices.Contains([]string{"dialect.go", "write.go", "read.go", "rows.go"}, base), !more:
+			return false
+		}
+	}
+}
+
+// leaveStatement appends to this process's file. It panics when it cannot: the
+// statement would go unseen.
+func leaveStatement(s Statement) {
+	folder := os.Getenv(StatementFolder)
+	if folder == "" {
+		return
+	}
+	line, err := json.Marshal(s)
+	if err == nil && collected.file == nil {
+		collected.file, err = os.CreateTemp(folder, "statements-")
+	}
+	if err == nil {
+		_, err = collected.file.Write(append(line, '\n'))
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Statements are those that this process has collected, and all in the folder.
+func Statements(t testing.TB) []Statement {
+	t.Helper()
+	all := map[Statement]bool{}
+	files, err := filepath.Glob(filepath.Join(os.Getenv(StatementFolder), "statements-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			var s Statement
+			if err := json.Unmarshal([]byte(line), &s); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			all[s] = true
+		}
+	}
+	collected.Lock()
+	defer collected.Unlock()
+	for s := range collected.known {
+		all[s] = true
+	}
+	list := make([]Statement, 0, len(all))
+	for s := range all {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b Statement) int { return strings.Compare(a.Database+a.SQL, b.Database+b.SQL) })
+	return list
+}
