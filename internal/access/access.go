@@ -81,16 +81,19 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Sh
 	if shown.err != nil && !errors.Is(shown.err, store.ErrNotFound) {
 		return Principal{}, fmt.Errorf("look a token up: %w", shown.err)
 	}
-	if !ok || shown.err != nil || token.Domain != domain {
-		return Principal{}, unauthenticated()
-	}
-	if kind != anyKind && token.Kind != string(kind) || token.Revoked != nil || a.expired(token) {
+	if !ok || shown.err != nil || token.Domain != domain || !a.accepts(token, kind) {
 		return Principal{}, unauthenticated()
 	}
 	if token.Expires == nil {
 		a.uses.note(credential{domain: domain, token: token.ID}, token.Used, a.Now())
 	}
 	return principal(token), nil
+}
+
+// accepts reports whether a token is of a kind, where anyKind stands for all, and still
+// good.
+func (a *Access) accepts(token store.Token, kind TokenKind) bool {
+	return (kind == anyKind || token.Kind == string(kind)) && token.Revoked == nil && !a.expired(token)
 }
 
 func (a *Access) expired(token store.Token) bool {

@@ -55,8 +55,11 @@ var withoutStatistics = []statement{
 // What is known of their columns cannot be told from their number of pages, which
 // VACUUM puts on record as well. Of a table whose rows are all gone there is nothing to
 // know until others come.
+// A table that is locked, as by a migration, is left for later: to ask for its size waits for the lock.
 const uncounted = `SELECT quote_ident(t.relname) FROM (
-		SELECT c.oid, c.relname, c.relpages, c.reltuples, pg_relation_size(c.oid) / CAST(current_setting('block_size') AS BIGINT) AS pages
+		SELECT c.oid, c.relname, c.relpages, c.reltuples,
+			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0
+			ELSE pg_relation_size(c.oid) / CAST(current_setting('block_size') AS BIGINT) END AS pages
 		FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind = 'r') t
 	WHERE t.pages > 0 AND (t.reltuples < 0 OR t.pages > 2 * t.relpages
 		OR (t.reltuples > 0 OR pg_stat_get_mod_since_analyze(t.oid) > 0)
