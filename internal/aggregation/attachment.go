@@ -34,6 +34,9 @@ func validAttachments(given []passerelle.AttachmentDetails) ([]passerelle.Attach
 // transaction that has some.
 func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (events []store.Event, err error) {
 	for _, a := range accounts {
+		if !a.changedTransactions {
+			continue // attachments come with transactions
+		}
 		found, err := run.foundAttachments(ctx, a.StoredAccount)
 		if err != nil {
 			return nil, err

@@ -263,15 +263,13 @@ func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id pa
 // takeLease takes the lease of a connection, with acts on record. One that is being
 // read is locked.
 func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
-	user, err := a.User(ctx, d, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := a.Connection(ctx, d, id, connection)
-	if err != nil {
-		return nil, nil, err
-	}
-	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	var user passerelle.User
+	var c store.Connection
+	var values settings.Values
+	err := a.DB.Together(ctx,
+		func(r *store.Reader) (err error) { user, err = a.userBy(ctx, r, d, id); return err },
+		func(r *store.Reader) (err error) { c, err = connectionBy(ctx, r, d, id, connection); return err },
+		func(r *store.Reader) (err error) { values, err = settings.Load(ctx, r, d.ID); return err })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -299,13 +297,19 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 	if err != nil {
 		return fmt.Errorf("lock connection %d: %w", run.c.ID, err)
 	}
-	c, err := run.Connection(ctx, run.domain, run.user.ID, run.c.ID)
+	var c store.Connection
+	var sources []store.ConnectionSource
+	err = run.DB.Together(ctx, func(r *store.Reader) (err error) {
+		c, err = connectionBy(ctx, r, run.domain, run.user.ID, run.c.ID)
+		return err
+	}, func(r *store.Reader) (err error) {
+		if sources, err = r.SourcesOf(ctx, run.domain.ID, run.c.ID); err != nil || len(sources) == 0 {
+			return fmt.Errorf("list the sources of connection %d: %w", run.c.ID, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return errors.Join(err, run.release(ctx))
-	}
-	sources, err := run.DB.SourcesOf(ctx, run.domain.ID, c.ID)
-	if err != nil || len(sources) == 0 {
-		return errors.Join(fmt.Errorf("list the sources of connection %d: %w", c.ID, err), run.release(ctx))
 	}
 	run.c, run.source, run.sync = c, sources[0], c.Sync+1
 	return nil
@@ -362,7 +366,11 @@ func own(fields []connector.Field, given map[string]string) map[string]string {
 
 // Connection reads a connection of a user.
 func (a *Aggregation) Connection(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (store.Connection, error) {
-	c, err := a.DB.Connection(ctx, d.ID, user, id)
+	return connectionBy(ctx, &a.DB.Reader, d, user, id)
+}
+
+func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (store.Connection, error) {
+	c, err := r.Connection(ctx, d.ID, user, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return c, passerelle.Missing()
 	}

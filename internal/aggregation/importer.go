@@ -98,7 +98,28 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 			return err
 		}
 	}
+	if err := im.checkEmpty(); err != nil {
+		return err
+	}
 	return im.fetched()
+}
+
+// checkEmpty finds out for all accounts that are to be read whether anything of them is
+// stored.
+func (im *importer) checkEmpty() error {
+	var checks []func(*store.Reader) error
+	for _, key := range im.accountKeys {
+		if _, wanted := im.Wanted(key); wanted {
+			a := im.accounts[key]
+			checks = append(checks,
+				func(r *store.Reader) error { return a.transactions.checkEmpty(im.ctx, r) },
+				func(r *store.Reader) error { return a.investments.checkEmpty(im.ctx, r) })
+		}
+	}
+	if err := im.DB.Together(im.ctx, checks...); err != nil {
+		return fmt.Errorf("%w: look for rows: %w", errStore, err)
+	}
+	return nil
 }
 
 func (im *importer) account(known *store.StoredAccount, details passerelle.AccountDetails) error {
@@ -311,10 +332,16 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	if _, wanted := im.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: the end of an account that was not asked for", errInvalidData)
 	}
+	err := im.DB.Together(im.ctx,
+		func(r *store.Reader) error { return a.transactions.findMissing(im.ctx, r, from) },
+		func(r *store.Reader) error { return a.investments.findMissing(im.ctx, r, passerelle.Date{}) })
+	if err != nil {
+		return err
+	}
 	for _, end := range []func() error{
-		func() error { return a.transactions.removeMissing(im, from) },
+		func() error { return a.transactions.markMissing(im) },
 		func() error { return im.cluster(a) },
-		func() error { return a.investments.removeMissing(im, passerelle.Date{}) },
+		func() error { return a.investments.markMissing(im) },
 		func() error { return im.value(a) },
 	} {
 		if err := end(); err != nil {

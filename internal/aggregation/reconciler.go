@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -39,6 +40,8 @@ type reconciler[D any] struct {
 	// empty says that nothing was stored before the run, once checked is true:
 	// then nothing that is handed over is known, and nothing missed.
 	empty, checked bool
+	// missing are the rows that findMissing has found.
+	missing []int64
 }
 
 // newRow is a row that is not stored yet, with its details as they will be.
@@ -94,7 +97,7 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 
 // known are the rows of the keys that were stored before.
 func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]store.Known, err error) {
-	if err = rc.checkEmpty(im); err == nil && !rc.empty {
+	if err = rc.checkEmpty(im.ctx, &im.DB.Reader); err == nil && !rc.empty {
 		known, err = im.DB.KnownByKey(im.ctx, rc.rows, keys)
 	}
 	if err != nil {
@@ -104,9 +107,9 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]st
 }
 
 // checkEmpty finds out, once, whether anything was stored before.
-func (rc *reconciler[D]) checkEmpty(im *importer) (err error) {
+func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) (err error) {
 	if !rc.checked {
-		rc.empty, err = im.DB.Bare(im.ctx, rc.rows)
+		rc.empty, err = r.Bare(ctx, rc.rows)
 		rc.checked = err == nil
 	}
 	return err
@@ -183,21 +186,35 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 // removeMissing marks what was not handed over as gone, from a day on when there is one:
 // what is older is never missed.
 func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
-	if err := rc.checkEmpty(im); err != nil {
+	if err := rc.findMissing(im.ctx, &im.DB.Reader, from); err != nil {
+		return err
+	}
+	return rc.markMissing(im)
+}
+
+// findMissing finds out what removeMissing is to mark.
+func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from passerelle.Date) error {
+	if err := rc.checkEmpty(ctx, r); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)
 	}
 	if rc.empty {
 		return nil
 	}
-	var gone []int64
-	err := im.DB.EachKey(im.ctx, rc.rows, from, func(id int64, key string) {
+	err := r.EachKey(ctx, rc.rows, from, func(id int64, key string) {
 		if _, seen := rc.seen[hashed(key)]; !seen {
-			gone = append(gone, id)
+			rc.missing = append(rc.missing, id)
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("%w: list rows by their keys: %w", errStore, err)
 	}
+	return nil
+}
+
+// markMissing marks what findMissing has found.
+func (rc *reconciler[D]) markMissing(im *importer) error {
+	gone := rc.missing
+	rc.missing = nil
 	for some := range slices.Chunk(gone, pageSize) {
 		if err := rc.markGone(im, some); err != nil {
 			return err

@@ -63,7 +63,11 @@ func (a *Aggregation) emit(tx *store.Tx, u passerelle.User, name webhook.Event, 
 
 // User reads a user.
 func (a *Aggregation) User(ctx context.Context, d passerelle.Domain, id passerelle.UserID) (passerelle.User, error) {
-	u, err := a.DB.User(ctx, d.ID, id)
+	return a.userBy(ctx, &a.DB.Reader, d, id)
+}
+
+func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.Domain, id passerelle.UserID) (passerelle.User, error) {
+	u, err := r.User(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && u.Expires != nil && !a.Now().Before(*u.Expires)) {
 		return u, passerelle.Missing()
 	}
