@@ -102,7 +102,7 @@ func (m *marks) passed() []string {
 }
 
 // again are the marks that a load passes again and again.
-var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|protocol|store)\.`)
+var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|store)\.`)
 
 // chosen are the marks to die at: those that are passed again and again.
 func (m *marks) chosen() []string {
@@ -236,9 +236,9 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).keep":            "nobody in this load becomes permanent",
 	"aggregation.(*Aggregation).remove":          "nobody in this load leaves",
 	"aggregation.(*Aggregation).EditTransaction": "nobody in this load edits",
-	"aggregation.(*visit).keep":                  "visits of this load are shorter than a lease",
-	"aggregation.(*visit).release":               "visits of this load find what to read",
-	"aggregation.(*round).tellOnce":              "people of this load have one connection each",
+	"aggregation.(*syncRun).renewLease":          "runs of this load are shorter than a lease",
+	"aggregation.(*syncRun).release":             "runs of this load find what to read",
+	"aggregation.(*batch).emitUserSyncedOnce":    "people of this load have one connection each",
 }
 
 // through are functions by which many commit; their callers stand for them.
