@@ -205,6 +205,20 @@ var webhookMoves = []move{
 }
 
 var differenceMoves = []move{
+	{line: "`total` counts all matches of a filter", prove: func(t *testing.T, w *world) {
+		t.Helper()
+		token := w.Token("payments:admin")
+		for range 1001 {
+			w.OK(w.Call("POST", "/payments", token, `{"client_redirect_uri":"https://shop.example/back","instructions":[{"amount":1,"currency":"EUR","label":"one of many","execution_date_type":"instant",
+				"beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`))
+		}
+		for query, want := range map[string]string{"": `"total_exceeded":true`, "&exact_total=true": `"total":1001`} {
+			a := w.OK(w.Call("GET", "/payments?limit=1&label=one+of+many"+query, token, nil))
+			if !strings.Contains(string(a.Body), want) {
+				t.Errorf("%q: the answer has no %s: %s", query, want, a.Body)
+			}
+		}
+	}},
 	{line: "403 for a token that is not valid", rows: []row{
 		{call: "GET /2.0/users/me", as: "Bearer nobody", status: 401, shapes: "Error", says: []string{`"code":"invalidToken"`}},
 		{call: "GET /2.0/users", as: "user", status: 403, shapes: "Error", says: []string{`"code":"forbidden"`}},

@@ -176,7 +176,7 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	if err != nil {
 		return fmt.Errorf("seal the memory of an order: %w", err)
 	}
-	tx.execOne(ErrConflict, `UPDATE attempt SET memory = $1 WHERE domain_id = $2 AND id = $3 AND number = 1`, sealed, int64(a.Domain), a.OrderID)
+	tx.execOne(ErrConflict, `UPDATE attempt SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND number = 1`, sealed, int64(a.Domain), a.OrderID)
 	return nil
 }
 
