@@ -31,7 +31,7 @@ var bounded = map[string]string{
 // the plan, with the reason.
 var granted = []struct{ statement, step, why string }{
 	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
-	{`FROM payment WHERE domain_id = \$1 AND (state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
+	{`FROM payment WHERE domain_id = \$1 AND (registered [<>]=? \$\d+ AND )*(state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
 	{`AND FALSE|AND 1 = 0`, ``, "selects nothing"},
 	{`FROM audit\b`, `audit`, "operators look at the audit log, by filters that have no index"},
 	{`^UPDATE \w+ SET (lease_until|check_lease) = 0 WHERE`, ``, "once, when a copy was restored"},

@@ -109,7 +109,7 @@ func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	found, err := collect(ctx, r, scanInt, `SELECT id FROM end_user WHERE domain_id = $1 AND id IN (`+list+`)`, args...)
+	found, err := collect(ctx, r, scanInt, `SELECT id FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err
 	}
