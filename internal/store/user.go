@@ -109,13 +109,14 @@ func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	found, err := collect(ctx, r, scanInt, `SELECT id FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
+	// Whole rows: of the id alone PostgreSQL would read an index from end to end.
+	found, err := collect(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err
 	}
 	known := make(map[passerelle.UserID]bool, len(found))
-	for _, id := range found {
-		known[passerelle.UserID(id)] = true
+	for _, u := range found {
+		known[u.ID] = true
 	}
 	return known, nil
 }
