@@ -7,9 +7,9 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Wealth is what an institution says an account holds besides money, and how a
+// Assets is what an institution says an account holds besides money, and how a
 // loan is paid back.
-type Wealth struct {
+type Assets struct {
 	Investments   []InvestmentDetails
 	MarketOrders  []MarketOrderDetails
 	Pockets       []PocketDetails
@@ -87,7 +87,7 @@ type AmortizationDetails struct {
 // Complete adds to what an account in a currency holds what follows from it: the
 // currency of a loan's plan, and what pockets are worth whose institution says only how
 // many units they have of a position of the same page.
-func (w *Wealth) Complete(currency Currency) {
+func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {
 		units[position.Key] = position.UnitValue

@@ -52,7 +52,7 @@ func (h historian) Profile() connector.Profile {
 }
 
 // Read hands over the history in pages.
-func (h historian) Read(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) { //nolint:unparam // a connector has an outcome
+func (h historian) Read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) { //nolint:unparam // a connector has an outcome
 	balance := decimal.MustParse("12.50")
 	account := passerelle.AccountDetails{Key: "a", Name: "Account", Type: "checking", Usage: passerelle.Private, Currency: "EUR", Balance: &balance}
 	if err := out.Accounts([]passerelle.AccountDetails{account}); err != nil {

@@ -46,39 +46,39 @@ type DataSettings struct {
 	UnattendedReads int
 }
 
-// Visit is one conversation with an institution on behalf of a person.
-type Visit struct {
+// DataRequest is what a connector gets to read an institution for a person.
+type DataRequest struct {
 	Domain     passerelle.DomainID
 	Connection passerelle.ConnectionID
 	Source     string
 	// Values are those of the connector's fields.
 	Values map[string]string
-	// Answers are what the last visit asked for, and Resumed says that the
-	// person has done what it asked to be done elsewhere.
+	// Answers has the values that the last read asked for. Resumed means that the
+	// person has done what the last read asked them to do elsewhere.
 	Answers map[string]string
 	Resumed bool
-	// Callback is what the institution sent along with the person's browser,
-	// nil when this visit is no return.
+	// Callback has the query parameters with which the institution sent the person's
+	// browser back, nil when the person did not come back from the institution.
 	Callback url.Values
 	// ReturnURL is where the institution is to send the browser after webauth,
 	// and carries what leads back to this connection.
 	ReturnURL string
-	// Memory is what the last visit left: tokens, a session. It is kept sealed.
+	// Memory is what the last read returned: tokens, a session. It is stored encrypted.
 	Memory []byte
-	// Present says that the person takes part; without them no visit may
+	// Present means that the person takes part. Without them a read must not
 	// disturb them.
 	Present bool
 	// Now is the present instant of the domain.
 	Now time.Time
 }
 
-// Outcome is how a visit ended.
+// Outcome is how a read ended.
 type Outcome struct {
 	// State is empty when all was read.
 	State passerelle.ConnectionState
 	// Message is the institution's own text for the person.
 	Message string
-	// Fields are asked for in AdditionalInformationNeeded and Wrongpass.
+	// Fields are requested in AdditionalInformationNeeded and Wrongpass.
 	Fields []Field
 	// URL is the institution's page for WebauthRequired.
 	URL string
@@ -86,24 +86,24 @@ type Outcome struct {
 	Memory []byte
 	// ConsentUntil is the end of the consent when the institution says so.
 	ConsentUntil *time.Time
-	// RetryAfter is when the institution wants to be asked again.
+	// RetryAfter is how long the institution wants no further read.
 	RetryAfter time.Duration
 }
 
-// Sink takes what a visit reads, in the order of the calls. A connector calls
+// Sink takes what a connector reads, in the order of the calls. A connector calls
 // it from one goroutine, passes pages and not whole histories, and stops at
 // the first error, which it returns.
 type Sink interface {
 	// Accounts is called once, with all accounts there are.
 	Accounts(all []passerelle.AccountDetails) error
-	// Wanted says whether the transactions of an account are to be read, and
-	// from which day on; no date stands for all there are.
+	// Wanted reports whether to read the transactions of an account, and from which
+	// day on. A zero date means all of them.
 	Wanted(account string) (from passerelle.Date, wanted bool)
 	// Transactions hands over a page of an account.
 	Transactions(account string, page []passerelle.TransactionDetails) error
-	// Wealth hands over what an account holds besides money, all of it, in as
-	// many pages as one likes.
-	Wealth(account string, page passerelle.Wealth) error
+	// Assets hands over everything that an account holds besides money, in any
+	// number of pages.
+	Assets(account string, page passerelle.Assets) error
 	// AccountRead ends an account: all of it from that day on was handed over;
 	// what is stored of those days and was not is gone at the institution.
 	AccountRead(account string, from passerelle.Date) error
@@ -118,10 +118,10 @@ type Sink interface {
 // DataReader is the ability to read what an institution knows of a person.
 type DataReader interface {
 	Connector
-	// Read visits the institution. A state in the outcome is not an error; an
-	// error says that the visit broke off, and becomes WebsiteUnavailable, or
-	// Bug when it panics. What the sink was given before stays given.
-	Read(ctx context.Context, v Visit, out Sink) (Outcome, error)
+	// Read reads the institution. A state in the outcome is not an error. An error
+	// means that the read broke off, and becomes the state WebsiteUnavailable, or Bug
+	// after a panic. What the sink took before stays stored.
+	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 
 // FileName names a file in the institution's own words: the document of a
@@ -133,8 +133,8 @@ type FileName struct{ Subscription, Document, Account, Transaction, Attachment s
 type FileReader interface {
 	DataReader
 	// File streams the file to w and returns its media type. It is called
-	// without the person, beside other visits of the same connection and more
+	// without the person, beside other reads of the same connection and more
 	// than once for a file; it stops at the first error of w, and leaves no
 	// memory.
-	File(ctx context.Context, v Visit, of FileName, w io.Writer) (mediaType string, err error)
+	File(ctx context.Context, req DataRequest, of FileName, w io.Writer) (mediaType string, err error)
 }

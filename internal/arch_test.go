@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"internal/audit":            {".", "internal/store"},
 	"internal/oidc":             {"."},
 	"internal/oidc/oidctest":    {},
-	"internal/tenancy":          {".", "internal/store"},
+	"internal/domains":          {".", "internal/store"},
 	"internal/httpapi":          {".", "internal/httpd", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture"},
 	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/picture"},
@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
-	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/tenancy", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation"},
+	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation"},
 	"internal/reference":        {"internal/web"},
 	"internal/background":       {},
 	"internal/httpd":            {},
@@ -125,7 +125,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/tenancy", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

@@ -7,8 +7,8 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/domains"
 	"passerelle/internal/store"
-	"passerelle/internal/tenancy"
 )
 
 type domainCommand struct {
@@ -52,7 +52,7 @@ func (n *domainCreate) Run(c *console, g *domainCommand) error {
 		}
 	}
 	return g.do(c, nil, func(db *store.DB) (any, error) {
-		if err := tenancy.Create(c.ctx, db, &d); err != nil {
+		if err := domains.Create(c.ctx, db, &d); err != nil {
 			return nil, err
 		}
 		return viewDomain(c, db, d)
@@ -113,7 +113,7 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		if err := tenancy.Move(c.ctx, db, &d, u.BaseURL); err != nil {
+		if err := domains.Move(c.ctx, db, &d, u.BaseURL); err != nil {
 			return nil, err
 		}
 		return viewDomain(c, db, d)

@@ -16,10 +16,10 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/domains"
 	"passerelle/internal/mail"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
-	"passerelle/internal/tenancy"
 )
 
 // shutdownTimeout is how long dev drains; serve takes it from a flag.
@@ -77,7 +77,7 @@ type serving struct {
 }
 
 func (s *serveCommand) config(c *console) (service.Config, error) {
-	_, hostErr := tenancy.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
+	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}

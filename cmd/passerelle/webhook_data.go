@@ -8,8 +8,8 @@ import (
 
 	"passerelle"
 	"passerelle/internal/delivery"
+	"passerelle/internal/domains"
 	"passerelle/internal/store"
-	"passerelle/internal/tenancy"
 	"passerelle/webhook"
 )
 
@@ -180,7 +180,7 @@ func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, co
 // advice is what a failure says of flags that only commands have.
 func (s sending) advice(made attemptView, w store.Webhook) string {
 	u, err := url.Parse(w.URL)
-	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !tenancy.Loopback(u.Host) {
+	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !domains.Loopback(u.Host) {
 		return ""
 	}
 	return " This command reaches the machine itself with --loopback, as passerelle dev does."

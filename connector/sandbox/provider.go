@@ -89,8 +89,8 @@ func (c customer) bills(s contract) []passerelle.DocumentDetails {
 
 // File writes the bill of a document, or the receipt of a transaction: one page,
 // the same at every call.
-func (r reader) File(_ context.Context, v connector.Visit, of connector.FileName, w io.Writer) (mediaType string, err error) {
-	c := customer{login: recall(v.Memory).login(v), today: passerelle.DateOf(v.Now, time.UTC)}
+func (r reader) File(_ context.Context, req connector.DataRequest, of connector.FileName, w io.Writer) (mediaType string, err error) {
+	c := customer{login: recall(req.Memory).login(req), today: passerelle.DateOf(req.Now, time.UTC)}
 	page := c.receipt(of)
 	if of.Subscription != "" {
 		page = c.bill(of)

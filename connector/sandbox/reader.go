@@ -137,32 +137,32 @@ type memory struct {
 }
 
 // Read visits the bank.
-func (r reader) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
-	m := recall(v.Memory)
-	if r.cameByPage(v) {
-		m.Access, m.Login = true, v.Callback.Get("login")
+func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	m := recall(req.Memory)
+	if r.cameByPage(req) {
+		m.Access, m.Login = true, req.Callback.Get("login")
 	}
-	how := mannerOf(m.login(v))
-	if how.renews && v.Callback == nil && v.Now.Sub(m.Last) > 24*time.Hour {
+	how := mannerOf(m.login(req))
+	if how.renews && req.Callback == nil && req.Now.Sub(m.Last) > 24*time.Hour {
 		m.Access = false
 	}
-	if refused, yes := r.admit(v, m); yes {
+	if refused, yes := r.admit(req, m); yes {
 		refused.Memory = m.encode()
 		return refused, nil
 	}
-	if outcome, waits := how.stop(v, &m); waits {
+	if outcome, waits := how.stop(req, &m); waits {
 		outcome.Memory = m.encode()
 		return outcome, nil
 	}
 	if how.ends != "" {
 		return connector.Outcome{State: how.ends, Message: how.message}, nil
 	}
-	c := customer{login: m.login(v), manner: how, today: passerelle.DateOf(v.Now, time.UTC)}
+	c := customer{login: m.login(req), manner: how, today: passerelle.DateOf(req.Now, time.UTC)}
 	if err := r.give(ctx, c, out); err != nil {
 		return connector.Outcome{}, err
 	}
-	if v.Present {
-		m.Last = v.Now
+	if req.Present {
+		m.Last = req.Now
 	}
 	return connector.Outcome{Memory: m.encode()}, nil
 }
@@ -181,7 +181,9 @@ func (r reader) give(ctx context.Context, c customer, out connector.Sink) error 
 
 // login is who the visit is for; somebody who came by the bank's own page is
 // whom the page said.
-func (m memory) login(v connector.Visit) string { return cmp.Or(v.Values["login"], m.Login, "guest") }
+func (m memory) login(req connector.DataRequest) string {
+	return cmp.Or(req.Values["login"], m.Login, "guest")
+}
 
 func recall(text []byte) memory {
 	var m memory
@@ -201,16 +203,16 @@ func (m memory) encode() []byte {
 
 // admit refuses those who do not say who they are: a wrong password, or a
 // person who has to come by the bank's page first, and who refused there.
-func (r reader) admit(v connector.Visit, m memory) (connector.Outcome, bool) {
-	if v.Source == directAccess && v.Values["password"] != Password {
+func (r reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
+	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
 		return connector.Outcome{State: passerelle.Wrongpass, Message: "Login or password is wrong.", Fields: fields}, true
 	}
-	if v.Source != openAPI || m.Access && v.Callback.Get("error") == "" {
+	if req.Source != openAPI || m.Access && req.Callback.Get("error") == "" {
 		return connector.Outcome{}, false
 	}
-	wanted := connector.Outcome{State: passerelle.WebauthRequired, URL: r.world.accessPage(v.Domain, v.Connection, v.ReturnURL)}
-	if v.Callback != nil {
+	wanted := connector.Outcome{State: passerelle.WebauthRequired, URL: r.world.accessPage(req.Domain, req.Connection, req.ReturnURL)}
+	if req.Callback != nil {
 		wanted.Message = "Access was refused."
 	}
 	return wanted, true
@@ -218,21 +220,21 @@ func (r reader) admit(v connector.Visit, m memory) (connector.Outcome, bool) {
 
 // cameByPage reports whether the person comes from the bank's page, where they
 // let this connection read.
-func (r reader) cameByPage(v connector.Visit) bool {
-	return v.Source == openAPI && hmac.Equal([]byte(v.Callback.Get("code")), []byte(r.world.AccessCode(v.Domain, v.Connection)))
+func (r reader) cameByPage(req connector.DataRequest) bool {
+	return req.Source == openAPI && hmac.Equal([]byte(req.Callback.Get("code")), []byte(r.world.AccessCode(req.Domain, req.Connection)))
 }
 
 // stop is where a visit waits for the person, if it does. Without them no step
 // is begun.
-func (m manner) stop(v connector.Visit, at *memory) (connector.Outcome, bool) {
-	if m.renews && !v.Present && v.Now.Sub(at.Last) > 24*time.Hour {
+func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, bool) {
+	if m.renews && !req.Present && req.Now.Sub(at.Last) > 24*time.Hour {
 		return connector.Outcome{State: passerelle.SCARequired}, true
 	}
 	for at.Passed < len(m.steps) {
-		if !v.Present {
+		if !req.Present {
 			return connector.Outcome{State: passerelle.SCARequired}, true
 		}
-		outcome, waits := m.steps[at.Passed](&v)
+		outcome, waits := m.steps[at.Passed](&req)
 		if waits {
 			return outcome, true
 		}
@@ -243,11 +245,11 @@ func (m manner) stop(v connector.Visit, at *memory) (connector.Outcome, bool) {
 
 // hurdle is one thing that is asked of a person. What answers it is taken from
 // the visit, so that it does not answer the next.
-type hurdle func(v *connector.Visit) (outcome connector.Outcome, waits bool)
+type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits bool)
 
-func byCode(v *connector.Visit) (connector.Outcome, bool) {
+func byCode(req *connector.DataRequest) (connector.Outcome, bool) {
 	code := connector.Field{Name: "otp", Label: "Code received by SMS", Type: "text", Regex: "[0-9]{6}", Required: true}
-	given := v.Answers["otp"]
+	given := req.Answers["otp"]
 	if given == "123456" {
 		return connector.Outcome{}, false
 	}
@@ -258,10 +260,10 @@ func byCode(v *connector.Visit) (connector.Outcome, bool) {
 	return asked, true
 }
 
-func byDevice(v *connector.Visit) (connector.Outcome, bool) {
+func byDevice(req *connector.DataRequest) (connector.Outcome, bool) {
 	devices := []connector.FieldValue{{Label: "Phone of Jeanne", Value: "phone"}, {Label: "Tablet", Value: "tablet"}}
 	for _, d := range devices {
-		if v.Answers["device"] == d.Value {
+		if req.Answers["device"] == d.Value {
 			return connector.Outcome{}, false
 		}
 	}
@@ -269,9 +271,9 @@ func byDevice(v *connector.Visit) (connector.Outcome, bool) {
 	return connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{field}}, true
 }
 
-func byApp(v *connector.Visit) (connector.Outcome, bool) {
-	if v.Resumed {
-		v.Resumed = false
+func byApp(req *connector.DataRequest) (connector.Outcome, bool) {
+	if req.Resumed {
+		req.Resumed = false
 		return connector.Outcome{}, false
 	}
 	return connector.Outcome{State: passerelle.Decoupled, Message: "Please confirm in the app of your bank."}, true

@@ -73,7 +73,7 @@ func (b *batch) emitUserSynced(ctx context.Context, user passerelle.UserID) erro
 			return err
 		}
 		err = b.emitUserSyncedOnce(ctx, u, runs)
-		if errors.Is(err, store.ErrHeard) {
+		if errors.Is(err, store.ErrWanted) {
 			runs[0].writeAll = true
 			continue
 		}

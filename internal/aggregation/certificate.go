@@ -61,7 +61,7 @@ func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c stor
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts of connection %d: %w", c.ID, err)
 	}
-	given, err := a.DB.ConsentsGiven(ctx, d.ID, c.ID)
+	given, err := a.DB.ConsentTimes(ctx, d.ID, c.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list the consents of connection %d: %w", c.ID, err)
 	}

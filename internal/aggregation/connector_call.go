@@ -41,7 +41,7 @@ type answer struct {
 // meanwhile. When the lease is lost, because the connection is gone or because
 // somebody else reads, so is the run. A connector that does not come back is
 // left behind.
-func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.Visit, out connector.Sink) (connector.Outcome, error) {
+func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	answers := make(chan answer, 1)
@@ -144,8 +144,8 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
-func (s *sink) Wealth(account string, page passerelle.Wealth) error {
-	return s.pass(func() error { return s.importer.Wealth(account, page) })
+func (s *sink) Assets(account string, page passerelle.Assets) error {
+	return s.pass(func() error { return s.importer.Assets(account, page) })
 }
 
 func (s *sink) AccountRead(account string, from passerelle.Date) error {

@@ -24,7 +24,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-type reading func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error)
+type reading func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
 
 // stranger is a connector that does what a test wants.
 type stranger struct {
@@ -38,8 +38,8 @@ func (s *stranger) Profile() connector.Profile {
 	return p
 }
 
-func (s *stranger) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
-	return s.read(ctx, v, out)
+func (s *stranger) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	return s.read(ctx, req, out)
 }
 
 // books are what an institution has to give, which a test may spoil.
@@ -79,7 +79,7 @@ func receipts(n int) (all []passerelle.AttachmentDetails) {
 }
 
 // read gives the books as a good connector does.
-func (b books) read(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+func (b books) read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if err := out.Accounts(b.accounts); err != nil {
 		return connector.Outcome{}, err
 	}
@@ -235,12 +235,12 @@ func misbehaviour() map[string]crime {
 	broken := errors.New("the line broke")
 	// after gives the accounts before it goes wrong.
 	after := func(then func(out connector.Sink) error) reading {
-		return func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		return func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
 		}
 	}
 	return map[string]crime{
-		"it breaks off": {read: func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+		"it breaks off": {read: func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, broken
 		}, state: "websiteUnavailable", events: onlySynced},
 		"it panics":                  {read: after(func(connector.Sink) error { panic("out of order") }), state: "bug", events: someFetched},
@@ -258,7 +258,7 @@ func misbehaviour() map[string]crime {
 		"more after the end": {read: after(func(out connector.Sink) error {
 			return errors.Join(out.Transactions("a", b.transactions), out.AccountRead("a", passerelle.Date{}), out.Transactions("a", b.transactions))
 		}), state: "bug", events: accountRead},
-		"it does not heed an error": {read: func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		"it does not heed an error": {read: func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			_, _ = out.Accounts(append(b.accounts, b.accounts...)), out.Transactions("a", nil)
 			return connector.Outcome{}, nil
 		}, state: "bug", events: onlySynced},
@@ -354,7 +354,7 @@ func TestHalfAPageIsToldOfInTheEnd(t *testing.T) {
 		b := soundBooks()
 		b.accounts[0].Name = "Renamed"
 		b.transactions = append(b.transactions, booked("4", 0), booked("5", 0))
-		s.read = func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), out.Transactions("a", b.transactions[:4]), errors.New("the line broke"))
 		}
 		state, err := h.resume(id)
@@ -444,19 +444,19 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 			read reading
 			says string
 		}{
-			"an error": {func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+			"an error": {func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
 				return connector.Outcome{}, fmt.Errorf("no account %s: %w", person, context.DeadlineExceeded)
 			}, "an error of the connector: context deadline exceeded"},
-			"a panic": {func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+			"a panic": {func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
 				panic(person)
 			}, "the connector panicked: a string"},
-			"a currency": {func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			"a currency": {func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 				err := out.Accounts([]passerelle.AccountDetails{{Key: person, Currency: person}})
 				return connector.Outcome{}, fmt.Errorf("%s: %w", person, err)
 			}, "a currency is none of ISO 4217"},
 			"a state":  {ending(connector.Outcome{State: person}), "no run ends in such a state"},
 			"a memory": {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a run leaves at most"},
-			"a total": {func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			"a total": {func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 				err := errors.Join(out.Accounts(b.accounts), out.Transactions("a", []passerelle.TransactionDetails{{Key: person, Wording: person, Date: passerelle.DateOf(noon, time.UTC), Value: decimal.MustParse("-9999999999999999999")}}))
 				return connector.Outcome{}, errors.Join(errors.New(person), err)
 			}, "an amount has more digits than any"},
@@ -487,7 +487,7 @@ func TestDeafConnectors(t *testing.T) {
 		ctx, giveUp := context.WithCancel(t.Context())
 		defer giveUp()
 		wake, late := make(chan struct{}), make(chan error)
-		s.read = func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			err := out.Accounts(soundBooks().accounts)
 			giveUp()
 			<-wake
@@ -520,15 +520,15 @@ func TestVisitsToWhatIsGone(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
 		for name, rest := range map[string]reading{
 			"that goes on": soundBooks().read,
-			"that waits": func(ctx context.Context, _ connector.Visit, _ connector.Sink) (connector.Outcome, error) {
+			"that waits": func(ctx context.Context, _ connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
 				<-ctx.Done() // since the lease is lost
 				return connector.Outcome{}, nil
 			},
 		} {
 			id := h.shared(s)
-			s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+			s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 				must(t, h.Disconnect(ctx, h.domain, h.user.ID, id))
-				return rest(ctx, v, out)
+				return rest(ctx, req, out)
 			}
 			if _, err := h.resume(id); !errors.Is(err, passerelle.NotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -550,11 +550,11 @@ func TestLongSilenceKeepsTheLease(t *testing.T) {
 		lease := func() []string {
 			return eyes.Lines(map[string]string{"lease": `SELECT lease_until FROM connection WHERE lease_until > 0`})["lease"]
 		}
-		s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			for begun := lease(); cmp.Equal(begun, lease()) && ctx.Err() == nil; {
 				runtime.Gosched()
 			}
-			return soundBooks().read(ctx, v, out)
+			return soundBooks().read(ctx, req, out)
 		}
 		if state, err := h.resume(id); err != nil || state != "" {
 			t.Errorf("%q (%v)", state, err)

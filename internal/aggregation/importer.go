@@ -296,7 +296,7 @@ func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerel
 		seen:    map[uint64]struct{}{},
 		key:     func(d passerelle.TransactionDetails) string { return d.Key },
 		details: func(d passerelle.TransactionDetails) any { return d },
-		rows:    store.TransactionShelf(a.StoredAccount),
+		rows:    store.SyncedTransactions(a.StoredAccount),
 		create: func(tx *store.Tx, all []newRow[passerelle.TransactionDetails], at time.Time) error {
 			return tx.CreateTransactions(im.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
 		},

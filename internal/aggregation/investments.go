@@ -14,14 +14,14 @@ import (
 // maxInvestments is how much an institution may say that an account holds.
 const maxInvestments = 2000
 
-// Wealth takes a page of what an account holds.
-func (im *importer) Wealth(key string, page passerelle.Wealth) error {
+// Assets takes a page of what an account holds.
+func (im *importer) Assets(key string, page passerelle.Assets) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: what an account holds that was not asked for", errInvalidData)
 	}
 	page.Complete(a.Currency)
-	held, err := investmentsOf(page)
+	held, err := assetsOf(page)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (im *importer) Wealth(key string, page passerelle.Wealth) error {
 	return a.investments.reconcile(im, held)
 }
 
-// investmentsOf are all things of a page in the form in which they are kept.
-func investmentsOf(page passerelle.Wealth) (all []store.NewAsset, err error) {
+// assetsOf are all things of a page in the form in which they are kept.
+func assetsOf(page passerelle.Assets) (all []store.NewAsset, err error) {
 	for _, d := range page.Investments {
 		one := store.NewAsset{Kind: store.Investments, Key: d.Key, Date: d.ValueDate, Details: d}
 		if d.UnitValue != nil {
@@ -63,7 +63,7 @@ func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[store.New
 		seen:    map[uint64]struct{}{},
 		key:     store.NewAsset.StoredKey,
 		details: func(n store.NewAsset) any { return n.Details },
-		rows:    store.AssetShelf(a.StoredAccount),
+		rows:    store.SyncedAssets(a.StoredAccount),
 		create: each(func(tx *store.Tx, n store.NewAsset, at time.Time) error {
 			return tx.CreateAsset(im.domain.ID, a.StoredAccount, n, at, a.NextReading())
 		}),

@@ -35,7 +35,7 @@ func TestManualTransactionsOutliveVisits(t *testing.T) {
 		if n := h.transactions(); n != 5 {
 			t.Errorf("%d transactions after two visits", n)
 		}
-		s.read = func(_ context.Context, _ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(soundBooks().accounts), out.AccountRead("a", passerelle.Date{}))
 		}
 		_, err = h.resume(a.Connection)

@@ -26,7 +26,7 @@ type reconciler[D any] struct {
 	// the table they are in.
 	key     func(d D) string
 	details func(d D) any
-	rows    store.Shelf
+	rows    store.SyncedRows
 	// Rows that are handed over are created, or updated, which brings them back
 	// when they were gone; one that is not is marked deleted. Count moves the numbers of those
 	// that are there and of those that are gone.
@@ -109,7 +109,7 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]st
 // checkEmpty finds out, once, whether anything was stored before.
 func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) (err error) {
 	if !rc.checked {
-		rc.empty, err = r.Bare(ctx, rc.rows)
+		rc.empty, err = r.NoRows(ctx, rc.rows)
 		rc.checked = err == nil
 	}
 	return err

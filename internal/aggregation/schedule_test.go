@@ -16,7 +16,7 @@ import (
 
 // ending is a run that ends at once.
 func ending(o connector.Outcome) reading {
-	return func(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) { return o, nil }
+	return func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) { return o, nil }
 }
 
 // waits are the pauses before a connection is read without anybody, each time
@@ -172,15 +172,15 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 				DB: h.DB, Connectors: h.Connectors, Now: h.Now, Wake: h.Wake, Erase: h.Erase, Sync: h.Sync, Fetch: h.Fetch, Background: h.Background, Name: "other", Log: h.Log,
 			}
 		)
-		s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			mu.Lock()
-			reads[v.Connection]++
+			reads[req.Connection]++
 			mu.Unlock()
 			if begun.CompareAndSwap(false, true) { // the rest waits in the list of the first
 				_, err := other.SyncDue(ctx, h.domain)
 				must(t, err)
 			}
-			return soundBooks().read(ctx, v, out)
+			return soundBooks().read(ctx, req, out)
 		}
 		h.now = h.now.Add(24 * time.Hour)
 		h.sync()

@@ -159,7 +159,7 @@ func (run *syncRun) changeAccount(tx *store.Tx, account store.StoredAccount, cha
 	tx.ReadSoon(run.domain.ID, run.c.ID, now)
 	tx.AfterCommit(run.Sync)
 	return tx.RecordConsent(run.domain.ID, store.Consent{
-		User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
+		User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now,
 	})
 }
 

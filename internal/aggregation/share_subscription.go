@@ -110,6 +110,6 @@ func (run *syncRun) changeSubscription(tx *store.Tx, s store.StoredSubscription,
 	tx.ReadSoon(run.domain.ID, run.c.ID, now)
 	tx.AfterCommit(run.Sync)
 	return tx.RecordConsent(run.domain.ID, store.Consent{
-		User: run.user.ID, Connection: run.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Given: now,
+		User: run.user.ID, Connection: run.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now,
 	})
 }

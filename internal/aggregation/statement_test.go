@@ -177,8 +177,8 @@ func (r rich) Profile() connector.Profile {
 	return p
 }
 
-func (r rich) Read(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
-	return r.DataReader.Read(ctx, v, richer{out})
+func (r rich) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	return r.DataReader.Read(ctx, req, richer{out})
 }
 
 type richer struct{ connector.Sink }

@@ -149,7 +149,7 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 		seen:    map[uint64]struct{}{},
 		key:     func(d passerelle.DocumentDetails) string { return d.Key },
 		details: func(d passerelle.DocumentDetails) any { return d },
-		rows:    store.DocumentShelf(s.StoredSubscription),
+		rows:    store.SyncedDocuments(s.StoredSubscription),
 		create: each(func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
 			return tx.CreateDocument(im.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
 		}),

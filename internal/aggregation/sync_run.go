@@ -131,7 +131,7 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	im := &importer{syncRun: run, ctx: ctx}
 	out := &sink{importer: im}
 	failpoint.Before("bank")
-	outcome, err := run.callConnector(ctx, reader, connector.Visit{
+	outcome, err := run.callConnector(ctx, reader, connector.DataRequest{
 		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
 		Callback: a.callback, ReturnURL: back, Memory: memory, Present: a.attended, Now: run.started,
 	}, out)
@@ -168,7 +168,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 			tx.ResumeFiles(c)
 			tx.AfterCommit(func() { run.Fetch(c.Connector) })
 		}
-		return tx.LogVisit(run.domain.ID, store.ConnectionLog{
+		return tx.LogSync(run.domain.ID, store.ConnectionLog{
 			User: run.user.ID, Connection: c.ID, Source: run.source.ID, Started: run.started, At: now, NextTry: c.NextTry,
 			State: o.State, Message: o.Message, Accounts: int64(len(im.accounts)), Attended: run.attended,
 		})

@@ -18,14 +18,14 @@ func (run *syncRun) unwanted(ctx context.Context, e *store.Event) (bool, error) 
 		return false, nil
 	}
 	if run.wantedEvents == nil {
-		heard, err := run.DB.Heard(ctx, run.domain.ID, run.user.ID)
+		heard, err := run.DB.WantedEvents(ctx, run.domain.ID, run.user.ID)
 		if err != nil {
 			return false, fmt.Errorf("list the events that webhooks want: %w", err)
 		}
 		run.wantedEvents = heard
 	}
-	e.Unheard = !run.wantedEvents[e.Name]
-	return e.Unheard, nil
+	e.Unwanted = !run.wantedEvents[e.Name]
+	return e.Unwanted, nil
 }
 
 // writeWithEvents executes a unit of the run with events that are written for it. When
@@ -37,7 +37,7 @@ func (run *syncRun) writeWithEvents(ctx context.Context, events func() ([]store.
 		return err
 	}
 	err = run.write(ctx, fn, all...)
-	if !errors.Is(err, store.ErrHeard) || run.writeAll {
+	if !errors.Is(err, store.ErrWanted) || run.writeAll {
 		return err
 	}
 	run.writeAll = true

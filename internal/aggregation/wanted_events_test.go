@@ -77,9 +77,9 @@ func TestListeningLate(t *testing.T) {
 		c, err := h.connect("anna", "1234")
 		must(t, err)
 		h.share(h.accounts(true)[0], true)
-		s.read = func(ctx context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			defer h.listen()
-			return soundBooks().read(ctx, v, out)
+			return soundBooks().read(ctx, req, out)
 		}
 		if state, err := h.resume(c.ID); err != nil || state != "" {
 			t.Fatalf("read: %s (%v)", state, err)

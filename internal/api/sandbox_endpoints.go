@@ -79,7 +79,7 @@ func (s *Service) received(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	for i, r := range got {
 		out.Requests[i] = receivedOutput{
 			ID: r.ID, Name: r.Name, Received: passerelle.FormatDateTime(r.At, c.Location),
-			Headers: json.RawMessage(r.Headers), Body: string(r.Body), Verdict: r.Verdict,
+			Headers: json.RawMessage(r.Headers), Body: string(r.Body), Verdict: r.SignatureCheck,
 		}
 	}
 	return out, err

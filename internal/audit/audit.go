@@ -69,14 +69,14 @@ func (l *Log) Chain(ctx context.Context) error {
 	}
 	if err == nil {
 		err = l.DB.Write(ctx, func(tx *store.Tx) error {
-			tx.TakeAuditTurn(l.Name, lease)
+			tx.LeaseAuditChains(l.Name, lease)
 			return nil
 		})
 	}
 	if err == nil {
 		err = errors.Join(l.each(ctx), l.release(ctx))
 	}
-	if errors.Is(err, store.ErrNoTurn) {
+	if errors.Is(err, store.ErrNoLease) {
 		return nil
 	}
 	return failed("lengthen the chains of the audit log", err)
@@ -97,7 +97,7 @@ func (l *Log) each(ctx context.Context) error {
 			return errors.Join(append(failures, err)...)
 		}
 		err = l.lengthen(ctx, next)
-		if errors.Is(err, store.ErrNoTurn) {
+		if errors.Is(err, store.ErrNoLease) {
 			return err
 		}
 		failures = append(failures, failed(fmt.Sprintf("chain %d", next), err))
@@ -117,7 +117,7 @@ func (l *Log) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), release)
 	defer cancel()
 	return l.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ReleaseAuditTurn(l.Name)
+		tx.ReleaseAuditChains(l.Name)
 		return nil
 	})
 }

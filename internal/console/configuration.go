@@ -59,7 +59,7 @@ type configurationData struct {
 
 // configuration lists the keys, those without an effect last.
 func (c *Console) configuration(pc *page.Context) error {
-	given, err := c.DB.GivenSettings(pc, pc.Domain.ID)
+	given, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
 		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
@@ -129,7 +129,7 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	given, err := c.DB.GivenSettings(pc, pc.Domain.ID)
+	given, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
 		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"passerelle"
 	"passerelle/internal/console/page"
+	"passerelle/internal/domains"
 	"passerelle/internal/operators"
-	"passerelle/internal/tenancy"
 	"passerelle/internal/web"
 )
 
@@ -94,7 +94,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		pc.Problem = "kind: a live domain is made by who signed in with a second factor"
 		return c.domains(pc)
 	}
-	err := tenancy.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
+	err := domains.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
 	return pc.After(err, page.Root+"domains", c.domains)
 }
 
@@ -139,7 +139,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
 		return page.ErrForbidden
 	}
-	err := tenancy.Move(pc, c.DB, &pc.Domain, strings.TrimSpace(pc.Field("base_url")), pc.Record(actMoveDomain, "domain", int64(pc.Domain.ID)))
+	err := domains.Move(pc, c.DB, &pc.Domain, strings.TrimSpace(pc.Field("base_url")), pc.Record(actMoveDomain, "domain", int64(pc.Domain.ID)))
 	if err != nil {
 		return pc.After(err, "", c.domainPage)
 	}

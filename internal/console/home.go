@@ -72,7 +72,7 @@ func (d *homeData) add(caption string, bars []bar, counts []int64) {
 		longest = max(longest, n)
 	}
 	for i, n := range counts {
-		bars[i].Count, bars[i].Length = page.UpTo(n, store.MaxTold), max(1, 100*n/longest)
+		bars[i].Count, bars[i].Length = page.UpTo(n, store.MaxOverviewRows), max(1, 100*n/longest)
 	}
 	d.Charts = append(d.Charts, chart{caption, bars})
 }

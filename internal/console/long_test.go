@@ -15,8 +15,8 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/domains"
 	"passerelle/internal/operators"
-	"passerelle/internal/tenancy"
 )
 
 // crowd is a bank of the sandbox a thousand times over, under long names.
@@ -103,7 +103,7 @@ func TestManyDomains(t *testing.T) {
 		d.enter(operators.Viewer)
 		for i := range 60 {
 			one := passerelle.Domain{Name: fmt.Sprintf("tenant-%d", i), Kind: passerelle.Sandbox, BaseURL: fmt.Sprintf("https://t%d.example/2.0", i), Created: d.Domain.Created}
-			must(t, tenancy.Create(t.Context(), d.DB, &one))
+			must(t, domains.Create(t.Context(), d.DB, &one))
 		}
 		first := d.shows("/console/domains", []string{"tenant-48<"}, "tenant-49<")
 		d.shows("/console/domains"+link(t, first, "next"), []string{"tenant-49<", "tenant-59<"}, "tenant-48<", `rel="next"`)

@@ -122,8 +122,8 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	case store.AttemptCancellation:
 		row.What, row.Because = "cancellation asked for", "somebody wanted to cancel"
 	}
-	if a.Asked > 0 {
-		row.Text += fmt.Sprintf(", asked about %d times", a.Asked)
+	if a.Inquiries > 0 {
+		row.Text += fmt.Sprintf(", asked about %d times", a.Inquiries)
 	}
 	return row
 }

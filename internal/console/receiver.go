@@ -57,7 +57,7 @@ func (c *Console) receiver(pc *page.Context) error {
 	data := receiverData{May: pc.Who.May(operators.Simulate), Address: web.Origin(pc.Domain.BaseURL) + "/sandbox/receiver/"}
 	for _, one := range got[:min(len(got), receiverPage)] {
 		row := receivedRow{
-			ID: one.ID, Name: one.Name, At: pc.Time(one.At), Verdict: one.Verdict, Valid: strings.HasPrefix(one.Verdict, "valid"),
+			ID: one.ID, Name: one.Name, At: pc.Time(one.At), Verdict: one.SignatureCheck, Valid: strings.HasPrefix(one.SignatureCheck, "valid"),
 			Body: strings.ToValidUTF8(string(one.Body), "�"), Headers: headerFacts(one.Headers), Left: one.Size - int64(len(one.Body)),
 		}
 		data.Requests = append(data.Requests, row)

@@ -232,7 +232,7 @@ func TestDomains(t *testing.T) {
 		make(422, "second factor", "name", "second", "kind", "live", "base_url", "https://second.example/2.0")
 		make(303, "", "name", hostile, "kind", "sandbox", "base_url", "https://second.example/2.0")
 		d.shows(list, []string{"planted", "https://second.example/2.0"}, `<b id="planted"`)
-		second, err := d.DB.TenantByHost(t.Context(), "second.example")
+		second, err := d.DB.ServedDomainByHost(t.Context(), "second.example")
 		must(t, err)
 		page := fmt.Sprintf("%s/%d/domain", list, second.ID)
 		d.shows(page, []string{"planted", "The first one is made when it is needed."}, `<b id="planted"`)
@@ -243,7 +243,7 @@ func TestDomains(t *testing.T) {
 		d.shows(page, []string{"https://third.example/2.0"}, "The first one is made")
 		d.twice(password)
 		make(303, "", "name", "real", "kind", "live", "base_url", "https://real.example/2.0")
-		real, err := d.DB.TenantByHost(t.Context(), "real.example")
+		real, err := d.DB.ServedDomainByHost(t.Context(), "real.example")
 		if must(t, err); real.Kind != passerelle.Live {
 			t.Errorf("it is %+v", real)
 		}

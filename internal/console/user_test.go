@@ -13,9 +13,9 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/domains"
 	"passerelle/internal/operators"
 	"passerelle/internal/store"
-	"passerelle/internal/tenancy"
 )
 
 // user makes an end user who stays, with a token.
@@ -264,7 +264,7 @@ func (d *desk) live() (passerelle.Domain, passerelle.UserID, passerelle.Connecti
 	d.t.Helper()
 	now := time.Now().Truncate(time.Microsecond)
 	live := passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: now}
-	must(d.t, tenancy.Create(d.t.Context(), d.DB, &live))
+	must(d.t, domains.Create(d.t.Context(), d.DB, &live))
 	u := passerelle.User{Domain: live.ID, Platform: passerelle.SharedAccess, Created: now, Permanent: &now, Version: 1}
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.CreateUser(&u) }))
 	c := store.Connection{Domain: live.ID, User: u.ID, Connector: "gone", Created: now, Active: true}

@@ -144,7 +144,7 @@ func (d *Delivery) visits(ctx context.Context, domain passerelle.Domain) ([]visi
 
 // withNews lists the webhooks of a domain that have something new to send.
 func (d *Delivery) withNews(ctx context.Context, domain passerelle.Domain) ([]visit, error) {
-	news, err := d.DB.WebhooksWithNews(ctx, domain.ID, maxWebhooks)
+	news, err := d.DB.WebhooksWithFirstTries(ctx, domain.ID, maxWebhooks)
 	if err != nil {
 		return nil, fmt.Errorf("list webhooks with news: %w", err)
 	}

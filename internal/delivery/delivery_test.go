@@ -332,7 +332,7 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 		r.emit(2, 2)
 		r.run(1, 0)
 		in.want(t, "2.2")
-		news, err := r.DB.WebhooksWithNews(t.Context(), r.domain.ID, 10)
+		news, err := r.DB.WebhooksWithFirstTries(t.Context(), r.domain.ID, 10)
 		must(t, err)
 		if len(news) != 0 {
 			t.Error("what waits for the flusher is looked at again and again")

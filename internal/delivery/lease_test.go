@@ -377,7 +377,7 @@ func TestRunDueWaitsForTheSender(t *testing.T) {
 		}
 		release()
 		must(t, <-ended)
-		news, err := r.DB.WebhooksWithNews(t.Context(), r.domain.ID, 10)
+		news, err := r.DB.WebhooksWithFirstTries(t.Context(), r.domain.ID, 10)
 		must(t, err)
 		if len(news) != 0 {
 			t.Error("something is left")

@@ -209,7 +209,7 @@ func (t *turn) once(ctx context.Context, one store.Delivery) error {
 		Holder: t.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
 	}
 	if one.User != 0 && attempt.Failure == "" {
-		batch.Told = []int64{one.EventID}
+		batch.AcceptedEvents = []int64{one.EventID}
 	}
 	err = t.DB.Write(recorded, func(tx *store.Tx) error {
 		tx.CountAgain(to.webhook, one.ID)

@@ -46,7 +46,7 @@ func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name s
 	}
 	got := store.Received{
 		Domain: domain.ID, Name: name, At: d.now(domain),
-		Headers: string(headers), Body: append([]byte{}, body...), Verdict: verdict,
+		Headers: string(headers), Body: append([]byte{}, body...), SignatureCheck: verdict,
 	}
 	if err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.KeepReceived(got) }); err != nil {
 		return "", fmt.Errorf("store a received request: %w", err)

@@ -55,7 +55,7 @@ func (t *turn) put(ctx context.Context, a *account) (err error) {
 	for _, x := range a.exchanges {
 		b.Attempts = append(b.Attempts, x.attempt)
 		if x.user != 0 && x.attempt.Failure == "" {
-			b.Told = append(b.Told, x.event)
+			b.AcceptedEvents = append(b.AcceptedEvents, x.event)
 		}
 	}
 	w := a.to.webhook

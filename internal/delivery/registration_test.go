@@ -231,7 +231,7 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 		must(t, err)
 		var verdicts []string
 		for _, request := range kept {
-			verdicts = append(verdicts, request.Verdict)
+			verdicts = append(verdicts, request.SignatureCheck)
 			if strings.Contains(request.Headers, "Bearer") || string(request.Body) != body || request.Name != "mine" {
 				t.Errorf("kept %+v", request)
 			}

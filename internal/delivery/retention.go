@@ -37,6 +37,6 @@ func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 	}
 	return d.DB.PurgeEvents(ctx, store.Retention{
 		Domain: domain.ID, Events: KeptSince(values, now), Health: now.Add(-healthKept),
-		Batch: purgeBatch, Rounds: purgeRounds,
+		Batch: purgeBatch, Batches: purgeRounds,
 	})
 }

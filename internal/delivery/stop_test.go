@@ -28,7 +28,7 @@ func (r *rig) now(w store.Webhook) store.Webhook {
 // news names the webhooks that have something to send at once.
 func (r *rig) news() []passerelle.WebhookID {
 	r.t.Helper()
-	webhooks, err := r.DB.WebhooksWithNews(r.t.Context(), r.domain.ID, 10)
+	webhooks, err := r.DB.WebhooksWithFirstTries(r.t.Context(), r.domain.ID, 10)
 	must(r.t, err)
 	var ids []passerelle.WebhookID
 	for _, w := range webhooks {

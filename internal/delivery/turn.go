@@ -298,7 +298,7 @@ func (t *turn) load(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("load webhook %d with what its requests need: %w", t.visit.webhook, err)
 	}
-	values := settings.Values(a.Tenant.Settings)
+	values := settings.Values(a.Served.Settings)
 	auth, err := t.authority(a, values)
 	if err != nil {
 		return target{}, err
@@ -308,7 +308,7 @@ func (t *turn) load(ctx context.Context) (target, error) {
 		return target{}, err
 	}
 	return target{
-		webhook: a.Webhook, clock: a.Tenant.Clock, authority: auth, client: client,
+		webhook: a.Webhook, clock: a.Served.Clock, authority: auth, client: client,
 		names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression),
 		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
 	}, nil

@@ -45,11 +45,11 @@ func (a *archive) Profile() connector.Profile {
 	return connector.Profile{UUID: a.uuid, ID: a.id, Name: a.uuid, Data: &connector.DataSettings{}, Sources: []connector.Source{{ID: a.id, Name: "directaccess"}}}
 }
 
-func (a *archive) Read(context.Context, connector.Visit, connector.Sink) (connector.Outcome, error) {
+func (a *archive) Read(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
 	return connector.Outcome{}, errors.New("nobody reads here")
 }
 
-func (a *archive) File(ctx context.Context, _ connector.Visit, of connector.FileName, w io.Writer) (string, error) {
+func (a *archive) File(ctx context.Context, _ connector.DataRequest, of connector.FileName, w io.Writer) (string, error) {
 	a.mu.Lock()
 	give := a.give
 	a.mu.Unlock()
@@ -480,7 +480,7 @@ func TestAVisitThatEndsMeanwhile(t *testing.T) {
 		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
 		c.visited(c.slow, "")
 		for _, l := range leased {
-			c.write(func(tx *store.Tx) error { tx.AwaitVisit(c.domain.ID, l, seen[l.ID]); return nil })
+			c.write(func(tx *store.Tx) error { tx.AwaitSync(c.domain.ID, l, seen[l.ID]); return nil })
 		}
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.slow, want)

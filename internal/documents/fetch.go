@@ -90,7 +90,7 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.Leas
 		case stopped:
 			tx.ReleaseFile(d.ID, l)
 		case waits:
-			tx.AwaitVisit(d.ID, l, before.seen)
+			tx.AwaitSync(d.ID, l, before.seen)
 		default:
 			tx.PostponeFile(d.ID, l, pauseAfter(l.Failures+1, fault))
 		}
@@ -170,49 +170,49 @@ func cleanType(said string) string {
 }
 
 // courier is who is to be asked for a file, and as whom.
-func (f *Documents) courier(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, v connector.Visit, of connector.FileName, err error) {
+func (f *Documents) courier(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, req connector.DataRequest, of connector.FileName, err error) {
 	from, err := f.DB.FileOrigin(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, v, of, errGone
+		return nil, req, of, errGone
 	}
 	if err != nil {
-		return nil, v, of, fmt.Errorf("find where file %d comes from: %w", id, err)
+		return nil, req, of, fmt.Errorf("find where file %d comes from: %w", id, err)
 	}
 	c, err := f.DB.Connection(ctx, d.ID, from.User, from.Connection)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, v, of, errGone
+		return nil, req, of, errGone
 	}
 	if err != nil {
-		return nil, v, of, fmt.Errorf("load connection %d: %w", from.Connection, err)
+		return nil, req, of, fmt.Errorf("load connection %d: %w", from.Connection, err)
 	}
 	known, _ := f.Connectors.DataReader(c.Connector)
 	reader, able := known.(connector.FileReader)
 	if !able {
-		return nil, v, of, errWithheld
+		return nil, req, of, errWithheld
 	}
 	if c.State != "" || from.Gone {
 		// Another try with a password that was refused could lock the person out.
-		return nil, v, of, &awaited{from}
+		return nil, req, of, &awaited{from}
 	}
-	if v, err = f.visit(ctx, d, c); err != nil {
+	if req, err = f.dataRequest(ctx, d, c); err != nil {
 		f.Log.Error("no visit can be made for a file", "connection", c.ID, "error", err)
-		return nil, v, of, &awaited{from}
+		return nil, req, of, &awaited{from}
 	}
-	return reader, v, connector.FileName(from.Name), nil
+	return reader, req, connector.FileName(from.Name), nil
 }
 
-// visit is one for a file alone.
-func (f *Documents) visit(ctx context.Context, d passerelle.Domain, c store.Connection) (connector.Visit, error) {
+// dataRequest is one for a file alone.
+func (f *Documents) dataRequest(ctx context.Context, d passerelle.Domain, c store.Connection) (connector.DataRequest, error) {
 	values, memory, err := f.DB.ConnectionSecrets(ctx, d.ID, c.ID)
 	if err != nil {
-		return connector.Visit{}, fmt.Errorf("load the secrets of connection %d: %w", c.ID, err)
+		return connector.DataRequest{}, fmt.Errorf("load the secrets of connection %d: %w", c.ID, err)
 	}
 	sources, err := f.DB.SourcesOf(ctx, d.ID, c.ID)
 	if err == nil && len(sources) == 0 {
 		err = store.ErrNotFound
 	}
 	if err != nil {
-		return connector.Visit{}, fmt.Errorf("find a source of connection %d: %w", c.ID, err)
+		return connector.DataRequest{}, fmt.Errorf("find a source of connection %d: %w", c.ID, err)
 	}
-	return connector.Visit{Domain: d.ID, Connection: c.ID, Source: sources[0].Name, Values: values, Memory: memory, Now: f.now(d)}, nil
+	return connector.DataRequest{Domain: d.ID, Connection: c.ID, Source: sources[0].Name, Values: values, Memory: memory, Now: f.now(d)}, nil
 }

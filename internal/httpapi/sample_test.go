@@ -394,8 +394,8 @@ func mac(purpose string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-func (s *service) tenant(_ context.Context, host, _ string) (store.Tenant, access.Shown, error) {
-	found := store.Tenant{Settings: map[string]string{settings.Timezone: "Europe/Paris"}, Closed: s.down}
+func (s *service) tenant(_ context.Context, host, _ string) (store.ServedDomain, access.Shown, error) {
+	found := store.ServedDomain{Settings: map[string]string{settings.Timezone: "Europe/Paris"}, Closed: s.down}
 	found.Settings[settings.RateEnabled] = "0"
 	maps.Copy(found.Settings, s.rates)
 	switch host {

@@ -25,7 +25,7 @@ type Config struct {
 	// Tenant finds what a request has to know of the domain that a host names, and
 	// looks up the bearer token that comes with it, if one does; an unknown host is a
 	// NotFound error.
-	Tenant func(ctx context.Context, host, bearer string) (store.Tenant, access.Shown, error)
+	Tenant func(ctx context.Context, host, bearer string) (store.ServedDomain, access.Shown, error)
 	// Authenticate resolves a bearer token of the domain; an unknown, expired
 	// or revoked one is an Unauthenticated error with code invalidToken.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.Shown) (access.Principal, error)

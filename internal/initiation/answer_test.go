@@ -41,8 +41,8 @@ var (
 	approved  = func(yes bool) initiation.Answer { return initiation.Answer{Action: payment.PSUValidation, Yes: yes} }
 )
 
-// asked is the event of a payment that begins to wait for an action.
-func asked(action payment.Action) told {
+// statusOnly is the event of a payment that begins to wait for an action.
+func statusOnly(action payment.Action) told {
 	return told{Version: 1, State: payment.Validating, Action: string(action), Lines: "pending"}
 }
 
@@ -65,53 +65,53 @@ func TestAnswers(t *testing.T) {
 	}{
 		{
 			name: "resume", script: "actn(decoupled)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
-			want: []told{asked(payment.Decoupled), underWay, ended(3, payment.Done, "")},
+			want: []told{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "resume, not yet", script: "actn(decoupled,3)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
-			want: []told{asked(payment.Decoupled)},
+			want: []told{statusOnly(payment.Decoupled)},
 		},
 		{
 			name: "resume, refused in the app", script: "actn(decoupled)/canc", by: payment.ByPayer, answers: []initiation.Answer{resume},
-			want:  []told{asked(payment.Decoupled), ended(2, payment.Rejected, payment.CancelledByUser)},
+			want:  []told{statusOnly(payment.Decoupled), ended(2, payment.Rejected, payment.CancelledByUser)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
 		},
 		{
 			name: "right code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("1234")},
-			want: []told{asked(payment.FillFields), underWay, ended(3, payment.Done, "")},
+			want: []told{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "wrong code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("4321")},
-			want:  []told{asked(payment.FillFields), ended(2, payment.Rejected, payment.AuthenticationFailed)},
+			want:  []told{statusOnly(payment.FillFields), ended(2, payment.Rejected, payment.AuthenticationFailed)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByBank, Bank: "refused"},
 		},
 		{
 			name: "code, then the app", script: "actn(otp)/actn(decoupled)/done", by: payment.ByPayer,
 			answers: []initiation.Answer{code("1234"), resume},
-			want:    []told{asked(payment.FillFields), underWay, ended(3, payment.Done, "")},
+			want:    []told{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(true)},
-			want: []told{asked(payment.PSUValidation), underWay, ended(3, payment.Done, "")},
+			want: []told{statusOnly(payment.PSUValidation), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "not validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(false)},
-			want:  []told{asked(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser)},
+			want:  []told{statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
 		},
 		{
 			name: "confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(true)},
-			want: []told{asked(payment.Confirm), underWay, ended(3, payment.Done, "")},
+			want: []told{statusOnly(payment.Confirm), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "not confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(false)},
-			want:  []told{asked(payment.Confirm), ended(2, payment.Rejected, payment.ConfirmationRefused)},
+			want:  []told{statusOnly(payment.Confirm), ended(2, payment.Rejected, payment.ConfirmationRefused)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByClient, Bank: "refused"},
 		},
 		{
 			name: "app, then confirmed", script: "actn(decoupled)/done", manual: true, by: payment.ByPayer,
 			answers: []initiation.Answer{resume, confirmed(true)},
-			want:    []told{asked(payment.Decoupled), underWay, ended(3, payment.Done, "")},
+			want:    []told{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestLostAnswers(t *testing.T) {
 					w.wantAttempt(t, p.ID, "answered")
 					w.wantBankTold(t, map[bool]int{true: 1}[test.arrives], 0)
 					if want == payment.Rejected {
-						w.wantTold(t, p.ID, asked(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser))
+						w.wantTold(t, p.ID, statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser))
 					}
 				})
 			})

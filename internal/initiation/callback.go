@@ -25,8 +25,8 @@ func systematic(d passerelle.Domain, values settings.Values) bool {
 	return values.On(settings.Systematic)
 }
 
-// heldUntil is until when the news of a payment's step wait for the payer to
-// bring them, zero when they do not.
+// heldUntil is until when the event of a payment's step waits for the payer to
+// return, zero when it does not wait.
 func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) time.Time {
 	grace := time.Duration(values.Int(settings.CallbackGrace)) * time.Minute
 	if step.Payment.Returned != nil || grace == 0 || systematic(d, values) {
@@ -67,7 +67,7 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 			return p, nil
 		}
 		back := *p
-		err = i.dropNews(ctx, &back, i.now(d))
+		err = i.storeReturn(ctx, &back, i.now(d))
 		if err == nil {
 			return &back, nil
 		}
@@ -80,9 +80,9 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	return p, err
 }
 
-// dropNews stores the return of the payer, and with it that receivers need not
+// storeReturn stores the return of the payer, and with it that receivers need not
 // be told of where the payment stands.
-func (i *Initiation) dropNews(ctx context.Context, p *payment.Payment, now time.Time) error {
+func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PayerReturned(p, now)
 		tx.DropHeldBack(p.Domain, subject, int64(p.ID), p.Seq, now, "the payer brought the news to the callback")

@@ -44,9 +44,9 @@ func (c *Callers) leave(of any) {
 	}
 }
 
-// call counts a caller of a bank until leave is called. It is Unavailable when
-// enough of them wait for this bank; nothing was decided then.
-func (i *Initiation) call(connector string) (leave func(), _ error) {
+// takeCallSlot counts a caller of a bank until leave is called. It fails with
+// Unavailable when MaxCallers already wait for this bank. Nothing has been stored then.
+func (i *Initiation) takeCallSlot(connector string) (leave func(), _ error) {
 	leave, entered := i.Callers.enter(connector, MaxCallers)
 	if !entered {
 		return nil, &passerelle.Error{

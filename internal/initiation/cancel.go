@@ -35,69 +35,69 @@ func (c Cancellation) code() payment.ErrorCode {
 // Without an answer in time a loop finishes; Unavailable means that the bank was
 // not told.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c Cancellation) (*payment.Payment, error) {
-	t, err := i.idle(ctx, d, id)
+	s, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := i.checkWayBack(ctx, t, c); err != nil {
+	if err := i.checkWayBack(ctx, s, c); err != nil {
 		return nil, err
 	}
-	if err := t.payment.MayCancel(c.By, t.cancellable()); err != nil {
+	if err := s.payment.MayCancel(c.By, s.cancellable()); err != nil {
 		return nil, err
 	}
-	if t.payment.State == payment.Created {
-		return i.withdraw(ctx, t, c)
+	if s.payment.State == payment.Created {
+		return i.withdraw(ctx, s, c)
 	}
-	leave, err := i.call(t.attempt.Connector)
+	leave, err := i.takeCallSlot(s.attempt.Connector)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if t.payment.MayCancel(payment.ByClient, t.cancellable()) != nil {
-		return i.abandon(ctx, t, c)
+	if s.payment.MayCancel(payment.ByClient, s.cancellable()) != nil {
+		return i.abandon(ctx, s, c)
 	}
-	return i.cancelAtBank(ctx, t, c)
+	return i.cancelAtBank(ctx, s, c)
 }
 
 // cancellable reports whether the bank of a payment cancels orders.
-func (t conversation) cancellable() bool {
-	canceller, able := t.bank.(connector.Canceller)
+func (s bankSession) cancellable() bool {
+	canceller, able := s.bank.(connector.Canceller)
 	return able && canceller.Profile().Payments.Cancellable
 }
 
 // cancelAtBank asks the bank to cancel. Where it refuses that of a payment that the
 // payer has not approved, the payer abandons it.
-func (i *Initiation) cancelAtBank(ctx context.Context, t conversation, c Cancellation) (*payment.Payment, error) {
+func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c Cancellation) (*payment.Payment, error) {
 	var err error
-	t.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
-	if t.attempt, err = i.follow(ctx, t, store.Attempt{Kind: store.AttemptCancellation, By: c.By}); err != nil {
+	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
+	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}); err != nil {
 		return nil, err
 	}
-	p, err := i.send(ctx, t, cancel)
+	p, err := i.send(ctx, s, cancel)
 	if err != nil || c.By != payment.ByPayer || !p.Unapproved() {
 		return p, err
 	}
-	if t, err = i.idle(ctx, t.domain, p.ID); err != nil {
+	if s, err = i.idle(ctx, s.domain, p.ID); err != nil {
 		return p, nil //nolint:nilerr // something else is being done with the payment, which goes on
 	}
 	silent := *i // what the payer did is on record with the cancellation
 	silent.audit, silent.evidence = nil, nil
-	return silent.abandon(ctx, t, c)
+	return silent.abandon(ctx, s, c)
 }
 
 // abandon has the payer say no to a payment that they have not approved. The bank is
 // only asked: they may have approved it a moment ago, and then it goes on. A bank that
 // still waits, and has no way to be told, waits for ever.
-func (i *Initiation) abandon(ctx context.Context, t conversation, c Cancellation) (*payment.Payment, error) {
+func (i *Initiation) abandon(ctx context.Context, s bankSession, c Cancellation) (*payment.Payment, error) {
 	var err error
-	if t.attempt, err = i.follow(ctx, t, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}); err != nil {
+	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}); err != nil {
 		return nil, err
 	}
-	return i.send(ctx, t, asked)
+	return i.send(ctx, s, statusOnly)
 }
 
-// asked asks what became of the order. That it could not be asked leaves that open.
-func asked(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+// statusOnly asks what became of the order. That it could not be asked leaves that open.
+func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if errors.Is(err, connector.ErrNotSent) {
 		err = errors.New("the bank was not asked: " + err.Error())
@@ -106,7 +106,7 @@ func asked(ctx context.Context, bank connector.Initiator, o connector.Order) (pa
 }
 
 // checkWayBack holds where the payer returns to against what is registered.
-func (i *Initiation) checkWayBack(ctx context.Context, t conversation, c Cancellation) error {
+func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c Cancellation) error {
 	if c.RedirectURI == "" && c.By == payment.ByClient {
 		return passerelle.MissingField("client_redirect_uri", "the absolute http(s) URL the payer returns to is required")
 	}
@@ -117,15 +117,15 @@ func (i *Initiation) checkWayBack(ctx context.Context, t conversation, c Cancell
 	if err != nil {
 		return err
 	}
-	return i.CheckRedirect(ctx, t.domain, t.payment.Client, "client_redirect_uri", uri)
+	return i.CheckRedirect(ctx, s.domain, s.payment.Client, "client_redirect_uri", uri)
 }
 
 // withdraw ends a payment that no bank has, or that nobody has approved there.
-func (i *Initiation) withdraw(ctx context.Context, t conversation, c Cancellation) (*payment.Payment, error) {
-	p := t.payment
-	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(t.domain))
+func (i *Initiation) withdraw(ctx context.Context, s bankSession, c Cancellation) (*payment.Payment, error) {
+	p := s.payment
+	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))
 	if err != nil {
 		return nil, err
 	}
-	return p, raced(i.commit(ctx, t.domain, p, steps, nil, i.record))
+	return p, raced(i.commit(ctx, s.domain, p, steps, nil, i.record))
 }

@@ -24,13 +24,13 @@ func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil {
 		return err
 	}
-	t, err := i.conversation(ctx, d, id)
+	s, err := i.bankSession(ctx, d, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrSealed) {
 		return err
 	}
-	p, now := t.payment, i.now(d)
+	p, now := s.payment, i.now(d)
 	since, expiring := lastDay(values, now)
-	if from := p.ExpiresFrom(); !expiring || from == nil || from.After(since) || t.attempt.State == store.AttemptOpen {
+	if from := p.ExpiresFrom(); !expiring || from == nil || from.After(since) || s.attempt.State == store.AttemptOpen {
 		return nil
 	}
 	steps, err := p.Expire(now)

@@ -32,17 +32,17 @@ const (
 // fieldPrefix stands before the name of a value in messages.
 const fieldPrefix = "fields."
 
-// given are the field values given now or, without any, those given before.
-// Encrypted ones are always taken; plain text is for sandboxes and for domains
-// that allow it.
-func (i *Initiation) given(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
+// fieldValues returns the values in now, decrypted, or the stored values when now is
+// nil. It accepts encrypted values everywhere, and plain text in sandboxes and in
+// domains that allow it.
+func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
 	if now == nil {
-		if u.ungiven != nil {
-			return nil, fmt.Errorf("load the field values of payment %d: %w", u.payment.ID, u.ungiven)
+		if u.storedErr != nil {
+			return nil, fmt.Errorf("load the field values of payment %d: %w", u.payment.ID, u.storedErr)
 		}
-		return u.given, nil
+		return u.stored, nil
 	}
-	if err := i.checkSecrecy(ctx, d, now); err != nil {
+	if err := i.checkEncrypted(ctx, d, now); err != nil {
 		return nil, err
 	}
 	values, err := jwe.Open(ctx, &i.DB.Reader, d, fieldPrefix, now)
@@ -72,8 +72,8 @@ func boundFields(values map[string]string) error {
 	return nil
 }
 
-// checkSecrecy refuses plain text where it is not allowed.
-func (i *Initiation) checkSecrecy(ctx context.Context, d passerelle.Domain, fields map[string]string) error {
+// checkEncrypted refuses plain text where it is not allowed.
+func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fields map[string]string) error {
 	plain := func(value string) bool { _, encrypted := keys.Encrypted(value); return !encrypted }
 	if d.Kind == passerelle.Sandbox || !slices.ContainsFunc(slices.Collect(maps.Values(fields)), plain) {
 		return nil
@@ -123,10 +123,10 @@ func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.Fi
 
 // takeFields checks the values of a connector's fields. Others are dropped:
 // what the bank has no use for is not kept either.
-func takeFields(fields []payment.Field, given map[string]string) (map[string]string, error) {
+func takeFields(fields []payment.Field, values map[string]string) (map[string]string, error) {
 	taken := map[string]string{}
 	for _, field := range fields {
-		path, value := "fields."+field.Name, given[field.Name]
+		path, value := "fields."+field.Name, values[field.Name]
 		if value == "" && field.Required {
 			return nil, passerelle.MissingField(path, fmt.Sprintf("%q is required, and %s", field.Label, right(field)))
 		}

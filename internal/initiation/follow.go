@@ -18,10 +18,10 @@ import (
 // one is seen to end fast and a slow one costs little. A bank may ask for
 // another wait, within reason: a loop must neither spin nor forget.
 const (
-	shortestWait  = 15 * time.Second
-	longestWait   = 6 * time.Hour
-	shortestAsked = time.Second
-	longestAsked  = 24 * time.Hour
+	shortestWait     = 15 * time.Second
+	longestWait      = 6 * time.Hour
+	shortestBankWait = time.Second
+	longestBankWait  = 24 * time.Hour
 )
 
 // batch is how many payments one pass takes over at a time. All of them are
@@ -92,37 +92,37 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 // check asks the bank about a payment that was sent and stores what it says.
 // One whose attempt is not answered yet is not for check to settle.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
-	t, err := i.conversation(ctx, d, id)
+	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) {
-		return errors.Join(err, i.postpone(ctx, t, payment.Report{}))
+		return errors.Join(err, i.postpone(ctx, s, payment.Report{}))
 	}
-	if err != nil || t.payment.State.Final() || t.attempt.Live() {
+	if err != nil || s.payment.State.Final() || s.attempt.Live() {
 		return err
 	}
-	report, err := i.ask(ctx, t, status)
+	report, err := i.callBank(ctx, s, status)
 	if err == nil {
-		_, err = i.apply(ctx, t, report)
+		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postpone(ctx, t, payment.Report{}))
+		return errors.Join(err, i.postpone(ctx, s, payment.Report{}))
 	}
 	return err
 }
 
 // apply stores what a report makes of a payment and returns the payment as it
 // then stands. When the payment changed meanwhile, the report is applied to what
-// it changed to: the payment's own rules drop what is old news by then. A report
+// it changed to: the payment's own rules drop what is stale by then. A report
 // from before the bank was told something new is dropped whole.
-func (i *Initiation) apply(ctx context.Context, t conversation, report payment.Report) (*payment.Payment, error) {
-	p, err := i.applyOnce(ctx, t, report)
+func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
+	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
 		return p, err
 	}
-	now, err := i.conversation(ctx, t.domain, t.payment.ID)
+	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
 	if err != nil {
 		return nil, err
 	}
-	if now.attempt.Number != t.attempt.Number {
+	if now.attempt.Number != s.attempt.Number {
 		return now.payment, nil
 	}
 	now.late = true
@@ -130,39 +130,39 @@ func (i *Initiation) apply(ctx context.Context, t conversation, report payment.R
 }
 
 // applyOnce stores the outcome, the attempt's being answered with it, in one
-// transaction. It leaves the payment of the conversation as it was.
-func (i *Initiation) applyOnce(ctx context.Context, t conversation, report payment.Report) (*payment.Payment, error) {
-	p := *t.payment
-	report = conclude(t.attempt, report)
-	steps, err := p.Apply(report, i.now(t.domain))
+// transaction. It leaves the payment of the session as it was.
+func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
+	p := *s.payment
+	report = conclude(s.attempt, report)
+	steps, err := p.Apply(report, i.now(s.domain))
 	switch {
 	case errors.Is(err, payment.ErrStale):
-		return t.payment, errors.Join(i.shelve(ctx, t, report), i.keepNotes(ctx, t, &p))
+		return s.payment, errors.Join(i.endStale(ctx, s, report), i.keepNotes(ctx, s, &p))
 	case err != nil:
-		return t.payment, errors.Join(fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err), i.keepNotes(ctx, t, &p))
-	case !t.attempt.Live() && reflect.DeepEqual(*t.payment, p):
-		return t.payment, i.postpone(ctx, t, report)
+		return s.payment, errors.Join(fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err), i.keepNotes(ctx, s, &p))
+	case !s.attempt.Live() && reflect.DeepEqual(*s.payment, p):
+		return s.payment, i.postpone(ctx, s, report)
 	}
-	err = i.commit(ctx, t.domain, &p, steps, i.nextCheck(t.domain, &p, report), func(tx *store.Tx) error {
-		if t.attempt.Live() {
-			tx.AnswerAttempt(t.attempt)
+	err = i.commit(ctx, s.domain, &p, steps, i.nextCheck(s.domain, &p, report), func(tx *store.Tx) error {
+		if s.attempt.Live() {
+			tx.AnswerAttempt(s.attempt)
 		}
 		return nil
 	})
 	return &p, err
 }
 
-// shelve ends what a report that says nothing new was waited for.
-func (i *Initiation) shelve(ctx context.Context, t conversation, report payment.Report) error {
-	if t.attempt.Live() {
-		return i.dismiss(ctx, t)
+// endStale ends what a report that says nothing new was waited for.
+func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
+	if s.attempt.Live() {
+		return i.dismiss(ctx, s)
 	}
-	return i.postpone(ctx, t, report)
+	return i.postpone(ctx, s, report)
 }
 
 // keepNotes stores what is remarkable about a report that changed nothing.
-func (i *Initiation) keepNotes(ctx context.Context, t conversation, p *payment.Payment) error {
-	if t.late {
+func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Payment) error {
+	if s.late {
 		return nil
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
@@ -179,7 +179,7 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	now := i.now(d)
 	wait := min(max(now.Sub(p.Created)/4, shortestWait), longestWait)
 	if report.CheckAfter > 0 {
-		wait = min(max(report.CheckAfter, shortestAsked), longestAsked)
+		wait = min(max(report.CheckAfter, shortestBankWait), longestBankWait)
 	}
 	next := now.Add(wait)
 	return &next
@@ -187,13 +187,13 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 
 // postpone plans the next question after an answer that changed nothing, or
 // that did not come.
-func (i *Initiation) postpone(ctx context.Context, t conversation, report payment.Report) error {
-	next := i.nextCheck(t.domain, t.payment, report)
+func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
+	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {
 		return nil
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.PostponeCheck(t.payment, *next)
+		tx.PostponeCheck(s.payment, *next)
 		return nil
 	})
 }

@@ -48,7 +48,7 @@ type Initiation struct {
 	Now func() time.Time
 	// MAC authenticates what comes back through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
-	// Wake tells the sender of webhooks that there is news.
+	// Wake tells the sender of webhooks that an event was committed.
 	Wake func()
 	Log  *slog.Logger
 	// AnswerTime is how long a caller waits for a bank, and Lease how long an

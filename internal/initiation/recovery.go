@@ -16,34 +16,34 @@ import (
 // or a cancellation never is. That a resend never left is no proof that the
 // first order did not: it leaves the outcome as unknown as any other failure.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
-	t, err := i.conversation(ctx, d, id)
-	if errors.Is(err, store.ErrSealed) && t.attempt.Live() {
-		return errors.Join(err, i.doubt(ctx, t, t.patience()))
+	s, err := i.bankSession(ctx, d, id)
+	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
+		return errors.Join(err, i.postponeAttempt(ctx, s, s.backoff()))
 	}
-	if err != nil || !t.attempt.Live() {
+	if err != nil || !s.attempt.Live() {
 		return err
 	}
-	put, waited := t.recovery()
+	call, waited := s.recovery()
 	if !waited {
-		return i.dismiss(ctx, t)
+		return i.dismiss(ctx, s)
 	}
-	report, err := i.ask(ctx, t, put)
+	report, err := i.callBank(ctx, s, call)
 	if err == nil {
-		_, err = i.apply(ctx, t, report)
+		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.doubt(ctx, t, t.patience()))
+		return errors.Join(err, i.postponeAttempt(ctx, s, s.backoff()))
 	}
 	return err
 }
 
 // recovery is how to find out what became of the attempt, and false when the
 // payment does not wait for it any more.
-func (t conversation) recovery() (put question, waited bool) {
-	if t.attempt.Kind == store.AttemptInitiation {
-		return statusOrResend, t.payment.State == payment.Created
+func (s bankSession) recovery() (call bankCall, waited bool) {
+	if s.attempt.Kind == store.AttemptInitiation {
+		return statusOrResend, s.payment.State == payment.Created
 	}
-	return status, !t.payment.State.Final()
+	return status, !s.payment.State.Final()
 }
 
 // conclude reads a report as the outcome of an attempt. Somebody who said no
@@ -81,25 +81,25 @@ var refusals = map[payment.Action]struct {
 // count in milliseconds.
 const atOnce = -time.Millisecond
 
-// hurry is how soon the bank may be asked after a call that failed: at once,
+// retryDelay is how soon the bank may be asked after a call that failed: at once,
 // but for a call that may still be under way.
-func (t conversation) hurry(why error) time.Duration {
-	if errors.Is(why, errDeaf) {
-		return t.patience()
+func (s bankSession) retryDelay(why error) time.Duration {
+	if errors.Is(why, errNoReply) {
+		return s.backoff()
 	}
 	return atOnce
 }
 
-// patience is how long to wait before the next question about an attempt:
+// backoff is how long to wait before the next question about an attempt:
 // longer each time.
-func (t conversation) patience() time.Duration {
-	return min(shortestWait<<min(t.attempt.Asked, 20), longestWait)
+func (s bankSession) backoff() time.Duration {
+	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// doubt plans the next question about an attempt whose outcome is unknown.
-func (i *Initiation) doubt(ctx context.Context, t conversation, wait time.Duration) error {
+// postponeAttempt plans the next question about an attempt whose outcome is unknown.
+func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.DoubtAttempt(t.attempt, wait)
+		tx.PostponeAttempt(s.attempt, wait)
 		return nil
 	})
 }
@@ -107,12 +107,12 @@ func (i *Initiation) doubt(ctx context.Context, t conversation, wait time.Durati
 // dismiss closes an attempt that a payment does not wait for any more. Nobody
 // asks about it then; of an order operators are told, because the bank may have
 // it.
-func (i *Initiation) dismiss(ctx context.Context, t conversation) error {
-	if t.attempt.Kind == store.AttemptInitiation {
-		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", t.payment.ID, "state", t.payment.State)
+func (i *Initiation) dismiss(ctx context.Context, s bankSession) error {
+	if s.attempt.Kind == store.AttemptInitiation {
+		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", s.payment.ID, "state", s.payment.State)
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.AnswerAttempt(t.attempt)
+		tx.AnswerAttempt(s.attempt)
 		return nil
 	})
 }

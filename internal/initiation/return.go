@@ -88,7 +88,7 @@ func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil && !errors.Is(err, store.ErrSealed) {
 		return fmt.Errorf("load the attempt of payment %d: %w", id, err)
 	}
-	last, err := i.call(a.Connector)
+	last, err := i.takeCallSlot(a.Connector)
 	if err != nil {
 		return err
 	}

@@ -54,71 +54,71 @@ func raced(err error) error {
 // send calls the bank and stores its answer. The caller's going away does not
 // stop it: the order may already be on its way. Without an answer that can be
 // stored, the payment is returned as it stands, and a loop finishes.
-func (i *Initiation) send(ctx context.Context, t conversation, put question) (*payment.Payment, error) {
+func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
 	ctx = context.WithoutCancel(ctx)
-	report, err := i.ask(ctx, t, put)
+	report, err := i.callBank(ctx, s, call)
 	if errors.Is(err, connector.ErrNotSent) {
-		return i.unsent(ctx, t, err)
+		return i.unsent(ctx, s, err)
 	}
 	if err == nil {
-		p, failure := i.apply(ctx, t, report)
+		p, failure := i.apply(ctx, s, report)
 		if failure == nil {
 			return p, nil
 		}
 		err = failure
 	}
-	return i.undecided(ctx, t, err)
+	return i.undecided(ctx, s, err)
 }
 
 // undecided leaves the outcome to a loop, if it is not another caller's. The
 // loop need not wait for the lease, since nobody is waiting for the bank any
 // more, unless the call goes on nobody knows how long.
-func (i *Initiation) undecided(ctx context.Context, t conversation, why error) (*payment.Payment, error) {
+func (i *Initiation) undecided(ctx context.Context, s bankSession, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
-			"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
-		if err := i.doubt(ctx, t, t.hurry(why)); err != nil {
-			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", t.payment.ID, "error", err)
+			"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
+		if err := i.postponeAttempt(ctx, s, s.retryDelay(why)); err != nil {
+			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", s.payment.ID, "error", err)
 		}
 	}
-	return i.load(ctx, t.domain, t.payment.ID)
+	return i.load(ctx, s.domain, s.payment.ID)
 }
 
 // unsent concludes an attempt of which not one byte left. When a loop has taken
 // it over meanwhile, the loop may have sent it, and nothing is concluded.
-func (i *Initiation) unsent(ctx context.Context, t conversation, why error) (*payment.Payment, error) {
+func (i *Initiation) unsent(ctx context.Context, s bankSession, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
-		"payment", t.payment.ID, "attempt", t.attempt.Kind, "connector", t.attempt.Connector, "error", why)
-	report, ends := t.silence()
+		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
+	report, ends := s.outcomeIfNotSent()
 	if !ends {
-		return i.untold(ctx, t)
+		return i.keepUnchanged(ctx, s)
 	}
-	p, err := i.applyOnce(ctx, t, report)
+	p, err := i.applyOnce(ctx, s, report)
 	if err != nil {
-		return i.undecided(ctx, t, err)
+		return i.undecided(ctx, s, err)
 	}
 	return p, nil
 }
 
-// silence is what it means for the payment that the bank was not told: an order
+// outcomeIfNotSent is what it means for the payment that the bank was not told: an order
 // ends with it, and so does one to which the answer was no.
-func (t conversation) silence() (report payment.Report, ends bool) {
-	if t.attempt.Kind == store.AttemptInitiation {
+func (s bankSession) outcomeIfNotSent() (report payment.Report, ends bool) {
+	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
 	}
-	return payment.Report{Status: payment.Declined, Raw: "not sent"}, t.attempt.Kind == store.AttemptAnswer && !t.attempt.Agreed
+	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// untold leaves the payment as it was, for another try.
-func (i *Initiation) untold(ctx context.Context, t conversation) (*payment.Payment, error) {
-	p := *t.payment
-	p.RefuseCancellation(payment.ByService, i.now(t.domain))
-	err := i.commit(ctx, t.domain, &p, nil, i.nextCheck(t.domain, &p, payment.Report{}), func(tx *store.Tx) error {
-		tx.AnswerAttempt(t.attempt)
+// keepUnchanged leaves the payment as it was, for another try.
+func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession) (*payment.Payment, error) {
+	p := *s.payment
+	p.RefuseCancellation(payment.ByService, i.now(s.domain))
+	err := i.commit(ctx, s.domain, &p, nil, i.nextCheck(s.domain, &p, payment.Report{}), func(tx *store.Tx) error {
+		tx.AnswerAttempt(s.attempt)
 		return nil
 	})
 	if err != nil {
-		return i.undecided(ctx, t, err)
+		return i.undecided(ctx, s, err)
 	}
 	return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, and was told nothing.", RetryAfter: 10}
 }

@@ -31,32 +31,32 @@ func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passe
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()
 	}
-	t, err := i.idle(ctx, d, id)
+	bank, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
 	}
-	p := t.payment
-	steps, err := i.simulate(t, s)
+	p := bank.payment
+	steps, err := i.simulate(bank, s)
 	if err != nil {
 		return nil, err
 	}
 	check := i.nextCheck(d, p, payment.Report{})
-	if t.attempt.Number == 0 {
+	if bank.attempt.Number == 0 {
 		check = nil // no bank has an order to be asked about
 	}
 	return p, raced(i.commit(ctx, d, p, steps, check, i.record))
 }
 
-func (i *Initiation) simulate(t conversation, s Simulation) ([]payment.Step, error) {
-	if err := s.check(t.payment); err != nil {
+func (i *Initiation) simulate(bank bankSession, s Simulation) ([]payment.Step, error) {
+	if err := s.check(bank.payment); err != nil {
 		return nil, err
 	}
 	if s.State == payment.Expired {
-		return t.payment.Expire(i.now(t.domain))
+		return bank.payment.Expire(i.now(bank.domain))
 	}
-	from := t.payment.State
-	steps, err := t.payment.Apply(s.report(t.payment), i.now(t.domain))
-	if err != nil || (s.Instruction == nil && t.payment.State != s.State) {
+	from := bank.payment.State
+	steps, err := bank.payment.Apply(s.report(bank.payment), i.now(bank.domain))
+	if err != nil || (s.Instruction == nil && bank.payment.State != s.State) {
 		return nil, s.illegal(from)
 	}
 	return steps, nil

@@ -96,7 +96,7 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 // the terms in force. Other terms are Invalid, and a payment that is past that
 // a Conflict, unless it has accepted them already.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
-	t, err := i.idle(ctx, d, id)
+	s, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id pa
 	if err != nil {
 		return nil, err
 	}
-	p := t.payment
+	p := s.payment
 	switch {
 	case terms != current.ID:
 		return nil, passerelle.InvalidField("id_terms", "the terms in force are %d", current.ID)

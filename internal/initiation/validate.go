@@ -57,7 +57,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil {
 		return nil, err
 	}
-	leave, err := i.call(c.Profile().UUID)
+	leave, err := i.takeCallSlot(c.Profile().UUID)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil {
 		return nil, err
 	}
-	return i.send(ctx, conversation{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
+	return i.send(ctx, bankSession{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
 }
 
 // waits reports whether the bank is to wait for the client's confirmation. One
@@ -82,31 +82,31 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 	return true, nil
 }
 
-// unvalidated is a payment with what its validation depends on. What could not be read
-// besides the payment matters where it is looked at.
+// unvalidated is a payment with what its validation depends on. An error of the other
+// reads is kept, and matters only where the value is used.
 type unvalidated struct {
 	payment *payment.Payment
 	client  store.Client
-	// given are the field values that came before, if they were asked for.
-	given map[string]string
-	// tried is ErrNotFound while no attempt was made.
-	tried, clientless, ungiven error
+	// stored has the field values of an earlier call, when withFields loaded them.
+	stored map[string]string
+	// attemptErr is ErrNotFound while no attempt was made.
+	attemptErr, clientErr, storedErr error
 }
 
-// unvalidated loads all of it.
-func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, given bool) (unvalidated, error) {
+// unvalidated loads the payment, its client, and its stored field values if wanted.
+func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, withFields bool) (unvalidated, error) {
 	var u unvalidated
 	err := i.DB.Together(ctx, func(r *store.Reader) (err error) {
 		if u.payment, err = loadBy(ctx, r, d, id); err == nil {
-			u.client, u.clientless = r.Client(ctx, d.ID, u.payment.Client)
+			u.client, u.clientErr = r.Client(ctx, d.ID, u.payment.Client)
 		}
 		return err
 	}, func(r *store.Reader) error {
-		_, u.tried = r.Attempt(ctx, d.ID, id)
+		_, u.attemptErr = r.Attempt(ctx, d.ID, id)
 		return nil
 	}, func(r *store.Reader) error {
-		if given {
-			u.given, u.ungiven = r.GivenFields(ctx, d.ID, id)
+		if withFields {
+			u.stored, u.storedErr = r.FieldValues(ctx, d.ID, id)
 		}
 		return nil
 	})
@@ -119,11 +119,11 @@ func (u unvalidated) mayValidate() error {
 	if err := u.payment.Expects(""); err != nil {
 		return err
 	}
-	if errors.Is(u.tried, store.ErrNotFound) {
+	if errors.Is(u.attemptErr, store.ErrNotFound) {
 		return nil
 	}
-	if u.tried != nil && !errors.Is(u.tried, store.ErrSealed) {
-		return fmt.Errorf("look for an attempt of payment %d: %w", u.payment.ID, u.tried)
+	if u.attemptErr != nil && !errors.Is(u.attemptErr, store.ErrSealed) {
+		return fmt.Errorf("look for an attempt of payment %d: %w", u.payment.ID, u.attemptErr)
 	}
 	return underWay()
 }
@@ -140,8 +140,8 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	if err := takeChoice(p, choice); err != nil {
 		return nil, nil, err
 	}
-	if u.clientless != nil {
-		return nil, nil, fmt.Errorf("load client %d: %w", p.Client, u.clientless)
+	if u.clientErr != nil {
+		return nil, nil, fmt.Errorf("load client %d: %w", p.Client, u.clientErr)
 	}
 	if err := checkReturn(d, p, u.client); err != nil {
 		return nil, nil, err
@@ -158,14 +158,14 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	if p.Payer == nil && profile.Payments.PayerAccount == payment.PayerMandatory {
 		return nil, nil, passerelle.MissingField("payer", profile.Name+" needs the payer's account")
 	}
-	given, err := i.given(ctx, d, u, choice.Fields)
+	values, err := i.fieldValues(ctx, d, u, choice.Fields)
 	if err != nil {
 		return nil, nil, err
 	}
-	if website, told := given[websiteField]; told {
+	if website, found := values[websiteField]; found {
 		p.Website = website
 	}
-	fields, err := takeFields(profile.PaymentFields, given)
+	fields, err := takeFields(profile.PaymentFields, values)
 	return c, fields, err
 }
 
@@ -203,7 +203,7 @@ func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[st
 		if err := tx.UpdatePayment(p, nil, nil); err != nil {
 			return err
 		}
-		return tx.GiveFields(p.Domain, p.ID, fields)
+		return tx.SetFieldValues(p.Domain, p.ID, fields)
 	})
 	return p, raced(err)
 }

@@ -85,7 +85,7 @@ type IssuedSession struct {
 // factor of operators who have one, and is good for nothing else until then.
 func (a *Operators) SignIn(ctx context.Context, at Attempt) (IssuedSession, error) {
 	name := normal(at.Name)
-	here, byName, byAddress := a.knocking(name, at.Address)
+	here, byName, byAddress := a.counters(name, at.Address)
 	if err := a.take(ctx, here, byName, byAddress); err != nil {
 		return IssuedSession{}, err
 	}
@@ -133,10 +133,10 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 	if err != nil {
 		return IssuedSession{}, err
 	}
-	if v.Stage != waiting {
+	if v.Step != waiting {
 		return IssuedSession{}, ErrNoSession
 	}
-	if err := a.take(ctx, proving(v)); err != nil {
+	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return IssuedSession{}, err
 	}
 	step, err := a.checkCode(ctx, v.Operator.ID, code)
@@ -149,7 +149,7 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 	pass, err := a.open(ctx, v.Operator, double, sessionLife, func(tx *store.Tx, s store.Session) error {
 		tx.UseTOTP(v.Operator.ID, step)
 		tx.RevokeSession(v.Operator.ID, v.ID, a.Now())
-		tx.ForgiveSignIn(proving(v).Subject)
+		tx.ForgiveSignIn(proofCounter(v).Subject)
 		return tx.Audit(a.entry(v.Operator.ID, s.ID, request, actSignIn))
 	})
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
@@ -191,7 +191,7 @@ func (a *Operators) recognise(ctx context.Context, name, password string) (store
 }
 
 // take counts an attempt before anything is compared.
-func (a *Operators) take(ctx context.Context, all ...store.Knocking) error {
+func (a *Operators) take(ctx context.Context, all ...store.SignInCounter) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, k := range all {
 			tx.TakeSignIn(k, a.Now(), lockSpan)
@@ -235,13 +235,13 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	return ErrRefused
 }
 
-// knocking is what an attempt with a name is counted by: the name where it comes
+// counters is what an attempt with a name is counted by: the name where it comes
 // from, the name, and the address.
-func (a *Operators) knocking(name, address string) (here, byName, byAddress store.Knocking) {
-	byName = store.Knocking{Subject: nameSubject(name), Limit: maxFailuresOfName}
-	byAddress = store.Knocking{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
+func (a *Operators) counters(name, address string) (here, byName, byAddress store.SignInCounter) {
+	byName = store.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
+	byAddress = store.SignInCounter{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
 	both := sha256.Sum256(append(slices.Clone(byName.Subject), byAddress.Subject...))
-	return store.Knocking{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress
+	return store.SignInCounter{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress
 }
 
 func nameSubject(name string) []byte {
@@ -249,11 +249,11 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proving is what attempts of a visitor to prove who they are are counted by.
-func proving(v Session) store.Knocking {
+// proofCounter is what attempts of a visitor to prove who they are are counted by.
+func proofCounter(v Session) store.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))
-	return store.Knocking{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
+	return store.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
 // addressSubject stands for the network that a provider gives to one customer.

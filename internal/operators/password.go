@@ -130,7 +130,7 @@ func (a *Operators) ChangePassword(ctx context.Context, v Session, present, next
 
 // prove has the visitor give the password again.
 func (a *Operators) prove(ctx context.Context, v Session, password, request, act string) error {
-	if err := a.take(ctx, proving(v)); err != nil {
+	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
 	}
 	right, err := matches(ctx, v.Operator.Password, password)
@@ -141,7 +141,7 @@ func (a *Operators) prove(ctx context.Context, v Session, password, request, act
 		return a.refuse(ctx, a.Entry(v, request, act))
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ReturnSignIn(proving(v).Subject)
+		tx.ReturnSignIn(proofCounter(v).Subject)
 		return nil
 	})
 	if err != nil {

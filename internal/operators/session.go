@@ -50,13 +50,13 @@ func (v Session) Owns(formToken string) bool {
 }
 
 // HasSecondFactor reports whether the operator gave a second factor.
-func (v Session) HasSecondFactor() bool { return v.Stage == double }
+func (v Session) HasSecondFactor() bool { return v.Step == double }
 
 // SessionOf is the visitor a token stands for, or ErrNoSession. It is for what a page
 // asks by itself: nobody stays longer for it.
 func (a *Operators) SessionOf(ctx context.Context, token string) (Session, error) {
 	v, err := a.find(ctx, token)
-	if err == nil && v.Stage == waiting {
+	if err == nil && v.Step == waiting {
 		err = ErrNoSession
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *Operators) AwaitsSecondFactor(ctx context.Context, token string) (bool,
 	if errors.Is(err, ErrNoSession) {
 		return false, nil
 	}
-	return v.Stage == waiting, err
+	return v.Step == waiting, err
 }
 
 // find loads a session that is not over.
@@ -117,7 +117,7 @@ func (a *Operators) find(ctx context.Context, token string) (Session, error) {
 func (a *Operators) open(ctx context.Context, o store.Operator, stage string, life time.Duration, also func(*store.Tx, store.Session) error) (IssuedSession, error) {
 	now := a.Now()
 	pass := IssuedSession{Token: rand.Text(), Session: store.Session{
-		Operator: o.ID, CSRF: randomBytes(20), Stage: stage, Created: now, Seen: now, Expires: now.Add(life),
+		Operator: o.ID, CSRF: randomBytes(20), Step: stage, Created: now, Seen: now, Expires: now.Add(life),
 	}}
 	pass.TokenHash = hash(pass.Token)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {

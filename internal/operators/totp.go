@@ -107,7 +107,7 @@ func (a *Operators) ProposedTOTP(ctx context.Context, v Session) (TOTPProposal, 
 // The visitor's session counts as signed in with it, and the others end. Guesses
 // count.
 func (a *Operators) ConfirmTOTP(ctx context.Context, v Session, code, request string) error {
-	if err := a.take(ctx, proving(v)); err != nil {
+	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
 	}
 	t, err := a.DB.TOTP(ctx, v.Operator.ID)
@@ -128,7 +128,7 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v Session, code, request st
 		// Who is just signing in without it comes before that line, or is refused.
 		tx.RaiseSession(v.ID)
 		tx.RevokeSessions(v.Operator.ID, v.ID, a.Now())
-		tx.ReturnSignIn(proving(v).Subject)
+		tx.ReturnSignIn(proofCounter(v).Subject)
 		return tx.Audit(a.Entry(v, request, actTOTP))
 	})
 	if errors.Is(err, store.ErrConflict) {

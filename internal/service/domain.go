@@ -9,10 +9,10 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/domains"
 	"passerelle/internal/httpd"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
-	"passerelle/internal/tenancy"
 )
 
 // EnsureDomain creates the domain unless one of that name exists, and moves an
@@ -20,7 +20,7 @@ import (
 func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
 	known, err := db.DomainByName(ctx, d.Name)
 	if errors.Is(err, store.ErrNotFound) {
-		err := tenancy.Create(ctx, db, &d)
+		err := domains.Create(ctx, db, &d)
 		return d, err
 	}
 	if err != nil {
@@ -29,16 +29,16 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	if known.BaseURL == d.BaseURL {
 		return known, nil
 	}
-	err = tenancy.Move(ctx, db, &known, d.BaseURL)
+	err = domains.Move(ctx, db, &known, d.BaseURL)
 	return known, err
 }
 
 // tenant finds the domain that the host of a request names. On a developer's
 // machine every loopback name is the first domain, whatever the port.
-func (s *Service) tenant(ctx context.Context, r *store.Reader, host string) (store.Tenant, error) {
+func (s *Service) tenant(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := tenantOf(ctx, r, strings.ToLower(host))
-	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && tenancy.Loopback(host) {
-		found, err = r.FirstTenant(ctx)
+	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && domains.Loopback(host) {
+		found, err = r.FirstServedDomain(ctx)
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -54,12 +54,12 @@ func (s *Service) tenant(ctx context.Context, r *store.Reader, host string) (sto
 
 // tenantOf looks for a host as it is, and then without a default port, which
 // no base URL names.
-func tenantOf(ctx context.Context, r *store.Reader, host string) (store.Tenant, error) {
-	found, err := r.TenantByHost(ctx, host)
-	for _, port := range tenancy.DefaultPorts {
+func tenantOf(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
+	found, err := r.ServedDomainByHost(ctx, host)
+	for _, port := range domains.DefaultPorts {
 		bare, named := strings.CutSuffix(host, ":"+port)
 		if named && errors.Is(err, store.ErrNotFound) {
-			return r.TenantByHost(ctx, bare)
+			return r.ServedDomainByHost(ctx, bare)
 		}
 	}
 	return found, err
@@ -76,7 +76,7 @@ func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "
 
 // enter finds the domain that the host of a request names, and looks the token up that
 // is shown there.
-func (s *Service) enter(ctx context.Context, host, bearer string) (found store.Tenant, shown access.Shown, err error) {
+func (s *Service) enter(ctx context.Context, host, bearer string) (found store.ServedDomain, shown access.Shown, err error) {
 	if bearer == "" {
 		found, err = s.tenant(ctx, &s.DB.Reader, host)
 		return found, shown, err

@@ -112,7 +112,7 @@ func (s *Service) warnOfMails(ctx context.Context) error {
 	if s.config.Mail != nil {
 		return nil
 	}
-	wanted, err := s.DB.SettingGiven(ctx, settings.ManagerEmail)
+	wanted, err := s.DB.SettingExists(ctx, settings.ManagerEmail)
 	if err != nil {
 		return fmt.Errorf("look for addresses of mails: %w", err)
 	}

@@ -118,7 +118,7 @@ func (s *Service) ownConsole() http.Handler {
 		if !errors.Is(err, passerelle.NotFound) {
 			return d, err
 		}
-		first, err := s.DB.FirstTenant(ctx)
+		first, err := s.DB.FirstServedDomain(ctx)
 		if err != nil {
 			return d, fmt.Errorf("look for the first domain: %w", err)
 		}

@@ -10,14 +10,14 @@ import (
 // Addressee is a webhook with what a request to it needs besides, all of one moment.
 type Addressee struct {
 	Webhook
-	Tenant Tenant
+	Served ServedDomain
 	// Provider is nil when the webhook has none that is not deleted.
 	Provider *AuthProvider
 }
 
 // addressees reads a row for each key that the domain of a webhook has set, and one when
 // it has set none.
-var addressees = `SELECT ` + tenantColumns + `, ` + qualified("w", webhookColumns) + `, ` + qualified("a", authColumns) + `
+var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhookColumns) + `, ` + qualified("a", authColumns) + `
 	FROM webhook w JOIN domain d ON d.id = w.domain_id LEFT JOIN setting s ON s.domain_id = d.id
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL
 	WHERE w.domain_id = $1 AND w.id = $2`
@@ -25,13 +25,13 @@ var addressees = `SELECT ` + tenantColumns + `, ` + qualified("w", webhookColumn
 // Addressee loads one, also of a webhook that is deleted, or ErrNotFound.
 func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Addressee, error) {
 	var (
-		found    = Addressee{Tenant: Tenant{Settings: map[string]string{}}}
+		found    = Addressee{Served: ServedDomain{Settings: map[string]string{}}}
 		provider authRow
 	)
 	err := r.each(ctx, addressees, []any{int64(domain), int64(id)}, func(row scanner) (bool, error) {
-		return true, found.Tenant.scan(scan(func(tenant ...any) (err error) {
+		return true, found.Served.scan(scan(func(served ...any) (err error) {
 			found.Webhook, err = scanWebhook(scan(func(webhook ...any) error {
-				return row.Scan(slices.Concat(tenant, webhook, provider.columns())...)
+				return row.Scan(slices.Concat(served, webhook, provider.columns())...)
 			}))
 			return err
 		}))

@@ -126,13 +126,13 @@ func TestChangesOfAssets(t *testing.T) {
 			t.Errorf("%+v before %+v", got.Details, got.Previous)
 		}
 		s.write(func(tx *Tx) error { tx.LoseAsset(s.domain, a, id, now, 4); return nil })
-		known, err := s.db.KnownByKey(t.Context(), AssetShelf(a), []string{"investment:x", "pocket:x"})
+		known, err := s.db.KnownByKey(t.Context(), SyncedAssets(a), []string{"investment:x", "pocket:x"})
 		if err != nil || len(known) != 1 || !known["investment:x"].Deleted || read().Deleted == nil {
 			t.Errorf("known %+v (%v)", known, err)
 		}
 		s.write(func(tx *Tx) error { return tx.UpdateAsset(s.domain, a, id, fund("x", 3, "13"), now, 5) })
 		var ids []int64
-		err = s.db.EachKey(t.Context(), AssetShelf(a), passerelle.Date{}, func(id int64, _ string) { ids = append(ids, id) })
+		err = s.db.EachKey(t.Context(), SyncedAssets(a), passerelle.Date{}, func(id int64, _ string) { ids = append(ids, id) })
 		if err != nil || !slices.Equal(ids, []int64{int64(id)}) || read().Deleted != nil {
 			t.Errorf("keys of %v (%v)", ids, err)
 		}

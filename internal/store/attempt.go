@@ -26,9 +26,9 @@ type Attempt struct {
 	// answer is stored, unknown when only asking the bank can tell.
 	State   string
 	Created time.Time
-	// Asked counts how often somebody took the attempt over to ask the bank
+	// Inquiries counts how often somebody took the attempt over to ask the bank
 	// about it. Who holds it with another count has been replaced.
-	Asked int64
+	Inquiries int64
 
 	// Order is the first attempt's, whichever this one is.
 	Order
@@ -88,7 +88,7 @@ func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
 		action, by *string
 		agreed     *bool
 	)
-	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Asked, &action, &by, &agreed,
+	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
 		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory)
 	if err != nil {
 		return a, err
@@ -185,15 +185,15 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 // ErrConflict.
 func (tx *Tx) AnswerAttempt(a Attempt) {
 	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
-		int64(a.Domain), a.ID, a.Asked)
+		int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// DoubtAttempt records that the outcome is unknown and when the bank is to be
+// PostponeAttempt records that the outcome is unknown and when the bank is to be
 // asked next, counted from the database's clock. The conflicts are those of
 // AnswerAttempt.
-func (tx *Tx) DoubtAttempt(a Attempt, wait time.Duration) {
+func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
-		wait.Microseconds(), int64(a.Domain), a.ID, a.Asked)
+		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)
 }
 
 // ClaimAttempts takes over at most limit attempts of a domain whose lease has

@@ -116,7 +116,7 @@ func TestAttemptIsAnsweredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantError(t, answer(a), ErrConflict)
-		wantError(t, s.try(func(tx *Tx) error { tx.DoubtAttempt(a, 0); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *Tx) error { tx.PostponeAttempt(a, 0); return nil }), ErrConflict)
 		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
 			t.Errorf("an answered attempt is claimed: %v", ids)
 		}
@@ -138,16 +138,16 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
 			t.Errorf("claimed again %v", ids)
 		}
-		wantError(t, s.try(func(tx *Tx) error { tx.DoubtAttempt(lapsed, -time.Minute); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *Tx) error { tx.PostponeAttempt(lapsed, -time.Minute); return nil }), ErrConflict)
 		wantError(t, s.try(func(tx *Tx) error { tx.AnswerAttempt(lapsed); return nil }), ErrConflict)
-		lapsed.Asked = 1
-		s.write(func(tx *Tx) error { tx.DoubtAttempt(lapsed, -time.Minute); return nil })
+		lapsed.Inquiries = 1
+		s.write(func(tx *Tx) error { tx.PostponeAttempt(lapsed, -time.Minute); return nil })
 		lapsed.State = AttemptUnknown
 		s.wantAttempt(lapsed)
 		if ids := s.claim(s.domain, -time.Hour, 9); len(ids) != 1 {
 			t.Errorf("a doubtful attempt is not claimed")
 		}
-		lapsed.Asked = 2
+		lapsed.Inquiries = 2
 		s.wantAttempt(lapsed)
 	})
 }
@@ -193,7 +193,7 @@ func (s site) sealedFields(table string) []byte {
 func TestFieldsAreSealed(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)
-		s.write(func(tx *Tx) error { return tx.GiveFields(s.domain, a.Payment, a.Fields) })
+		s.write(func(tx *Tx) error { return tx.SetFieldValues(s.domain, a.Payment, a.Fields) })
 		for _, table := range []string{"attempt", "payment_given"} {
 			if column := s.sealedFields(table); bytes.Contains(column, []byte("secret-value")) || bytes.Contains(column, []byte("login")) {
 				t.Errorf("%s.fields is not sealed", table)
@@ -205,22 +205,22 @@ func TestFieldsAreSealed(t *testing.T) {
 		if got, err := s.db.Attempt(t.Context(), s.domain, a.Payment); err == nil {
 			t.Errorf("a spoilt attempt reads %v", got.Fields)
 		}
-		if got, err := s.db.GivenFields(t.Context(), s.domain, a.Payment); err == nil {
+		if got, err := s.db.FieldValues(t.Context(), s.domain, a.Payment); err == nil {
 			t.Errorf("spoilt fields read %v", got)
 		}
 	})
 }
 
-func TestGivenFields(t *testing.T) {
+func TestFieldValues(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1), now)
 		wantGiven := func(domain passerelle.DomainID, want map[string]string) {
 			t.Helper()
-			got, err := s.db.GivenFields(t.Context(), domain, p.ID)
+			got, err := s.db.FieldValues(t.Context(), domain, p.ID)
 			wantSame(t, want, got, err)
 		}
 		give := func(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
-			return s.try(func(tx *Tx) error { return tx.GiveFields(domain, id, fields) })
+			return s.try(func(tx *Tx) error { return tx.SetFieldValues(domain, id, fields) })
 		}
 		wantGiven(s.domain, map[string]string{})
 		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrConstraint)
@@ -284,7 +284,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 				t.Errorf("claimed %v", ids)
 			}
 			wantError(t, s.try(func(tx *Tx) error { tx.AnswerAttempt(*a); return nil }), ErrConflict)
-			a.Asked = 1
+			a.Inquiries = 1
 			s.write(func(tx *Tx) error { tx.AnswerAttempt(*a); return nil })
 			wantError(t, open(next(int64(number), kind)), ErrDuplicate)
 		}

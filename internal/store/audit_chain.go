@@ -150,25 +150,25 @@ func (r *Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, afte
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
 }
 
-// ErrNoTurn reports that another process is lengthening the chains.
-var ErrNoTurn = errors.New("it is another's turn")
+// ErrNoLease reports that another process holds the lease of the audit chains.
+var ErrNoLease = errors.New("another process holds the lease")
 
-// TakeAuditTurn makes holder the only one who lengthens the chains. Write fails with
-// ErrNoTurn while another does.
-func (tx *Tx) TakeAuditTurn(holder string, lease time.Duration) {
-	tx.execOne(ErrNoTurn, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
+// LeaseAuditChains makes holder the only one who lengthens the chains. Write fails with
+// ErrNoLease while another does.
+func (tx *Tx) LeaseAuditChains(holder string, lease time.Duration) {
+	tx.execOne(ErrNoLease, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
 }
 
-// ReleaseAuditTurn ends a turn; one that has lapsed is left alone.
-func (tx *Tx) ReleaseAuditTurn(holder string) {
+// ReleaseAuditChains ends the holder's lease. It does nothing when the lease has lapsed.
+func (tx *Tx) ReleaseAuditChains(holder string) {
 	tx.exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }
 
 // Chain gives acts the places after the end of their chain, which moves on to the
-// last of them, and renews the turn. Write fails with ErrNoTurn when the turn has
+// last of them, and renews the lease. Write fails with ErrNoLease when the lease has
 // lapsed, and with ErrConflict when somebody else has moved the end.
 func (tx *Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
-	tx.execOne(ErrNoTurn, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
+	tx.execOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
 	last := links[len(links)-1]
 	tx.execOne(ErrConflict, `INSERT INTO audit_end (chain, number, hash) VALUES ($1, $2, $3)
 		ON CONFLICT (chain) DO UPDATE SET number = excluded.number, hash = excluded.hash WHERE audit_end.number = $4`,

@@ -33,7 +33,7 @@ func (f AuditFilter) selection() selection {
 		domain = chainOf + " = $%d" // one thing has fewer acts than a domain, and its index is the one to take
 	}
 	for _, is := range []struct {
-		given  bool
+		set    bool
 		clause string
 		value  any
 	}{
@@ -44,7 +44,7 @@ func (f AuditFilter) selection() selection {
 		{f.SubjectID != 0, "subject_id = $%d", f.SubjectID},
 		{f.Refused, "refused = $%d", true},
 	} {
-		if is.given {
+		if is.set {
 			s = s.and(is.clause, is.value)
 		}
 	}

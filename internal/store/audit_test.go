@@ -103,7 +103,7 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.acts(2)
 		take := func(holder string) error {
-			return s.try(func(tx *Tx) error { tx.TakeAuditTurn(holder, time.Hour); return nil })
+			return s.try(func(tx *Tx) error { tx.LeaseAuditChains(holder, time.Hour); return nil })
 		}
 		chain := func(holder string, from, number int64, act AuditLink) error {
 			act.Number, act.Previous, act.Hash = number, bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
@@ -116,22 +116,22 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 		if err != nil || len(acts) != 2 {
 			t.Fatalf("%+v, %v", acts, err)
 		}
-		wantError(t, chain("a", 0, 1, acts[0]), ErrNoTurn)
+		wantError(t, chain("a", 0, 1, acts[0]), ErrNoLease)
 		wantError(t, take("a"), nil)
-		wantError(t, take("b"), ErrNoTurn)
+		wantError(t, take("b"), ErrNoLease)
 		wantError(t, take("a"), nil)
-		wantError(t, chain("b", 0, 1, acts[0]), ErrNoTurn)
+		wantError(t, chain("b", 0, 1, acts[0]), ErrNoLease)
 		wantError(t, chain("a", 0, 1, acts[0]), nil)
 		wantError(t, chain("a", 0, 1, acts[1]), ErrConflict)
 		wantError(t, chain("a", 1, 2, acts[0]), ErrConflict)
 		if n := s.count(`SELECT number FROM audit_end WHERE chain = $1`, int64(s.domain)); n != 1 {
 			t.Errorf("the chain ends at %d after a unit that was undone", n)
 		}
-		s.write(func(tx *Tx) error { tx.ReleaseAuditTurn("b"); return nil })
-		wantError(t, take("b"), ErrNoTurn)
-		s.write(func(tx *Tx) error { tx.ReleaseAuditTurn("a"); return nil })
+		s.write(func(tx *Tx) error { tx.ReleaseAuditChains("b"); return nil })
+		wantError(t, take("b"), ErrNoLease)
+		s.write(func(tx *Tx) error { tx.ReleaseAuditChains("a"); return nil })
 		wantError(t, take("b"), nil)
-		wantError(t, chain("a", 1, 2, acts[1]), ErrNoTurn)
+		wantError(t, chain("a", 1, 2, acts[1]), ErrNoLease)
 		wantError(t, chain("b", 1, 2, acts[1]), nil)
 	})
 }

@@ -19,7 +19,7 @@ type StoredAccount struct {
 	// Changed is the sync that last changed the row.
 	Changed int64
 	// Readings is how often all of its transactions were read. Those that change
-	// carry the number of the next reading: when a visit breaks off, they are told
+	// carry the number of the next reading: when a sync breaks off, they are told
 	// of by the one that comes to the end.
 	Readings int64
 }

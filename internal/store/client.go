@@ -24,7 +24,7 @@ type Client struct {
 	// PublicKey, in PEM, checks what the application's own key signed; empty
 	// when it has none.
 	PublicKey string
-	Look
+	Appearance
 	// Config is what programs of the application keep with it, nil for nothing.
 	Config map[string]string
 	// Logo is the id of its picture, zero for none.
@@ -34,8 +34,8 @@ type Client struct {
 	Used *time.Time
 }
 
-// Look is how an application presents itself to people.
-type Look struct {
+// Appearance is how an application presents itself to people.
+type Appearance struct {
 	PrimaryColor, SecondaryColor                        string
 	Description, DescriptionBanks, DescriptionProviders string
 	// Pro is for applications that serve businesses.

@@ -153,7 +153,7 @@ func scanCount(row scanner) (int64, error) {
 }
 
 // ConnectionSecrets loads what a connector needs to speak for a person: the
-// values they gave, and what its last visit left.
+// values they gave, and what its last sync left.
 func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (values map[string]string, memory []byte, err error) {
 	type pair struct{ credentials, memory []byte }
 	sealed, err := one(ctx, r, func(row scanner) (pair, error) {
@@ -271,7 +271,7 @@ func (tx *Tx) SetConnectionValues(c Connection, values map[string]string) error 
 	return nil
 }
 
-// SetConnectionMemory replaces what a visit left.
+// SetConnectionMemory replaces what a sync left.
 func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	sealed, err := tx.sealFor(c, "memory", memory)
 	if err != nil {
@@ -341,7 +341,7 @@ func (tx *Tx) VersionConnection(domain passerelle.DomainID, id passerelle.Connec
 	tx.execOne(ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
-// ConnectionLog is the account of one visit.
+// ConnectionLog is the record of one sync.
 type ConnectionLog struct {
 	ID          int64
 	User        passerelle.UserID
@@ -355,8 +355,8 @@ type ConnectionLog struct {
 	Attended    bool
 }
 
-// LogVisit stores the account of a visit.
-func (tx *Tx) LogVisit(domain passerelle.DomainID, l ConnectionLog) error {
+// LogSync stores the record of a sync.
+func (tx *Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
 	id, err := tx.newID("connection_log")
 	if err != nil {
 		return err
@@ -368,7 +368,7 @@ func (tx *Tx) LogVisit(domain passerelle.DomainID, l ConnectionLog) error {
 	return nil
 }
 
-// ConnectionLogFilter selects visits of the connections of a user.
+// ConnectionLogFilter selects syncs of the connections of a user.
 type ConnectionLogFilter struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
@@ -394,16 +394,16 @@ func (f ConnectionLogFilter) selection() selection {
 	return s.during("at", f.From, f.Until)
 }
 
-// ConnectionLogs reads a window of the visits of a connection, the newest first.
+// ConnectionLogs reads a window of the syncs of a connection, the newest first.
 // Positions are the instant and the id.
 func (r *Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w Window) ([]ConnectionLog, error) {
-	sql, args := f.selection().newest(visitColumns, "at", "id", w)
+	sql, args := f.selection().newest(connectionLogColumns, "at", "id", w)
 	return collect(ctx, r, scanConnectionLog, sql, args...)
 }
 
-const visitColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
+const connectionLogColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
 
-// ConnectionLogsOf lists the visits of all connections of a user, connection by
+// ConnectionLogsOf lists the syncs of all connections of a user, connection by
 // connection, the oldest first. Positions are the connection, the instant and the
 // id.
 func (r *Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]ConnectionLog, error) {
@@ -413,18 +413,18 @@ func (r *Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainI
 	}
 	// What comes first of each connection bounds the index; only of the one at
 	// which the page begins is that an instant.
-	return collect(ctx, r, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(visitColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
+	return collect(ctx, r, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
 		ORDER BY c.id, l.at, l.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
 }
 
-// CountConnectionLogs is the exact number of visits that a filter selects.
+// CountConnectionLogs is the exact number of syncs that a filter selects.
 func (r *Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) (int64, error) {
 	return r.countOf(ctx, f.selection())
 }
 
-// Place is the position of a visit in the list.
+// Place is the position of a sync in the list.
 func (l ConnectionLog) Place() []any { return []any{micros(l.At), l.ID} }
 
 func scanConnectionLog(row scanner) (ConnectionLog, error) {

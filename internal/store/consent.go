@@ -16,7 +16,7 @@ type Consent struct {
 	Subscription passerelle.SubscriptionID
 	TextVersion  string
 	Origin       string
-	Given        time.Time
+	Granted      time.Time
 	Withdrawn    *time.Time
 }
 
@@ -28,7 +28,7 @@ func (tx *Tx) RecordConsent(domain passerelle.DomainID, c Consent) error {
 	}
 	tx.execOne(ErrConflict, `INSERT INTO consent (id, domain_id, user_id, connection_id, account_id, subscription_id, text_version, origin, given)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		id, int64(domain), int64(c.User), int64(c.Connection), optionalID(c.Account), optionalID(c.Subscription), c.TextVersion, c.Origin, micros(c.Given))
+		id, int64(domain), int64(c.User), int64(c.Connection), optionalID(c.Account), optionalID(c.Subscription), c.TextVersion, c.Origin, micros(c.Granted))
 	return nil
 }
 
@@ -41,12 +41,12 @@ func scanConsent(row scanner) (Consent, error) {
 	var (
 		c                     Consent
 		account, subscription *int64
-		given                 int64
+		granted               int64
 		withdrawn             *int64
 	)
-	err := row.Scan(&c.ID, &c.User, &c.Connection, &account, &subscription, &c.TextVersion, &c.Origin, &given, &withdrawn)
+	err := row.Scan(&c.ID, &c.User, &c.Connection, &account, &subscription, &c.TextVersion, &c.Origin, &granted, &withdrawn)
 	c.Account, c.Subscription = owner[passerelle.AccountID](account), owner[passerelle.SubscriptionID](subscription)
-	c.Given, c.Withdrawn = instant(given), optionalInstant(withdrawn)
+	c.Granted, c.Withdrawn = instant(granted), optionalInstant(withdrawn)
 	return c, err
 }
 
@@ -74,7 +74,7 @@ func (r *Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, err
 }
 
 // Place is the position of a consent in the list.
-func (c Consent) Place() []any { return []any{micros(c.Given), c.ID} }
+func (c Consent) Place() []any { return []any{micros(c.Granted), c.ID} }
 
 // ReadSoon has a connection read in the background at the next occasion, on
 // behalf of its person, unless it waits for them.

@@ -13,9 +13,9 @@ type Session struct {
 	TokenHash []byte
 	// CSRF is what forms have to bring along.
 	CSRF []byte
-	// Stage is waiting while the second factor lacks, double when it was given,
+	// Step is waiting while the second factor lacks, double when it was given,
 	// and single for operators that have none.
-	Stage   string
+	Step    string
 	Created time.Time
 	// Seen is when it was last used, to the minute.
 	Seen    time.Time
@@ -33,7 +33,7 @@ type sessionRow struct {
 }
 
 func (s *sessionRow) columns() []any {
-	return []any{&s.ID, &s.Operator, &s.TokenHash, &s.CSRF, &s.Stage, &s.created, &s.seen, &s.expires, &s.revoked}
+	return []any{&s.ID, &s.Operator, &s.TokenHash, &s.CSRF, &s.Step, &s.created, &s.seen, &s.expires, &s.revoked}
 }
 
 func (s *sessionRow) session() Session {
@@ -73,7 +73,7 @@ func (tx *Tx) CreateSession(s *Session) error {
 	s.ID = id
 	tx.execOne(ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Stage, micros(s.Created), micros(s.Seen), micros(s.Expires))
+		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Step, micros(s.Created), micros(s.Seen), micros(s.Expires))
 	return nil
 }
 

@@ -76,7 +76,7 @@ const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 // once, from after the given delivery on, oldest first, at most limit.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return collect(ctx, r, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
-		int64(w.Domain), int64(w.ID), max(w.news(), int64(after)), limit)
+		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
 // NewestDelivery is the last delivery of a webhook that was never tried, and
@@ -168,8 +168,8 @@ type Batch struct {
 	Lease  time.Duration
 	// Attempts are in the order in which they came to an end.
 	Attempts []DeliveryAttempt
-	// Told are the events of users that were accepted.
-	Told []int64
+	// AcceptedEvents are the events of users that were accepted.
+	AcceptedEvents []int64
 	// Void are deliveries whose body is gone. They are given up.
 	Void []passerelle.DeliveryID
 	// Stopped tells that failures have ended the run.
@@ -197,7 +197,7 @@ func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	}
 	tx.countHealth(w, b.Attempts)
 	tx.drop(w.Domain, b.Void, "the body was erased", b.Now)
-	tx.eraseBodies(w.Domain, b.Told, b.Now)
+	tx.eraseBodies(w.Domain, b.AcceptedEvents, b.Now)
 	return nil
 }
 

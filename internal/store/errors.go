@@ -29,9 +29,9 @@ var (
 	// could not be asked in time what became of the transaction. It is the
 	// only error after which the unit may have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
-	// ErrHeard reports that a webhook wants an event by now that none wanted when
-	// it was asked for, so that it has no body.
-	ErrHeard = errors.New("a webhook wants the event by now")
+	// ErrWanted reports that a webhook now wants an event whose body was not written
+	// because no webhook wanted it earlier.
+	ErrWanted = errors.New("a webhook wants the event by now")
 	// ErrClosed reports a write after Close.
 	ErrClosed = errors.New("the store is closed")
 )

@@ -34,11 +34,11 @@ type Event struct {
 	// Holds is what of the body its person may withdraw: with that the body is
 	// done away with, and nobody gets it any more.
 	Holds []Holding
-	// Unheard says that no webhook wanted it, by [Reader.Heard], so that its body
-	// was not written: it is emitted as one whose body was erased, and ErrHeard
-	// undoes the unit when somebody wants it by now. Only those of permanent users
-	// can be.
-	Unheard bool
+	// Unwanted means that no webhook wanted the event, as [Reader.WantedEvents] reported,
+	// so its body was not written. Emit stores it as an event with an erased body, and
+	// undoes the unit with ErrWanted when a webhook wants it by now. Only events of
+	// permanent users can be unwanted.
+	Unwanted bool
 	// Body is what receivers get, or Parts, closed, when that is large.
 	Body    []byte
 	Parts   *Body
@@ -57,8 +57,8 @@ const JSON = "application/json"
 // that does not begin as an object has no place for id_webhook_data and is an
 // error.
 func (tx *Tx) Emit(e Event) error {
-	if e.Unheard {
-		return tx.emitUnheard(e)
+	if e.Unwanted {
+		return tx.emitUnwanted(e)
 	}
 	mediaType := cmp.Or(e.MediaType, JSON)
 	if mediaType == JSON && e.first() != '{' {
@@ -86,10 +86,10 @@ func (tx *Tx) insertEvent(id int64, e Event, mediaType string, parted int64) {
 		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds), optionalID(e.Account))
 }
 
-// emitUnheard stores an event that has no body, unless a webhook wants it.
-func (tx *Tx) emitUnheard(e Event) error {
+// emitUnwanted stores an event that has no body, unless a webhook wants it.
+func (tx *Tx) emitUnwanted(e Event) error {
 	if e.Held || e.User == 0 || len(e.Body) > 0 || e.Parts != nil {
-		return fmt.Errorf("emit %s of %s %d: only the event of a permanent user can be unheard, and has no body then", e.Name, e.Subject, e.SubjectID)
+		return fmt.Errorf("emit %s of %s %d: only the event of a permanent user can be unwanted, and has no body then", e.Name, e.Subject, e.SubjectID)
 	}
 	id, err := tx.newID("event")
 	if err != nil {
@@ -97,23 +97,23 @@ func (tx *Tx) emitUnheard(e Event) error {
 	}
 	e.Body = []byte("{}")
 	tx.insertEvent(id, e, JSON, 0)
-	tx.execOne(ErrHeard, `UPDATE event SET erased = created WHERE +domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
+	tx.execOne(ErrWanted, `UPDATE event SET erased = created WHERE +domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
 		WHERE domain_id = $1 AND event = $3 AND (user_id IS NULL OR user_id = $4) AND deleted IS NULL AND disabled IS NULL)`,
 		int64(e.Domain), id, string(e.Name), int64(e.User))
 	return nil
 }
 
-// Heard are the events of a user that some webhook wants at this moment.
-func (r *Reader) Heard(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[webhook.Event]bool, error) {
-	heard := map[webhook.Event]bool{}
+// WantedEvents returns the events of a user to which an enabled webhook is subscribed now.
+func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[webhook.Event]bool, error) {
+	wanted := map[webhook.Event]bool{}
 	err := r.each(ctx, `SELECT event FROM webhook WHERE domain_id = $1 AND (user_id IS NULL OR user_id = $2) AND deleted IS NULL AND disabled IS NULL GROUP BY event`,
 		[]any{int64(domain), int64(user)}, func(row scanner) (bool, error) {
 			var name webhook.Event
 			err := row.Scan(&name)
-			heard[name] = true
+			wanted[name] = true
 			return true, err
 		})
-	return heard, err
+	return wanted, err
 }
 
 // deliver makes the deliveries of an event, with ids in the order of their webhooks:

@@ -118,7 +118,7 @@ func (p *parts) Read(into []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if len(p.page) == 0 {
-		if err := p.turn(); err != nil {
+		if err := p.nextPart(); err != nil {
 			return 0, err
 		}
 	}
@@ -143,8 +143,8 @@ func (p *parts) load() (err error) {
 	return err
 }
 
-// turn loads the next part.
-func (p *parts) turn() error {
+// nextPart loads the next part.
+func (p *parts) nextPart() error {
 	page, err := one(p.ctx, p.from, func(row scanner) (body []byte, err error) {
 		err = row.Scan(&body)
 		return body, err
@@ -168,7 +168,7 @@ const deletedKept = 24 * time.Hour
 // users that nobody else is to get. After that many rounds it leaves the rest to
 // the next call. Now is the domain's.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, rounds int) error {
-	return purgeRounds(rounds, batch, func() (int, error) {
+	return purgeBatches(rounds, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
 		if err != nil || len(deliveries) == 0 {
 			return 0, err
@@ -198,8 +198,8 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	return deliveries, events, err
 }
 
-// purgeRounds purges until a round finds less than it may.
-func purgeRounds(rounds, batch int, purge func() (removed int, err error)) error {
+// purgeBatches purges until a round finds less than it may.
+func purgeBatches(rounds, batch int, purge func() (removed int, err error)) error {
 	for range rounds {
 		if removed, err := purge(); err != nil || removed < batch {
 			return err

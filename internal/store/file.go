@@ -210,13 +210,13 @@ func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.D
 // the index finds the files of a connection.
 const waiting = 1 << 62
 
-// AwaitVisit ends a lease without the bytes and without a failure: they are fetched
+// AwaitSync ends a lease without the bytes and without a failure: they are fetched
 // once the connection is read well. When it was read since somebody saw where the
 // file comes from, the file is due as it was.
-func (tx *Tx) AwaitVisit(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
+func (tx *Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
-	tx.exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no visit ends before this unit is written
+	tx.exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no sync ends before this unit is written
 	tx.exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }

@@ -196,7 +196,7 @@ func (s site) paths(w Webhook) map[string]func(*payment.Payment) {
 		"page": page(PaymentFilter{}, "register_date"), "page by state": page(PaymentFilter{State: string(payment.Expired)}, "register_date"),
 		"page by label": page(PaymentFilter{LabelStart: "Invoice"}, labelOrder),
 		"retention step": func(*payment.Payment) {
-			if err := s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: time.UnixMicro(1_000_000_000), Health: now, Batch: 10, Rounds: 1}); err != nil {
+			if err := s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: time.UnixMicro(1_000_000_000), Health: now, Batch: 10, Batches: 1}); err != nil {
 				s.t.Fatal(err)
 			}
 		},

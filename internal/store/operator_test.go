@@ -73,7 +73,7 @@ func TestSecondFactorIsSealedAndUsedOnce(t *testing.T) {
 func (s site) session(o Operator, token string) Session {
 	s.t.Helper()
 	hash := sha256.Sum256([]byte(token))
-	session := Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Stage: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
+	session := Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Step: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
 	s.write(func(tx *Tx) error { return tx.CreateSession(&session) })
 	return session
 }
@@ -126,7 +126,7 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		const limit, span = 3, time.Hour
 		take := func(at time.Time) error {
-			return s.try(func(tx *Tx) error { tx.TakeSignIn(Knocking{[]byte("zoe"), nil, limit}, at, span); return nil })
+			return s.try(func(tx *Tx) error { tx.TakeSignIn(SignInCounter{[]byte("zoe"), nil, limit}, at, span); return nil })
 		}
 		for i := range limit {
 			if err := take(now.Add(time.Duration(i) * time.Minute)); err != nil {
@@ -156,7 +156,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		take := func(subject, of string, at time.Time, times int) {
 			for range times {
-				k := Knocking{Subject: []byte(subject), Limit: 10}
+				k := SignInCounter{Subject: []byte(subject), Limit: 10}
 				if of != "" {
 					k.Of = []byte(of)
 				}

@@ -11,11 +11,11 @@ import (
 	"passerelle/payment"
 )
 
-// MaxTold is how many rows an overview looks at for each of its figures. One that
+// MaxOverviewRows is how many rows an overview looks at for each of its figures. One that
 // is reached stands for that many or more.
-const MaxTold = 10_000
+const MaxOverviewRows = 10_000
 
-// StateCount is how many payments of a time are in a state, MaxTold at most.
+// StateCount is how many payments of a time are in a state, MaxOverviewRows at most.
 type StateCount struct {
 	State payment.State
 	Count int64
@@ -27,7 +27,7 @@ func (r *Reader) PaymentStates(ctx context.Context, domain passerelle.DomainID, 
 	var all []StateCount
 	for _, state := range payment.States() {
 		n, err := one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM payment WHERE domain_id = $1 AND state = $2 AND registered >= $3 LIMIT $4) AS place`,
-			int64(domain), string(state), micros(since), MaxTold)
+			int64(domain), string(state), micros(since), MaxOverviewRows)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ type Rejection struct {
 	Count         int64
 }
 
-// Rejections counts the newest MaxTold payments registered since an instant that
+// Rejections counts the newest MaxOverviewRows payments registered since an instant that
 // were rejected, by code and connector, the most frequent first, at most limit
 // pairs.
 func (r *Reader) Rejections(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) ([]Rejection, error) {
@@ -58,7 +58,7 @@ func (r *Reader) Rejections(ctx context.Context, domain passerelle.DomainID, sin
 	}, `SELECT code, connector, uuid, count(*) AS n FROM (
 			SELECT COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector, COALESCE(connector_uuid, '') AS uuid FROM payment
 			WHERE domain_id = $1 AND state = 'rejected' AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS place
-		GROUP BY code, connector, uuid ORDER BY n DESC, code, connector, uuid LIMIT $4`, int64(domain), micros(since), MaxTold, limit)
+		GROUP BY code, connector, uuid ORDER BY n DESC, code, connector, uuid LIMIT $4`, int64(domain), micros(since), MaxOverviewRows, limit)
 }
 
 // OpenPayment is a payment that is not final.
@@ -155,12 +155,12 @@ type Trouble struct {
 }
 
 // Troubles counts the connections of a domain that are in trouble by state, among
-// MaxTold at most, the most frequent first.
+// MaxOverviewRows at most, the most frequent first.
 func (r *Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
 	return collect(ctx, r, func(row scanner) (Trouble, error) {
 		var one Trouble
 		err := row.Scan(&one.State, &one.Count)
 		return one, err
 	}, `SELECT state, count(*) AS n FROM (SELECT state FROM connection WHERE domain_id = $1 AND state IS NOT NULL AND deleted IS NULL LIMIT $2) AS place
-		GROUP BY state ORDER BY n DESC, state`, int64(domain), MaxTold)
+		GROUP BY state ORDER BY n DESC, state`, int64(domain), MaxOverviewRows)
 }

@@ -136,7 +136,7 @@ func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	b := Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
 	for id := range int64(64) {
 		b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: passerelle.DeliveryID(id + 1), At: now})
-		b.Told = append(b.Told, id+1)
+		b.AcceptedEvents = append(b.AcceptedEvents, id+1)
 		b.Void = append(b.Void, passerelle.DeliveryID(id+1))
 	}
 	var statements []statement

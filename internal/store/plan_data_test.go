@@ -220,25 +220,25 @@ func (h *savings) accountQueries() map[string]query {
 func (h *savings) syncQueries() map[string]query {
 	ctx, db, a := context.Background(), h.db, h.accounts[0]
 	s := StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
-	known := func(s Shelf) func() error {
+	known := func(s SyncedRows) func() error {
 		return reading(func() (map[string]Known, error) { return db.KnownByKey(ctx, s, []string{"a", "b"}) })
 	}
-	bare := func(s Shelf) func() error { return reading(func() (bool, error) { return db.Bare(ctx, s) }) }
-	keys := func(s Shelf, from passerelle.Date) func() error {
+	bare := func(s SyncedRows) func() error { return reading(func() (bool, error) { return db.NoRows(ctx, s) }) }
+	keys := func(s SyncedRows, from passerelle.Date) func() error {
 		return func() error { return db.EachKey(ctx, s, from, func(int64, string) {}) }
 	}
 	return map[string]query{
-		"transactions by key":     {run: known(TransactionShelf(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
-		"transactions from a day": {run: keys(TransactionShelf(a), day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
-		"transactions at all":     {run: bare(TransactionShelf(a)), index: "(account_id=? AND epoch=?)"},
+		"transactions by key":     {run: known(SyncedTransactions(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
+		"transactions from a day": {run: keys(SyncedTransactions(a), day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
+		"transactions at all":     {run: bare(SyncedTransactions(a)), index: "(account_id=? AND epoch=?)"},
 		"what changed":            {run: reading(func() ([]passerelle.Transaction, error) { return db.ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
 		"attachments found": {run: reading(func() ([]passerelle.Attachment, error) {
 			return db.FoundAttachments(ctx, a, passerelle.Attachment{}, 5)
 		}), index: "attachment_changed (account_id=? AND epoch=? AND changed=?"},
-		"assets by key":          {run: known(AssetShelf(a)), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
-		"asset keys":             {run: keys(AssetShelf(a), passerelle.Date{}), index: "(account_id=? AND epoch=?)"},
-		"documents by key":       {run: known(DocumentShelf(s)), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
-		"document keys":          {run: keys(DocumentShelf(s), passerelle.Date{}), index: "(subscription_id=? AND epoch=?)"},
+		"assets by key":          {run: known(SyncedAssets(a)), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
+		"asset keys":             {run: keys(SyncedAssets(a), passerelle.Date{}), index: "(account_id=? AND epoch=?)"},
+		"documents by key":       {run: known(SyncedDocuments(s)), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
+		"document keys":          {run: keys(SyncedDocuments(s), passerelle.Date{}), index: "(subscription_id=? AND epoch=?)"},
 		"documents that changed": {run: reading(func() ([]StoredDocument, error) { return db.ChangedDocuments(ctx, s, 1, 5) }), index: "document_changed (subscription_id=? AND epoch=? AND changed=? AND id>?)"},
 		"subscriptions":          {run: reading(func() ([]StoredSubscription, error) { return db.SubscriptionsOf(ctx, h.domain, h.connection.ID) }), index: "subscription_of_connection (connection_id=?)"},
 		"losing":                 {run: h.writing(func(tx *Tx) { tx.LoseTransaction(h.domain, a, 1, now, 1) }), index: "PRIMARY KEY (rowid=?)"},
@@ -453,7 +453,7 @@ func (h *savings) consoleQueries() map[string]query {
 		"the use of a token":  {run: h.writing(func(tx *Tx) { tx.NoteTokenUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"clients":             {run: reading(func() ([]Client, error) { return db.ClientPage(ctx, h.domain, page) }), index: "client_by_domain (domain_id=? AND id<?)"},
 		"the use of a client": {run: h.writing(func(tx *Tx) { tx.NoteClientUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"settings":            {run: reading(func() (map[string]Setting, error) { return db.GivenSettings(ctx, h.domain) }), index: "setting_1 (domain_id=?)"},
+		"settings":            {run: reading(func() (map[string]Setting, error) { return db.SettingRecords(ctx, h.domain) }), index: "setting_1 (domain_id=?)"},
 		"changes of a key": {run: reading(func() ([]SettingChange, error) {
 			return db.SettingChanges(ctx, SettingChanges{Domain: h.domain, Key: "a"}, Window{Limit: 5, From: []any{int64(1), int64(1)}})
 		}), index: "setting_change_of_key (domain_id=? AND key=? AND at<?)"},

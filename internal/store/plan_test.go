@@ -231,7 +231,7 @@ func (s site) questions() map[string]question {
 			_, err := s.db.CountDocuments(ctx, DocumentFilter{Domain: s.domain, User: 1})
 			return err
 		}, "subscription_of_user (domain_id=? AND user_id=?)"},
-		"domain by host": {func() error { _, err := s.db.TenantByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
+		"domain by host": {func() error { _, err := s.db.ServedDomainByHost(ctx, "x"); return unless(err, ErrNotFound) }, "domain_2 (host=?)"},
 		"history":        {func() error { _, err := s.db.Transitions(ctx, s.domain, p.ID); return err }, "payment_transition_"},
 		"webhooks": {func() error {
 			_, err := s.db.Webhooks(ctx, WebhookFilter{Domain: s.domain}, Window{Limit: limit, From: []any{1}})
@@ -284,10 +284,10 @@ func (s site) questions() map[string]question {
 		}, "setting_change_by_time (domain_id=? AND at>? AND at<?)"},
 		"requests recorded": {func() error { s.deliver(w, 1, ""); return nil }, "SEARCH delivery_attempt USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\nSCAN latest\nSEARCH delivery USING INTEGER PRIMARY KEY (rowid=?)"},
 		"old events": {func() error {
-			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Rounds: 1})
+			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Batches: 1})
 		}, "delivery_over (domain_id=? AND created<?)"},
 		"old events without a delivery": {func() error {
-			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Rounds: 1})
+			return s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: now, Health: now, Batch: limit, Batches: 1})
 		}, "event_by_age (domain_id=? AND created>? AND created<?)"},
 		"old parts": {func() error { return s.db.PurgeParts(ctx, limit, 1) }, "event_part_by_age ((created,event_id)>(?,?) AND created<?)"},
 		"new deliveries": {func() error {

@@ -61,13 +61,13 @@ func rest(ctx context.Context, length time.Duration) error {
 }
 
 func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error) error {
-	const turn = `SELECT pg_advisory_xact_lock(hashtextextended('passerelle migrations of ' || current_schema(), 0))`
+	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('passerelle migrations of ' || current_schema(), 0))`
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		session := postgresSession{tx}
 		if err := session.script(ctx, `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`); err != nil {
 			return fmt.Errorf("take as long as it needs: %w", err)
 		}
-		if err := session.exec(ctx, turn); err != nil {
+		if err := session.exec(ctx, lock); err != nil {
 			return fmt.Errorf("wait for other migrators: %w", err)
 		}
 		if err := session.script(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, p.giving.lock.Milliseconds())); err != nil {
@@ -77,9 +77,9 @@ func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error
 	})
 }
 
-// askHolders names who has held a table of the schema for as long as a migration
+// selectHolders names who has held a table of the schema for as long as a migration
 // waits. What they execute could hold anything, and is left out.
-const askHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NULLIF(a.application_name, ''), 'no name'), COALESCE(a.state, 'not shown to this role'),
+const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NULLIF(a.application_name, ''), 'no name'), COALESCE(a.state, 'not shown to this role'),
 		COALESCE(', for ' || CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) || ' s', ''))
 	FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND COALESCE(a.xact_start < clock_timestamp() - make_interval(secs => $1), TRUE)
 		AND EXISTS (SELECT 1 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r' AND c.relnamespace = to_regnamespace(quote_ident(current_schema()))
@@ -88,7 +88,7 @@ const askHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NUL
 
 // holders are those a migration has waited for, in words.
 func (p *postgresEngine) holders(ctx context.Context) string {
-	rows, err := p.pool.Query(ctx, askHolders, p.giving.lock.Seconds())
+	rows, err := p.pool.Query(ctx, selectHolders, p.giving.lock.Seconds())
 	if err == nil {
 		var all []string
 		if all, err = pgx.CollectRows(rows, pgx.RowTo[string]); err == nil && len(all) > 0 {

@@ -123,14 +123,14 @@ const (
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errGivenUp tells a unit that came too late that nobody waits for it any more.
-var errGivenUp = errors.New("the transaction was given up before it began")
+// errAbandoned tells a unit that came too late that nobody waits for it any more.
+var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and, unless somebody has to judge what
 // they return, COMMIT in one round trip, and reads the results. The server executes
 // nothing after a statement that failed.
 func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
-	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errGivenUp}}, statements...)
+	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
 	if m.first {
 		all = append(all, statement{sql: sweepMarks})
 	}
@@ -253,9 +253,9 @@ const (
 	// endBackend ends the server process of a connection that is lost, if it is still that
 	// one: it might wait for a lock, or for its client, for hours.
 	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
-	// askMark writes to the slot, and so waits for the transaction to end. One that has
+	// selectMark writes to the slot, and so waits for the transaction to end. One that has
 	// not come yet finds that its slot was given up, however late it comes.
-	askMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
+	selectMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
@@ -267,7 +267,7 @@ func (p *postgresEngine) outcome(ctx context.Context, m *mark) (committed bool, 
 			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // may not be permitted
 		}
 		var last int64
-		if err = p.pool.QueryRow(ctx, p.dialect.text(askMark), m.slot, m.unit).Scan(&last); err == nil {
+		if err = p.pool.QueryRow(ctx, p.dialect.text(selectMark), m.slot, m.unit).Scan(&last); err == nil {
 			return last == m.unit, nil
 		}
 		if pause(ctx, attempt) != nil {

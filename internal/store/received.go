@@ -26,8 +26,8 @@ type Received struct {
 	// Headers are as JSON; Body is as it came.
 	Headers string
 	Body    []byte
-	// Verdict says what came of checking the signature.
-	Verdict string
+	// SignatureCheck says what came of checking the signature.
+	SignatureCheck string
 }
 
 // ReceivedRequests lists the newest requests of a domain's receiver, oldest
@@ -38,7 +38,7 @@ func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainI
 			got Received
 			at  int64
 		)
-		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.Verdict)
+		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.SignatureCheck)
 		got.At = instant(at)
 		return got, err
 	}, `SELECT id, domain_id, name, at, headers, body, verdict FROM received WHERE domain_id = $1 ORDER BY id LIMIT $2`, int64(domain), MaxReceived)
@@ -62,7 +62,7 @@ func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID,
 			got ReceivedOpening
 			at  int64
 		)
-		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.Verdict, &got.Size)
+		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.SignatureCheck, &got.Size)
 		got.At = instant(at)
 		return got, err
 	}, `SELECT id, domain_id, name, at, headers, substr(body, 1, CAST($4 AS INTEGER)), verdict, octet_length(body) FROM received
@@ -77,7 +77,7 @@ func (tx *Tx) KeepReceived(got Received) error {
 		return err
 	}
 	tx.execOne(ErrConflict, `INSERT INTO received (id, domain_id, name, at, headers, body, verdict) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id, int64(got.Domain), got.Name, micros(got.At), got.Headers, got.Body, got.Verdict)
+		id, int64(got.Domain), got.Name, micros(got.At), got.Headers, got.Body, got.SignatureCheck)
 	tx.exec(`DELETE FROM received WHERE domain_id = $1 AND id <= (
 		SELECT max(id) FROM (
 			SELECT id, row_number() OVER newest AS place, sum(octet_length(headers) + octet_length(body)) OVER newest AS size

@@ -310,7 +310,7 @@ func (s site) visits() []visit {
 	for i := range 60 {
 		c := connections[i*i%13%5]
 		one := visit{gone: c.ID == connections[2].ID, domain: c.Domain, ConnectionLog: ConnectionLog{User: c.User, Connection: c.ID, Source: passerelle.SourceID(i % 3), Started: now, At: at((60 - i) % 4)}}
-		s.write(func(tx *Tx) error { return tx.LogVisit(c.Domain, one.ConnectionLog) })
+		s.write(func(tx *Tx) error { return tx.LogSync(c.Domain, one.ConnectionLog) })
 		one.ID = s.count(`SELECT max(id) FROM connection_log`)
 		all = append(all, one)
 	}
@@ -347,12 +347,12 @@ func (s site) consents() func(*rapid.T) listing {
 	var all []agreed
 	for i := range 40 {
 		domain := []passerelle.DomainID{s.domain, s.domain, s.other}[i%3]
-		one := agreed{Consent{User: passerelle.UserID(7 + i/3%2), Connection: passerelle.ConnectionID(i%3 + 1), TextVersion: "1", Origin: "o", Given: at((40 - i) % 4)}, domain}
+		one := agreed{Consent{User: passerelle.UserID(7 + i/3%2), Connection: passerelle.ConnectionID(i%3 + 1), TextVersion: "1", Origin: "o", Granted: at((40 - i) % 4)}, domain}
 		s.write(func(tx *Tx) error { return tx.RecordConsent(domain, one.Consent) })
 		one.ID = s.count(`SELECT max(id) FROM consent`)
 		all = append(all, one)
 	}
-	spotOf := func(c agreed) spot { return recordSpot(c.Given, c.ID) }
+	spotOf := func(c agreed) spot { return recordSpot(c.Granted, c.ID) }
 	return func(t *rapid.T) listing {
 		f := ConsentFilter{Domain: s.domain, User: 7}
 		maybe(t, "domain", &f.Domain, s.other)

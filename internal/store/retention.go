@@ -26,15 +26,15 @@ type Retention struct {
 	Events, Health time.Time
 	// Batch is how many rows one transaction removes of each kind, and how many
 	// transactions there are at most: what is left is for the next call.
-	Batch, Rounds int
+	Batch, Batches int
 }
 
 // PurgeEvents removes what is too old of a domain: events that are over, with
 // their deliveries, attempts and bodies, and health. What is undelivered stays,
 // with the attempts of the time that is kept.
 func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
-	for range r.Rounds {
-		more, err := db.purgeRound(ctx, r)
+	for range r.Batches {
+		more, err := db.purgeBatch(ctx, r)
 		if err != nil {
 			return fmt.Errorf("remove old events of domain %d: %w", r.Domain, err)
 		}
@@ -45,7 +45,7 @@ func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	return nil
 }
 
-func (db *DB) purgeRound(ctx context.Context, r Retention) (more bool, err error) {
+func (db *DB) purgeBatch(ctx context.Context, r Retention) (more bool, err error) {
 	over, err := collect(ctx, &db.Reader, scanOld, `SELECT id, event_id FROM delivery
 		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) ORDER BY created, id LIMIT $3`,
 		int64(r.Domain), micros(r.Events), r.Batch)
@@ -175,7 +175,7 @@ const partsKept = 24 * time.Hour
 // real time, and looks at no more parts in a unit than batch. After that many
 // rounds it leaves the rest to the next call.
 func (db *DB) PurgeParts(ctx context.Context, batch, rounds int) error {
-	return purgeRounds(rounds, batch, func() (int, error) {
+	return purgeBatches(rounds, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)
 		if err != nil {
 			return 0, fmt.Errorf("look where the search for parts goes on: %w", err)

@@ -54,7 +54,7 @@ func (s site) deliver(w Webhook, upTo int64, failure string) {
 
 func (s site) purge(events time.Time, batch, rounds int) {
 	s.t.Helper()
-	r := Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Rounds: rounds}
+	r := Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Batches: rounds}
 	if err := s.db.PurgeEvents(s.t.Context(), r); err != nil {
 		s.t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
 		if beyond != 0 || over != 0 {
 			t.Errorf("%d events and %d deliveries would be looked at again", beyond, over)
 		}
-		other := Retention{Domain: s.other, Events: now.Add(24 * time.Hour), Health: now, Batch: 10, Rounds: 10}
+		other := Retention{Domain: s.other, Events: now.Add(24 * time.Hour), Health: now, Batch: 10, Batches: 10}
 		if err := s.db.PurgeEvents(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}

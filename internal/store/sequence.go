@@ -28,11 +28,11 @@ type sequences struct {
 	byName map[string]*block
 }
 
-// block is the ids from next up to, and without, end; size is how many there were.
-// Who holds the turn may
-// use it; waiting for the turn ends with the context, which a mutex's does not.
+// block holds the reserved ids from next up to, and without, end. size is how many were
+// reserved. lock guards them: it is a channel and not a mutex, so that waiting for it
+// ends with the context.
 type block struct {
-	turn      chan struct{}
+	lock      chan struct{}
 	next, end int64
 	size      int64
 }
@@ -55,15 +55,15 @@ func (s *sequences) of(name string) *block {
 		s.byName = map[string]*block{}
 	}
 	if s.byName[name] == nil {
-		s.byName[name] = &block{turn: make(chan struct{}, 1)}
+		s.byName[name] = &block{lock: make(chan struct{}, 1)}
 	}
 	return s.byName[name]
 }
 
 func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.Context, size int64) (end int64, err error)) (first int64, err error) {
 	select {
-	case b.turn <- struct{}{}:
-		defer func() { <-b.turn }()
+	case b.lock <- struct{}{}:
+		defer func() { <-b.lock }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}

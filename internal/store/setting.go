@@ -7,11 +7,10 @@ import (
 	"passerelle"
 )
 
-// SettingGiven reports whether any domain has given a key a value that is not
-// empty.
-func (r *Reader) SettingGiven(ctx context.Context, key string) (bool, error) {
-	given, err := one(ctx, r, scanInt, `SELECT CASE WHEN EXISTS (SELECT 1 FROM setting WHERE key = $1 AND value <> '') THEN 1 ELSE 0 END`, key)
-	return given == 1, err
+// SettingExists reports whether any domain has set a key to a value that is not empty.
+func (r *Reader) SettingExists(ctx context.Context, key string) (bool, error) {
+	exists, err := one(ctx, r, scanInt, `SELECT CASE WHEN EXISTS (SELECT 1 FROM setting WHERE key = $1 AND value <> '') THEN 1 ELSE 0 END`, key)
+	return exists == 1, err
 }
 
 // Settings loads the configuration keys that a domain has set.
@@ -31,7 +30,7 @@ func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[
 	return values, nil
 }
 
-// Setting is a configuration value that a domain has given a key.
+// Setting is the value that a domain has set for a configuration key.
 type Setting struct {
 	Value string
 	// By is who gave it, empty when nobody knows any more.
@@ -39,8 +38,8 @@ type Setting struct {
 	At time.Time
 }
 
-// GivenSettings is Settings with who gave each value, and when.
-func (r *Reader) GivenSettings(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
+// SettingRecords is Settings with who gave each value, and when.
+func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
 	type named struct {
 		key string
 		Setting
@@ -54,11 +53,11 @@ func (r *Reader) GivenSettings(ctx context.Context, domain passerelle.DomainID) 
 		one.At = instant(at)
 		return one, err
 	}, `SELECT key, value, changed_by, updated FROM setting WHERE domain_id = $1`, int64(domain))
-	given := make(map[string]Setting, len(all))
+	records := make(map[string]Setting, len(all))
 	for _, one := range all {
-		given[one.key] = one.Setting
+		records[one.key] = one.Setting
 	}
-	return given, err
+	return records, err
 }
 
 // HoldSettings lets one unit at a time change the settings of a domain, so that

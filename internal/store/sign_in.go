@@ -9,8 +9,9 @@ import (
 // ErrLocked reports that too many attempts to sign in have failed of late.
 var ErrLocked = errors.New("too many failed attempts to sign in")
 
-// Knocking is what attempts to sign in are counted by.
-type Knocking struct {
+// SignInCounter counts the failed attempts to sign in about one subject, such as a
+// name or an address.
+type SignInCounter struct {
 	// Subject is a hash of it.
 	Subject []byte
 	// Of is the subject that it is a part of, nil when it is of none.
@@ -22,7 +23,7 @@ type Knocking struct {
 // TakeSignIn counts an attempt to sign in before anything is compared, so that
 // attempts made at once are all counted. When as many as the limit have been made,
 // each within the span of the one before, it is ErrLocked and not counted.
-func (tx *Tx) TakeSignIn(k Knocking, now time.Time, span time.Duration) {
+func (tx *Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.execOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
 		WHERE sign_in_failure.failures < $4 OR sign_in_failure.latest <= $3`,

@@ -122,16 +122,16 @@ func gather(queue <-chan *unit, first *unit, least, most int) []*unit {
 func (w *writer) answer(group []*unit) {
 	for _, careful := range []bool{false, true} {
 		if results, ok := w.together(group, careful); ok {
-			w.tell(group, results)
+			w.reply(group, results)
 			return
 		}
 	}
 	for i, u := range group {
-		w.tell(group[i:i+1], []error{w.alone(u)})
+		w.reply(group[i:i+1], []error{w.alone(u)})
 	}
 }
 
-func (w *writer) tell(group []*unit, results []error) {
+func (w *writer) reply(group []*unit, results []error) {
 	if w.ended != nil {
 		w.ended(len(group))
 	}

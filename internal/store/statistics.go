@@ -84,15 +84,15 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count counts a table, unless somebody else counts some, when the turn is not mine, or
+// count counts a table, unless somebody else counts some, when the lock is not mine, or
 // holds the table. Plans that have been made of it are made anew after it.
 func (p *postgresEngine) count(ctx context.Context, table string) (mine bool, err error) {
-	const turn = `SELECT pg_try_advisory_xact_lock(hashtextextended('passerelle statistics of ' || current_schema(), 0))`
+	const lock = `SELECT pg_try_advisory_xact_lock(hashtextextended('passerelle statistics of ' || current_schema(), 0))`
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, limitLocks); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, turn).Scan(&mine); err != nil || !mine {
+		if err := tx.QueryRow(ctx, lock).Scan(&mine); err != nil || !mine {
 			return err
 		}
 		_, err := tx.Exec(ctx, `ANALYZE `+table)

@@ -25,9 +25,9 @@ func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) erro
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	errs := make([]error, len(questions))
-	turns := make([]func() ([]*asked, bool), len(questions))
+	turns := make([]func() ([]*gatheredRead, bool), len(questions))
 	for i, question := range questions {
-		next, stop := iter.Pull(func(yield func([]*asked) bool) {
+		next, stop := iter.Pull(func(yield func([]*gatheredRead) bool) {
 			own := *r
 			own.engine = gatherer{r.engine, yield}
 			errs[i] = question(&own)
@@ -46,8 +46,8 @@ func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) erro
 	return nil
 }
 
-// asked is a query that waits to be sent with others, and then what came of it.
-type asked struct {
+// gatheredRead is a query that waits to be sent with others, and then what came of it.
+type gatheredRead struct {
 	sql  string
 	args []any
 	row  func(scanner) (more bool, err error)
@@ -55,7 +55,7 @@ type asked struct {
 }
 
 // queries are the next of each question, but for those that have none any more.
-func queries(turns []func() ([]*asked, bool)) (all []*asked) {
+func queries(turns []func() ([]*gatheredRead, bool)) (all []*gatheredRead) {
 	for _, next := range turns {
 		some, _ := next()
 		all = append(all, some...)
@@ -65,26 +65,26 @@ func queries(turns []func() ([]*asked, bool)) (all []*asked) {
 
 // sender is an engine for which several queries are one round trip.
 type sender interface {
-	send(ctx context.Context, all []*asked)
+	send(ctx context.Context, all []*gatheredRead)
 }
 
 // gatherer is the engine of a question that is asked with others.
 type gatherer struct {
 	engine
-	ask func([]*asked) bool
+	enqueue func([]*gatheredRead) bool
 }
 
 // errLeft ends a question whose answer nobody waits for any more.
 var errLeft = errors.New("nobody waits for the answer")
 
 func (g gatherer) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
-	q := &asked{sql: sql, args: args, row: row}
-	g.send(ctx, []*asked{q})
+	q := &gatheredRead{sql: sql, args: args, row: row}
+	g.send(ctx, []*gatheredRead{q})
 	return q.err
 }
 
-func (g gatherer) send(_ context.Context, all []*asked) {
-	if g.ask(all) {
+func (g gatherer) send(_ context.Context, all []*gatheredRead) {
+	if g.enqueue(all) {
 		return
 	}
 	for _, q := range all {
@@ -94,7 +94,7 @@ func (g gatherer) send(_ context.Context, all []*asked) {
 
 // send has queries answered in one round trip. When the server refuses one, those after
 // it fail as well.
-func (p *postgresEngine) send(ctx context.Context, all []*asked) {
+func (p *postgresEngine) send(ctx context.Context, all []*gatheredRead) {
 	if len(all) == 1 {
 		all[0].err = p.read(ctx, all[0].sql, all[0].args, all[0].row)
 		return

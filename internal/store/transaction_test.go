@@ -273,12 +273,12 @@ func TestChangesOfTransactions(t *testing.T) {
 			t.Errorf("after the change: %+v (%v)", got, err)
 		}
 		encoded, err := EncodeDetails(changed)
-		known, err2 := h.db.KnownByKey(t.Context(), TransactionShelf(a), []string{changed.Key, "no such key"})
+		known, err2 := h.db.KnownByKey(t.Context(), SyncedTransactions(a), []string{changed.Key, "no such key"})
 		if want := (Known{ID: int64(made[0].ID), Key: changed.Key, Digest: encoded.Digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
 			t.Errorf("known %v, want %v (%v)", known, want, err2)
 		}
 		var from []int64
-		err = h.db.EachKey(t.Context(), TransactionShelf(a), day(1), func(id int64, _ string) { from = append(from, id) })
+		err = h.db.EachKey(t.Context(), SyncedTransactions(a), day(1), func(id int64, _ string) { from = append(from, id) })
 		if err != nil || !slices.Equal(from, []int64{int64(made[1].ID)}) {
 			t.Errorf("from a day on: %v (%v)", from, err)
 		}

@@ -32,9 +32,10 @@ type Webhook struct {
 	// nothing is left to it. FlushAfter is the last delivery it tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
-	// NewsAfter is the last delivery that is left to the flusher although it
-	// may never have been tried. It means nothing while NextFlush is nil.
-	NewsAfter passerelle.DeliveryID
+	// FirstTriesAfter is the last delivery that is left to the flusher even if it was
+	// never tried: deliveries after it get their first try at once. It means nothing
+	// while NextFlush is nil.
+	FirstTriesAfter passerelle.DeliveryID
 	// Stopped tells that failures ended the last run: nothing is sent but by
 	// the flusher, until something is accepted or nothing is left.
 	Stopped bool
@@ -52,16 +53,16 @@ type Webhook struct {
 	AddToData map[string]string
 }
 
-// news is the delivery after which first attempts are made at once.
-func (w Webhook) news() int64 {
+// firstTriesAfter is the delivery after which first attempts are made at once.
+func (w Webhook) firstTriesAfter() int64 {
 	if w.NextFlush == nil {
 		return 0
 	}
-	return int64(w.NewsAfter)
+	return int64(w.FirstTriesAfter)
 }
 
 // AtOnce reports whether a delivery is sent at once, and not left to the flusher.
-func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.news() }
+func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.firstTriesAfter() }
 
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
 	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed, auth_deleted, add_to_data`
@@ -76,7 +77,7 @@ func scanWebhook(row scanner) (Webhook, error) {
 		additions                        string
 	)
 	err := row.Scan(&w.ID, &w.Domain, &client, &user, &w.Event, &w.URL, &auth, &created, &updated, &deleted, &disabled,
-		&next, &w.FlushAfter, &w.NewsAfter, &w.Stopped, &w.ConsecutiveFailures, &success, &failure, &alerted, &w.Alarmed, &w.AuthDeleted, &additions)
+		&next, &w.FlushAfter, &w.FirstTriesAfter, &w.Stopped, &w.ConsecutiveFailures, &success, &failure, &alerted, &w.Alarmed, &w.AuthDeleted, &additions)
 	if err != nil {
 		return w, err
 	}
@@ -104,11 +105,11 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
-// WebhooksWithNews lists the webhooks of a domain that have deliveries to be
+// WebhooksWithFirstTries lists the webhooks of a domain that have deliveries to be
 // tried for the first time, at most limit; those with which nothing is wrong
 // come before those that have failed. What is for a stopped or a disabled one
 // is not news, nor for one whose provider was deleted.
-func (r *Reader) WebhooksWithNews(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
+func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
 		AND (SELECT d.id FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0
@@ -167,7 +168,7 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 // deliveries ceased to be held back since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
-		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.NewsAfter))
+		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
 }
 
 const dueHeldBack = `FROM delivery WHERE domain_id = $1 AND not_before <= $2 AND delivered IS NULL AND dropped IS NULL AND not_before > 0`

@@ -18,13 +18,13 @@ import (
 // teller is an institution of a test, which says what the test wants it to.
 type teller struct {
 	profile connector.Profile
-	read    func(v connector.Visit, out connector.Sink) (connector.Outcome, error)
+	read    func(req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
 }
 
 func (i teller) Profile() connector.Profile { return i.profile }
 
-func (i teller) Read(_ context.Context, v connector.Visit, out connector.Sink) (connector.Outcome, error) {
-	return i.read(v, out)
+func (i teller) Read(_ context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	return i.read(req, out)
 }
 
 // newTeller is an institution of a number and a name in some countries, which asks
@@ -36,7 +36,9 @@ func newTeller(id int64, name string, countries ...string) teller {
 			Sources: []connector.Source{{ID: id * 10, Name: "directaccess", Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}}},
 			Data:    &connector.DataSettings{Capabilities: []string{"bank"}},
 		},
-		read: func(connector.Visit, connector.Sink) (connector.Outcome, error) { return connector.Outcome{}, nil },
+		read: func(connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{}, nil
+		},
 	}
 }
 
@@ -107,7 +109,7 @@ func TestHostileInstitutions(t *testing.T) {
 			{Name: `a"><b>`, Label: hostile, Type: "text"}, {Name: "list", Label: hostile, Type: "list", Values: []connector.FieldValue{{Label: hostile, Value: hostile}}},
 		}
 		asked := false
-		bad.read = func(_ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		bad.read = func(_ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			if !asked {
 				asked = true
 				fields := []connector.Field{{Name: "code", Label: hostile, Type: "text", Regex: `"><i>`}}

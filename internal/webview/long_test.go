@@ -109,7 +109,7 @@ func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const accounts = 400
 		rich := newTeller(1, "Rich Bank", "FR")
-		rich.read = func(_ connector.Visit, out connector.Sink) (connector.Outcome, error) {
+		rich.read = func(_ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			var all []passerelle.AccountDetails
 			for i := range accounts {
 				all = append(all, passerelle.AccountDetails{Key: strconv.Itoa(i), Name: fmt.Sprintf("Compte courant de la société civile immobilière %d", i), Number: fmt.Sprintf("%011d", i), Type: "checking", Currency: "EUR"})

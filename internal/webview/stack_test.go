@@ -143,7 +143,7 @@ func (s *stack) domainOf(ctx context.Context, host string) (passerelle.Domain, e
 	if name, _, _ := strings.Cut(host, ":"); name == "localhost" {
 		return s.domain, nil
 	}
-	found, err := s.DB.TenantByHost(ctx, host)
+	found, err := s.DB.ServedDomainByHost(ctx, host)
 	if err != nil {
 		return found.Domain, passerelle.Missing()
 	}

@@ -16,31 +16,31 @@ import (
 	"passerelle"
 )
 
-// Shelf is where rows are kept that have keys of an institution's: what was read
-// of an account or of a subscription since it was last shared.
-type Shelf struct {
+// SyncedRows selects the rows that syncs of one account or subscription stored since
+// it was last shared. Each row has the institution's key.
+type SyncedRows struct {
 	table, owner string
 	id, epoch    int64
-	// manual tells that some rows are not the institution's.
+	// manual means that the table also has rows that clients created.
 	manual bool
 }
 
-// TransactionShelf has the transactions of an account.
-func TransactionShelf(a StoredAccount) Shelf {
-	return Shelf{"bank_transaction", "account_id", int64(a.ID), a.Epoch, true}
+// SyncedTransactions selects the transactions of an account.
+func SyncedTransactions(a StoredAccount) SyncedRows {
+	return SyncedRows{"bank_transaction", "account_id", int64(a.ID), a.Epoch, true}
 }
 
-// AssetShelf has what an account holds, by stored keys.
-func AssetShelf(a StoredAccount) Shelf {
-	return Shelf{"asset", "account_id", int64(a.ID), a.Epoch, false}
+// SyncedAssets selects the assets of an account. Their keys are stored keys.
+func SyncedAssets(a StoredAccount) SyncedRows {
+	return SyncedRows{"asset", "account_id", int64(a.ID), a.Epoch, false}
 }
 
-// DocumentShelf has the documents of a subscription.
-func DocumentShelf(s StoredSubscription) Shelf {
-	return Shelf{"document", "subscription_id", int64(s.ID), s.Epoch, true}
+// SyncedDocuments selects the documents of a subscription.
+func SyncedDocuments(s StoredSubscription) SyncedRows {
+	return SyncedRows{"document", "subscription_id", int64(s.ID), s.Epoch, true}
 }
 
-func (s Shelf) where() (c conditions) {
+func (s SyncedRows) where() (c conditions) {
 	c.and(s.owner+" = %s AND epoch = %s", s.id, s.epoch)
 	return c
 }
@@ -60,8 +60,8 @@ func scanKnown(row scanner) (Known, error) {
 	return k, err
 }
 
-// KnownByKey finds the rows of a shelf that have one of the keys, in one query.
-func (r *Reader) KnownByKey(ctx context.Context, s Shelf, keys []string) (map[string]Known, error) {
+// KnownByKey returns the rows that have one of the keys, with one query.
+func (r *Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string
 	for _, key := range padded(keys) {
@@ -75,8 +75,8 @@ func (r *Reader) KnownByKey(ctx context.Context, s Shelf, keys []string) (map[st
 	return found, err
 }
 
-// Bare reports that a shelf has no row, not even a deleted one.
-func (r *Reader) Bare(ctx context.Context, s Shelf) (bool, error) {
+// NoRows reports whether there is no row, not even a deleted one.
+func (r *Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
 	first, err := collect(ctx, r, scanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.args...)
 	return len(first) == 0, err
@@ -86,11 +86,10 @@ func (r *Reader) Bare(ctx context.Context, s Shelf) (bool, error) {
 // control character.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
-// EachKey calls visit for the institution's rows of a shelf that are not deleted, from
-// a day on when there is one, in no order. It is one query, and not one for each page: on
-// PostgreSQL, statistics that are older than the rows would have every page look
-// through all of them.
-func (r *Reader) EachKey(ctx context.Context, s Shelf, from passerelle.Date, visit func(id int64, key string)) error {
+// EachKey calls do for each row of the institution that is not deleted and not older
+// than from, in no order. A zero from selects all. It makes one query and not one for
+// each page: on PostgreSQL with outdated statistics, every page would read all rows.
+func (r *Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
 	c.clauses = append(c.clauses, "deleted IS NULL")
 	if s.manual {
@@ -106,7 +105,7 @@ func (r *Reader) EachKey(ctx context.Context, s Shelf, from passerelle.Date, vis
 		)
 		err := row.Scan(&id, &key)
 		if err == nil {
-			visit(id, key)
+			do(id, key)
 		}
 		return true, err
 	})

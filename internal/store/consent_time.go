@@ -7,23 +7,23 @@ import (
 	"passerelle"
 )
 
-// ConsentsGiven tells when the person agreed to share the accounts of a
-// connection that are shared now.
-func (r *Reader) ConsentsGiven(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
+// ConsentTimes returns when the person agreed to share each account of a connection
+// that is shared now.
+func (r *Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
 	type consent struct {
 		account passerelle.AccountID
-		given   int64
+		granted int64
 	}
 	all, err := collect(ctx, r, func(row scanner) (consent, error) {
 		var c consent
-		err := row.Scan(&c.account, &c.given)
+		err := row.Scan(&c.account, &c.granted)
 		return c, err
 	},
 		`SELECT account_id, max(given) FROM consent WHERE +domain_id = $1 AND connection_id = $2 AND account_id IS NOT NULL AND withdrawn IS NULL GROUP BY account_id`,
 		int64(domain), int64(connection))
-	given := map[passerelle.AccountID]time.Time{}
+	granted := map[passerelle.AccountID]time.Time{}
 	for _, c := range all {
-		given[c.account] = instant(c.given)
+		granted[c.account] = instant(c.granted)
 	}
-	return given, err
+	return granted, err
 }

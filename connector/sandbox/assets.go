@@ -181,9 +181,9 @@ func repayments(h holding) []passerelle.AmortizationDetails {
 
 // showWealth hands over what an account holds besides money.
 func (c customer) showWealth(h holding, out connector.Sink) error {
-	page := passerelle.Wealth{Investments: c.held(h), MarketOrders: c.orders(h), Pockets: pockets(h), Amortizations: repayments(h)}
+	page := passerelle.Assets{Investments: c.held(h), MarketOrders: c.orders(h), Pockets: pockets(h), Amortizations: repayments(h)}
 	if len(page.Investments)+len(page.MarketOrders)+len(page.Pockets)+len(page.Amortizations) == 0 {
 		return nil
 	}
-	return out.Wealth(h.key, page)
+	return out.Assets(h.key, page)
 }

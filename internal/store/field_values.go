@@ -10,14 +10,14 @@ import (
 	"passerelle/internal/keys"
 )
 
-// GiveFields keeps the payment field values that came before the payer
+// SetFieldValues keeps the payment field values that came before the payer
 // validated, in place of earlier ones.
-func (tx *Tx) GiveFields(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
+func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
 	plain, err := json.Marshal(fields)
 	if err != nil {
 		return fmt.Errorf("encode payment fields: %w", err)
 	}
-	sealed, err := tx.seal(givenPlace(domain, id), plain)
+	sealed, err := tx.seal(fieldValuesPlace(domain, id), plain)
 	if err != nil {
 		return fmt.Errorf("seal payment fields: %w", err)
 	}
@@ -27,8 +27,8 @@ func (tx *Tx) GiveFields(domain passerelle.DomainID, id passerelle.PaymentID, fi
 	return nil
 }
 
-// GivenFields loads the values that GiveFields kept; none is an empty map.
-func (r *Reader) GivenFields(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
+// FieldValues loads the values that SetFieldValues stored; an empty map when there are none.
+func (r *Reader) FieldValues(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
 	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
 		var sealed []byte
 		err := row.Scan(&sealed)
@@ -40,7 +40,7 @@ func (r *Reader) GivenFields(ctx context.Context, domain passerelle.DomainID, id
 	if err != nil {
 		return nil, err
 	}
-	plain, err := r.keys.Open(givenPlace(domain, id), sealed)
+	plain, err := r.keys.Open(fieldValuesPlace(domain, id), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open the fields of payment %d: %w", id, err)
 	}
@@ -49,6 +49,6 @@ func (r *Reader) GivenFields(ctx context.Context, domain passerelle.DomainID, id
 	return fields, err
 }
 
-func givenPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.Place {
+func fieldValuesPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "payment_given", Column: "fields", Row: int64(id)}
 }

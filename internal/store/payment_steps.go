@@ -10,9 +10,9 @@ import (
 	"passerelle/payment"
 )
 
-// maxTrail is how many attempts, and how many deliveries, of one payment are
+// maxSteps is how many attempts, and how many deliveries, of one payment are
 // read. A payment has a few of each for every webhook.
-const maxTrail = 1000
+const maxSteps = 1000
 
 // Attempts lists what was said to the bank about a payment, oldest first, without
 // the fields of the order.
@@ -24,12 +24,12 @@ func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id pa
 			action, by, connector, means *string
 			agreed                       *bool
 		)
-		err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Asked, &action, &by, &agreed, &connector, &means)
+		err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed, &connector, &means)
 		a.Created, a.Action, a.By = instant(created), text[payment.Action](action), text[payment.Actor](by)
 		a.Agreed, a.Connector, a.Mechanism = agreed != nil && *agreed, text[string](connector), text[string](means)
 		return a, err
 	}, `SELECT id, payment_id, domain_id, number, kind, state, created, asked, action, actor, agreed, connector_uuid, mechanism
-		FROM attempt WHERE +domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxTrail)
+		FROM attempt WHERE +domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxSteps)
 }
 
 // SubjectDelivery is a delivery of an event, seen from what the event is about.
@@ -60,7 +60,7 @@ func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID
 		return d, err
 	}, `SELECT d.id, d.webhook_id, w.url, d.version, d.created, d.attempts, d.delivered, d.dropped, d.drop_reason
 		FROM event e JOIN delivery d ON d.event_id = e.id JOIN webhook w ON w.id = d.webhook_id
-		WHERE e.domain_id = $1 AND e.subject = $2 AND e.subject_id = $3 LIMIT $4`, int64(domain), subject, id, maxTrail)
+		WHERE e.domain_id = $1 AND e.subject = $2 AND e.subject_id = $3 LIMIT $4`, int64(domain), subject, id, maxSteps)
 	slices.SortFunc(all, func(a, b SubjectDelivery) int {
 		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
 	})

@@ -28,15 +28,15 @@ func TestDomainComesBack(t *testing.T) {
 // TestTenant is what a request is to know of a domain, read at once.
 func TestTenant(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		want := Tenant{
+		want := ServedDomain{
 			Domain:   passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now},
 			Settings: map[string]string{},
 		}
 		same := func() {
 			t.Helper()
-			got, err := s.db.TenantByHost(t.Context(), "first.example")
+			got, err := s.db.ServedDomainByHost(t.Context(), "first.example")
 			wantSame(t, want, got, err)
-			got, err = s.db.FirstTenant(t.Context())
+			got, err = s.db.FirstServedDomain(t.Context())
 			wantSame(t, want, got, err)
 		}
 		same()
@@ -56,7 +56,7 @@ func TestTenant(t *testing.T) {
 		})
 		want.Settings, want.Closed = map[string]string{"b": ""}, false
 		same()
-		got, err := s.db.TenantByHost(t.Context(), "example")
+		got, err := s.db.ServedDomainByHost(t.Context(), "example")
 		wantNotFound(t, got, err)
 	})
 }
@@ -77,7 +77,7 @@ func TestDomainsDiffer(t *testing.T) {
 		if err := move(s.domain, "third.example"); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.db.TenantByHost(t.Context(), "third.example")
+		got, err := s.db.ServedDomainByHost(t.Context(), "third.example")
 		if err != nil || got.ID != s.domain || got.BaseURL != "https://third.example/2.0" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -117,7 +117,7 @@ func TestClientComesBack(t *testing.T) {
 		got, err := s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
 		c.Name, c.SecretHash, c.RedirectURIs, c.Config = "other", []byte("new"), []string{}, map[string]string{"a": "é"}
-		c.Look = Look{"#0a0B0c", "#ffffff", "text", "about banks", "about providers", true}
+		c.Appearance = Appearance{"#0a0B0c", "#ffffff", "text", "about banks", "about providers", true}
 		s.write(func(tx *Tx) error { return tx.UpdateClient(c) })
 		got, err = s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)

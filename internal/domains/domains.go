@@ -1,4 +1,4 @@
-// Package tenancy makes the domains of a deployment and moves them.
+// Package domains makes the domains of a deployment and moves them.
 //
 // It owns which names and base URLs a domain may have, and the host by which
 // requests for it are told. It does not own what is in a domain, nor how a request
@@ -6,7 +6,7 @@
 //
 // It fails with Invalid, naming the field, for a name or a base URL that will not
 // do, and with Conflict for one that another domain has.
-package tenancy
+package domains
 
 import (
 	"context"

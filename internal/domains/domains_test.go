@@ -1,4 +1,4 @@
-package tenancy_test
+package domains_test
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/domains"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated"
-	"passerelle/internal/tenancy"
 )
 
 func TestBaseURLs(t *testing.T) {
@@ -46,7 +46,7 @@ func TestBaseURLs(t *testing.T) {
 		{sandboxed, "ftp://bank.example/2.0", ""},
 		{sandboxed, " https://bank.example/2.0", ""},
 	} {
-		host, err := tenancy.HostOf(test.kind, test.url)
+		host, err := domains.HostOf(test.kind, test.url)
 		if host != test.host || (test.host == "") != errors.Is(err, passerelle.Invalid) {
 			t.Errorf("%s domain at %q: got %q and %v, want %q", test.kind, test.url, host, err, test.host)
 		}
@@ -68,7 +68,7 @@ func TestDomainsAreMadeAndMoved(t *testing.T) {
 		now := time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)
 		act := store.Audit{At: now, Operator: 7, Act: "make", Subject: "domain", Request: "r"}
 		first := passerelle.Domain{Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now}
-		if err := tenancy.Create(t.Context(), db, &first, act); err != nil {
+		if err := domains.Create(t.Context(), db, &first, act); err != nil {
 			t.Fatal(err)
 		}
 		for field, d := range map[string]passerelle.Domain{
@@ -76,25 +76,25 @@ func TestDomainsAreMadeAndMoved(t *testing.T) {
 			"kind":     {Name: "x", Kind: "other", BaseURL: "https://x.example/2.0"},
 			"base_url": {Name: "x", Kind: passerelle.Live, BaseURL: "http://x.example/2.0"},
 		} {
-			wantRefused(t, tenancy.Create(t.Context(), db, &d, act), passerelle.Invalid, field)
+			wantRefused(t, domains.Create(t.Context(), db, &d, act), passerelle.Invalid, field)
 		}
 		for field, taken := range map[string]passerelle.Domain{
 			"name":     {Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://x.example/2.0", Created: now},
 			"base_url": {Name: "second", Kind: passerelle.Sandbox, BaseURL: first.BaseURL, Created: now},
 		} {
-			wantRefused(t, tenancy.Create(t.Context(), db, &taken, act), passerelle.Conflict, field)
+			wantRefused(t, domains.Create(t.Context(), db, &taken, act), passerelle.Conflict, field)
 		}
 		second := passerelle.Domain{Name: "second", Kind: passerelle.Live, BaseURL: "https://second.example/2.0", Created: now}
-		if err := tenancy.Create(t.Context(), db, &second, act); err != nil {
+		if err := domains.Create(t.Context(), db, &second, act); err != nil {
 			t.Fatal(err)
 		}
-		wantRefused(t, tenancy.Move(t.Context(), db, &second, first.BaseURL, act), passerelle.Conflict, "base_url")
-		wantRefused(t, tenancy.Move(t.Context(), db, &second, "x", act), passerelle.Invalid, "base_url")
+		wantRefused(t, domains.Move(t.Context(), db, &second, first.BaseURL, act), passerelle.Conflict, "base_url")
+		wantRefused(t, domains.Move(t.Context(), db, &second, "x", act), passerelle.Invalid, "base_url")
 		act.SubjectID = int64(second.ID)
-		if err := tenancy.Move(t.Context(), db, &second, "https://new.example/2.0", act); err != nil {
+		if err := domains.Move(t.Context(), db, &second, "https://new.example/2.0", act); err != nil {
 			t.Fatal(err)
 		}
-		if moved, err := db.TenantByHost(t.Context(), "new.example"); err != nil || moved.ID != second.ID || moved.BaseURL != second.BaseURL {
+		if moved, err := db.ServedDomainByHost(t.Context(), "new.example"); err != nil || moved.ID != second.ID || moved.BaseURL != second.BaseURL {
 			t.Errorf("%+v, %v", moved, err)
 		}
 		var about []int64

@@ -1,0 +1,187 @@
+package initiation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/failpoint"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// bankSession has what a call to the bank about one order needs: the payment as
+// it was loaded, its last attempt, and the connector that carried the order.
+type bankSession struct {
+	domain  passerelle.Domain
+	payment *payment.Payment
+	attempt store.Attempt
+	// bank is nil when this program does not have the connector any more.
+	bank connector.Initiator
+	// late means that the payment changed while the bank was being called. A stale
+	// report is then no sign of a fault at the bank.
+	late bool
+}
+
+// bankSession loads the session of a payment. It fails with store.ErrNotFound when
+// the payment was never sent, and with store.ErrSealed when the attempt cannot be
+// decrypted; the payment is returned in both cases. The attempt is read after the
+// payment, so an attempt read as unanswered was unanswered when the payment was read.
+func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
+	var p *payment.Payment
+	var a store.Attempt
+	var err error
+	missing := i.DB.Together(ctx,
+		func(r *store.Reader) (err error) { p, err = loadBy(ctx, r, d, id); return err },
+		func(r *store.Reader) error { a, err = r.Attempt(ctx, d.ID, id); return nil })
+	if missing != nil {
+		return bankSession{}, missing
+	}
+	if len(p.Instructions) > 1 { // its lines came after the attempt, and perhaps a newer payment with them
+		a, err = i.DB.Attempt(ctx, d.ID, id)
+	}
+	if err != nil {
+		err = fmt.Errorf("load the attempt of payment %d: %w", id, err)
+	}
+	c, _ := i.Connectors.Initiator(a.Connector)
+	return bankSession{domain: d, payment: p, attempt: a, bank: c}, err
+}
+
+// order builds the order that the connector gets. Slices and maps are copied, so
+// that a connector may change or keep them.
+func (i *Initiation) order(s bankSession) connector.Order {
+	p := *s.payment
+	p.Instructions = slices.Clone(p.Instructions)
+	return connector.Order{
+		Domain: s.domain.ID, Key: s.attempt.Key, Payment: p, Mechanism: s.attempt.Mechanism,
+		Fields: maps.Clone(s.attempt.Fields), ManualConfirmation: s.attempt.Waits,
+		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), Now: i.now(s.domain),
+	}
+}
+
+// errNoConnector reports that this program no longer has the connector.
+var errNoConnector = errors.New("this program does not have the connector the order went through")
+
+// bankCall makes one call of a connector, or several in a row.
+type bankCall func(context.Context, connector.Initiator, connector.Order) (payment.Report, error)
+
+// callBank calls the bank with the deadline of callers. A refusal becomes a report.
+// A panic of the connector becomes an error. A connector that ignores its deadline is
+// abandoned, and its late reply is dropped.
+func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
+	if s.bank == nil {
+		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)
+	}
+	ctx, cancel := context.WithTimeout(ctx, i.answerTime())
+	defer cancel()
+	failpoint.Before("bank")
+	report, err := i.awaitReply(ctx, s, call)
+	failpoint.After("bank")
+	var refusal *payment.Refusal
+	if errors.As(err, &refusal) {
+		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused"}, nil
+	}
+	return report, err
+}
+
+// awaitReply makes the call in another goroutine and waits for the reply. When that
+// goroutine exits without a reply, as runtime.Goexit makes it, the caller's exits too.
+func (i *Initiation) awaitReply(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
+	replies, o := make(chan reply, 1), i.order(s)
+	go func() {
+		defer close(replies)
+		replies <- callGuarded(func() (payment.Report, error) { return call(ctx, s.bank, o) })
+	}()
+	timeout := time.NewTimer(i.answerTime() + i.answerTime()/10)
+	defer timeout.Stop()
+	select {
+	case got, replied := <-replies:
+		if !replied {
+			runtime.Goexit()
+		}
+		return got.report, got.err
+	case <-timeout.C:
+		return payment.Report{}, errNoReply
+	}
+}
+
+// errNoReply reports a connector that has not returned a little after its deadline.
+var errNoReply = errors.New("the connector does not heed its deadline")
+
+// reply is what a connector returned.
+type reply struct {
+	report payment.Report
+	err    error
+}
+
+func callGuarded(call func() (payment.Report, error)) (r reply) {
+	r.err = connector.Guard(func() (err error) {
+		r.report, err = call()
+		return err
+	})
+	return r
+}
+
+// guard turns a panic into an error.
+func guard(do func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v\n\n%s", value, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+// initiate sends the order.
+func initiate(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+	return bank.Initiate(ctx, o)
+}
+
+// status asks the bank for the state of the order.
+func status(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+	return bank.Status(ctx, o)
+}
+
+// statusOrResend asks for the state of the order. It sends the order again only when
+// the bank does not know the key and the connector declares that the bank recognises
+// repeated keys.
+func statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+	report, err := bank.Status(ctx, o)
+	if errors.Is(err, connector.ErrUnknownOrder) && bank.Profile().Idempotent {
+		return bank.Initiate(ctx, o)
+	}
+	return report, err
+}
+
+// answer passes on the answer of the payer or the client. A connector without
+// Responder is asked for the status instead: the bank may have the answer already.
+func answer(a connector.Answer) bankCall {
+	return func(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+		if responder, able := bank.(connector.Responder); able {
+			return responder.Answer(ctx, o, a)
+		}
+		return bank.Status(ctx, o)
+	}
+}
+
+// cancel asks the bank to cancel. A refusal leaves the order as it is.
+func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+	canceller, able := bank.(connector.Canceller)
+	if !able {
+		return payment.Report{}, fmt.Errorf("%w: the connector cannot cancel", connector.ErrNotSent)
+	}
+	report, err := canceller.Cancel(ctx, o)
+	var refusal *payment.Refusal
+	if errors.As(err, &refusal) {
+		report, err = bank.Status(ctx, o)
+		report.Cancellation = payment.CancellationRefused
+	}
+	return report, err
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+
+	"passerelle"
+)
+
+// ServedDomain is a domain with what each request and each webhook sender needs of it:
+// its settings, and whether the API is closed for all domains. All of it is read at one
+// instant.
+type ServedDomain struct {
+	passerelle.Domain
+	Settings map[string]string
+	Closed   bool
+}
+
+// servedDomains reads a row for each key that a domain has set, and one when it has
+// set none.
+const servedDomains = `SELECT ` + servedDomainColumns + ` FROM domain d LEFT JOIN setting s ON s.domain_id = d.id WHERE `
+
+const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
+		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
+
+// ServedDomainByHost loads the domain whose base URL has the host (with its port, as
+// a Host header carries it), or ErrNotFound.
+func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDomain, error) {
+	return r.servedDomain(ctx, `d.host = $1`, host)
+}
+
+// FirstServedDomain loads the oldest domain, or ErrNotFound.
+func (r *Reader) FirstServedDomain(ctx context.Context) (ServedDomain, error) {
+	return r.servedDomain(ctx, `d.id = (SELECT MIN(id) FROM domain)`)
+}
+
+func (r *Reader) servedDomain(ctx context.Context, which string, args ...any) (ServedDomain, error) {
+	found := ServedDomain{Settings: map[string]string{}}
+	err := r.each(ctx, servedDomains+which, args, func(row scanner) (bool, error) {
+		return true, found.scan(row)
+	})
+	if err == nil && found.ID == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return ServedDomain{}, err
+	}
+	return found, nil
+}
+
+func (t *ServedDomain) scan(row scanner) error {
+	var key, value *string
+	d, err := scanDomainAnd(row, &t.Closed, &key, &value)
+	if err != nil {
+		return err
+	}
+	t.Domain = d
+	if key != nil {
+		t.Settings[*key] = *value
+	}
+	return nil
+}
