@@ -203,9 +203,9 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 	if err := run.save(ctx); err != nil {
 		return run.c, err
 	}
-	shown := run.c
+	shown, device := run.c, connector.DeviceOf(ctx)
 	begun := run.Background(func(ctx context.Context) {
-		if err := run.read(ctx, reader, a); err != nil {
+		if err := run.read(connector.WithDevice(ctx, device), reader, a); err != nil {
 			run.Log.Error("a visit in the background failed", "connection", shown.ID, "error", err)
 		}
 	})

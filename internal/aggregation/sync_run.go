@@ -131,10 +131,14 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	im := &importer{syncRun: run, ctx: ctx}
 	out := &sink{importer: im}
 	failpoint.Before("bank")
-	outcome, err := run.callConnector(ctx, reader, connector.DataRequest{
+	request := connector.DataRequest{
 		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
 		Callback: a.callback, ReturnURL: back, Memory: memory, Present: a.attended, Now: run.started,
-	}, out)
+	}
+	if request.Present {
+		request.Device = connector.DeviceOf(ctx)
+	}
+	outcome, err := run.callConnector(ctx, reader, request, out)
 	failpoint.After("bank")
 	if broken := out.close(); broken != nil {
 		err = broken
