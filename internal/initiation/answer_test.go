@@ -42,76 +42,76 @@ var (
 )
 
 // statusOnly is the event of a payment that begins to wait for an action.
-func statusOnly(action payment.Action) told {
-	return told{Version: 1, State: payment.Validating, Action: string(action), Lines: "pending"}
+func statusOnly(action payment.Action) eventSummary {
+	return eventSummary{Version: 1, State: payment.Validating, Action: string(action), Lines: "pending"}
 }
 
-func ended(version int64, state payment.State, code payment.ErrorCode) told {
+func ended(version int64, state payment.State, code payment.ErrorCode) eventSummary {
 	line := string(state)
-	return told{Version: version, State: state, ErrorCode: string(code), Lines: line}
+	return eventSummary{Version: version, State: state, ErrorCode: string(code), Lines: line}
 }
 
 // TestAnswers gives every answer that there is and holds what becomes of the
 // payment, and what is told of it, against what must.
 func TestAnswers(t *testing.T) {
-	underWay := told{Version: 2, State: payment.Pending, Lines: "pending"}
+	underWay := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
 	for _, test := range []struct {
 		name, script string
 		manual       bool
 		by           payment.Actor
 		answers      []initiation.Answer
-		want         []told
+		want         []eventSummary
 		cause        payment.Cause
 	}{
 		{
 			name: "resume", script: "actn(decoupled)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
-			want: []told{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
+			want: []eventSummary{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "resume, not yet", script: "actn(decoupled,3)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
-			want: []told{statusOnly(payment.Decoupled)},
+			want: []eventSummary{statusOnly(payment.Decoupled)},
 		},
 		{
 			name: "resume, refused in the app", script: "actn(decoupled)/canc", by: payment.ByPayer, answers: []initiation.Answer{resume},
-			want:  []told{statusOnly(payment.Decoupled), ended(2, payment.Rejected, payment.CancelledByUser)},
+			want:  []eventSummary{statusOnly(payment.Decoupled), ended(2, payment.Rejected, payment.CancelledByUser)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
 		},
 		{
 			name: "right code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("1234")},
-			want: []told{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
+			want: []eventSummary{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "wrong code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("4321")},
-			want:  []told{statusOnly(payment.FillFields), ended(2, payment.Rejected, payment.AuthenticationFailed)},
+			want:  []eventSummary{statusOnly(payment.FillFields), ended(2, payment.Rejected, payment.AuthenticationFailed)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByBank, Bank: "refused"},
 		},
 		{
 			name: "code, then the app", script: "actn(otp)/actn(decoupled)/done", by: payment.ByPayer,
 			answers: []initiation.Answer{code("1234"), resume},
-			want:    []told{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
+			want:    []eventSummary{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(true)},
-			want: []told{statusOnly(payment.PSUValidation), underWay, ended(3, payment.Done, "")},
+			want: []eventSummary{statusOnly(payment.PSUValidation), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "not validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(false)},
-			want:  []told{statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser)},
+			want:  []eventSummary{statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
 		},
 		{
 			name: "confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(true)},
-			want: []told{statusOnly(payment.Confirm), underWay, ended(3, payment.Done, "")},
+			want: []eventSummary{statusOnly(payment.Confirm), underWay, ended(3, payment.Done, "")},
 		},
 		{
 			name: "not confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(false)},
-			want:  []told{statusOnly(payment.Confirm), ended(2, payment.Rejected, payment.ConfirmationRefused)},
+			want:  []eventSummary{statusOnly(payment.Confirm), ended(2, payment.Rejected, payment.ConfirmationRefused)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByClient, Bank: "refused"},
 		},
 		{
 			name: "app, then confirmed", script: "actn(decoupled)/done", manual: true, by: payment.ByPayer,
 			answers: []initiation.Answer{resume, confirmed(true)},
-			want:    []told{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
+			want:    []eventSummary{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestAnswers(t *testing.T) {
 					}
 					w.wantAttempt(t, p.ID, "answered")
 				}
-				w.wantTold(t, p.ID, test.want...)
-				w.wantBankTold(t, len(test.answers), 0)
+				w.wantEvents(t, p.ID, test.want...)
+				w.wantBankCalls(t, len(test.answers), 0)
 				w.wantSubmissions(t, p.ID, 1)
 				if test.cause.Trigger != "" {
 					w.wantCause(t, p.ID, test.cause)
@@ -139,9 +139,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func (w *world) wantBankTold(t *testing.T, answers, cancels int) {
+func (w *world) wantBankCalls(t *testing.T, answers, cancels int) {
 	t.Helper()
-	if a, c := w.line.told(); a != answers || c != cancels {
+	if a, c := w.line.counts(); a != answers || c != cancels {
 		t.Errorf("the bank got %d answers and %d cancellations, want %d and %d", a, c, answers, cancels)
 	}
 }
@@ -169,8 +169,8 @@ func TestWrongAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for action, script := range scripts {
 			p := w.steered(script)
-			for given, answer := range answers {
-				if given == action {
+			for values, answer := range answers {
+				if values == action {
 					continue
 				}
 				rows := w.rows()
@@ -186,7 +186,7 @@ func TestWrongAnswers(t *testing.T) {
 			_, err = w.Answer(t.Context(), w.domain, 999, payment.ByPayer, answer)
 			w.wantRefusal(t, err, rows, passerelle.NotFound, "")
 		}
-		w.wantBankTold(t, 0, 0)
+		w.wantBankCalls(t, 0, 0)
 	})
 }
 
@@ -217,7 +217,7 @@ func TestBadFields(t *testing.T) {
 		rows = w.rows()
 		_, err = w.Answer(t.Context(), w.domain, q.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled})
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "resume")
-		w.wantBankTold(t, 0, 0)
+		w.wantBankCalls(t, 0, 0)
 		_, err = w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, fields("code", "1234", "device", "tablet", "more", "dropped"))
 		must(t, err)
 		w.wantState(t, p.ID, payment.Done)
@@ -248,8 +248,8 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 				},
 			} {
 				err := try()
-				var told *passerelle.Error
-				if !errors.As(err, &told) || told.Kind != passerelle.Conflict || told.RetryAfter < 1 {
+				var reported *passerelle.Error
+				if !errors.As(err, &reported) || reported.Kind != passerelle.Conflict || reported.RetryAfter < 1 {
 					t.Errorf("%s while an answer is %s: %v", name, state, err)
 				}
 				w.wantRows(t, rows)
@@ -277,11 +277,11 @@ var answerOutcomes = []struct {
 	{"panic after", after(panics), payment.Done, payment.Rejected, true},
 	{"garbage", answers(payment.Report{Status: "%&§", Raw: "\x00"}), payment.Validating, payment.Rejected, false},
 	{"unknown order", before(fails(connector.ErrUnknownOrder)), payment.Validating, payment.Rejected, false},
-	{"deaf", before(deaf), payment.Validating, payment.Rejected, false},
+	{"no reply at all", before(ignoresDeadline), payment.Validating, payment.Rejected, false},
 }
 
-// deaf does not heed its deadline.
-func deaf(context.Context) error {
+// ignoresDeadline does not heed its deadline.
+func ignoresDeadline(context.Context) error {
 	select {}
 }
 
@@ -308,9 +308,9 @@ func TestLostAnswers(t *testing.T) {
 					w.runDue(t, w.another(), w.domain, recovered)
 					w.wantState(t, p.ID, want)
 					w.wantAttempt(t, p.ID, "answered")
-					w.wantBankTold(t, map[bool]int{true: 1}[test.arrives], 0)
+					w.wantBankCalls(t, map[bool]int{true: 1}[test.arrives], 0)
 					if want == payment.Rejected {
-						w.wantTold(t, p.ID, statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser))
+						w.wantEvents(t, p.ID, statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser))
 					}
 				})
 			})
@@ -325,8 +325,8 @@ func TestAnswerNotSent(t *testing.T) {
 		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
 		p := w.steered("actn(psu)/done")
 		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
-		var told *passerelle.Error
-		if !errors.As(err, &told) || told.Kind != passerelle.Unavailable {
+		var reported *passerelle.Error
+		if !errors.As(err, &reported) || reported.Kind != passerelle.Unavailable {
 			t.Errorf("the error is %v", err)
 		}
 		w.wantAttempt(t, p.ID, "answered")
@@ -336,7 +336,7 @@ func TestAnswerNotSent(t *testing.T) {
 		if stands.State != payment.Rejected || stands.ErrorCode != payment.CancelledByUser {
 			t.Errorf("the payment is %s with %s", stands.State, stands.ErrorCode)
 		}
-		w.wantBankTold(t, 0, 0)
+		w.wantBankCalls(t, 0, 0)
 	})
 }
 

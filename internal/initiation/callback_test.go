@@ -22,16 +22,16 @@ func (w *world) older() passerelle.Domain {
 func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	t.Helper()
 	const from = `SELECT count(*) FROM delivery WHERE subject = 'payment' AND subject_id = $1 AND `
-	told := column[int64](w, from+`version <= $2 AND dropped IS NULL`, int64(p.ID), version)[0]
+	reported := column[int64](w, from+`version <= $2 AND dropped IS NULL`, int64(p.ID), version)[0]
 	lost := column[int64](w, from+`version > $2 AND (dropped IS NOT NULL OR not_before > 0)`, int64(p.ID), version)[0]
-	if told != 0 || lost != 0 {
-		t.Errorf("of payment %d, returned at version %d: %d known changes are still to be told, %d others are not told or late", p.ID, version, told, lost)
+	if reported != 0 || lost != 0 {
+		t.Errorf("of payment %d, returned at version %d: %d known changes are still to be told, %d others are not told or late", p.ID, version, reported, lost)
 	}
 }
 
-// TestReturnWithStaleNews has the payment change after the page was made: what
+// TestReturnWithStaleReport has the payment change after the page was made: what
 // is told is what is stored, and told once.
-func TestReturnWithStaleNews(t *testing.T) {
+func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		d, id := w.older(), w.create(1)
 		_, err := w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Validating})

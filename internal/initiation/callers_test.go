@@ -40,8 +40,8 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 			<-arrived
 		}
 		_, err := w.Validate(t.Context(), w.domain, payments[0], validated())
-		var told *passerelle.Error
-		if !errors.As(err, &told) || told.Kind != passerelle.Unavailable || told.RetryAfter == 0 {
+		var reported *passerelle.Error
+		if !errors.As(err, &reported) || reported.Kind != passerelle.Unavailable || reported.RetryAfter == 0 {
 			t.Errorf("one more was told %v", err)
 		}
 		if _, err := w.db.Attempt(t.Context(), w.domain.ID, payments[0]); err == nil {

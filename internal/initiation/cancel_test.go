@@ -70,7 +70,7 @@ func TestWithdrawal(t *testing.T) {
 				if diff := unlike(w.stored(id), p); diff != "" || p.State != payment.Rejected || p.ErrorCode != code {
 					t.Errorf("the payment is %s with %s\n%s", p.State, p.ErrorCode, diff)
 				}
-				w.wantTold(t, id, told{Version: 1, State: payment.Rejected, ErrorCode: string(code), Lines: "rejected rejected"})
+				w.wantEvents(t, id, eventSummary{Version: 1, State: payment.Rejected, ErrorCode: string(code), Lines: "rejected rejected"})
 				w.wantCause(t, id, payment.Cause{Trigger: payment.Refused, Actor: by})
 				w.wantAttempt(t, id, "")
 				rows := w.rows()
@@ -85,16 +85,16 @@ func TestWithdrawal(t *testing.T) {
 // decision at the bank. Neither is an event of its own.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
-		told  []told
-		notes []string
+		events []eventSummary
+		notes  []string
 	}{
-		"cancel": {[]told{ended(3, payment.Rejected, payment.CancelledByClient)}, []string{"cancelling client", "cancellationGranted client"}},
+		"cancel": {[]eventSummary{ended(3, payment.Rejected, payment.CancelledByClient)}, []string{"cancelling client", "cancellationGranted client"}},
 		"keep":   {nil, []string{"cancelling client", "cancellationRefused bank"}},
 	} {
 		t.Run(decision, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
 				p := w.onItsWay()
-				before := w.told(p.ID)
+				before := w.eventSummaries(p.ID)
 				cancelling, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
 				must(t, err)
 				if diff := unlike(w.stored(p.ID), cancelling); diff != "" {
@@ -103,7 +103,7 @@ func TestCancellationApproved(t *testing.T) {
 				if cancelling.Detail != payment.Cancelling || cancelling.Action != payment.Redirect || cancelling.State != payment.Pending {
 					t.Errorf("the payment is %s, %s with action %q", cancelling.State, cancelling.Detail, cancelling.Action)
 				}
-				w.wantTold(t, p.ID, before...)
+				w.wantEvents(t, p.ID, before...)
 				rows := w.rows()
 				_, err = w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
 				w.wantRefusal(t, err, rows, passerelle.Conflict, "", "under way")
@@ -116,9 +116,9 @@ func TestCancellationApproved(t *testing.T) {
 				if back.Detail != "" || back.CancelRedirectURI != withdrawal.RedirectURI || back.CancelState != withdrawal.State {
 					t.Errorf("the payment is %s, %q and leads back to %q", back.State, back.Detail, back.CancelRedirectURI)
 				}
-				w.wantTold(t, p.ID, append(before, want.told...)...)
+				w.wantEvents(t, p.ID, append(before, want.events...)...)
 				w.wantNotes(t, p.ID, want.notes...)
-				w.wantBankTold(t, 0, 1)
+				w.wantBankCalls(t, 0, 1)
 				w.runDue(t, w.Initiation, w.later(2*time.Hour), map[bool]initiation.Done{true: none, false: one}[decision == "cancel"])
 				w.wantState(t, p.ID, map[string]payment.State{"cancel": payment.Rejected, "keep": payment.Done}[decision])
 			})
@@ -207,16 +207,16 @@ func TestCancellationRefusals(t *testing.T) {
 		w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable = false })
 		_, err = w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "")
-		var told *passerelle.Error
-		if errors.As(err, &told) && told.Code != "notSupported" {
-			t.Errorf("the code is %s", told.Code)
+		var reported *passerelle.Error
+		if errors.As(err, &reported) && reported.Code != "notSupported" {
+			t.Errorf("the code is %s", reported.Code)
 		}
 		w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable = true })
 		instant := w.steered("pdng:1h/done", func(d *payment.Draft) { d.Instructions[0].DateType = payment.Instant })
 		rows = w.rows()
 		_, err = w.Cancel(t.Context(), w.domain, instant.ID, withdrawal)
 		w.wantRefusal(t, err, rows, passerelle.Conflict, "", "instant")
-		w.wantBankTold(t, 0, 0)
+		w.wantBankCalls(t, 0, 0)
 	})
 }
 
@@ -228,18 +228,18 @@ func TestLostCancellations(t *testing.T) {
 		name   string
 		broken fault
 		notes  []string
-		told   int
+		calls  int
 	}{
 		{"no answer, never arrived", before(hangs), forgotten, 0},
 		{"no answer, arrived", after(hangs), cancelling, 1},
 		{"cut before", before(fails(errCut)), forgotten, 0},
 		{"cut after", after(fails(errCut)), cancelling, 1},
 		{"panic after", after(panics), cancelling, 1},
-		{"deaf", before(deaf), forgotten, 0},
+		{"no reply at all", before(ignoresDeadline), forgotten, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				p, patient := w.onItsWay(), w.AnswerTime
+				p, slow := w.onItsWay(), w.AnswerTime
 				w.AnswerTime = impatience
 				w.line.interrupts(nil, test.broken)
 				stands, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
@@ -251,9 +251,9 @@ func TestLostCancellations(t *testing.T) {
 				w.leasesLapse()
 				w.runDue(t, w.another(), w.domain, recovered)
 				w.wantNotes(t, p.ID, test.notes...)
-				w.wantBankTold(t, 0, test.told)
+				w.wantBankCalls(t, 0, test.calls)
 				w.wantAttempt(t, p.ID, "answered")
-				w.AnswerTime = patient
+				w.AnswerTime = slow
 				w.runDue(t, w.Initiation, w.later(2*time.Hour), one)
 				w.wantState(t, p.ID, payment.Done)
 			})
@@ -267,8 +267,8 @@ func TestCancellationNotSent(t *testing.T) {
 		p := w.onItsWay()
 		w.line.interrupts(nil, before(fails(connector.ErrNotSent)))
 		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
-		var told *passerelle.Error
-		if !errors.As(err, &told) || told.Kind != passerelle.Unavailable {
+		var reported *passerelle.Error
+		if !errors.As(err, &reported) || reported.Kind != passerelle.Unavailable {
 			t.Errorf("the error is %v", err)
 		}
 		if p := w.stored(p.ID); p.CancelCode != "" || p.Detail != "" {

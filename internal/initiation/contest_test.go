@@ -14,9 +14,9 @@ import (
 	"passerelle/payment"
 )
 
-// rounds is how often each contest is held: PASSERELLE_TEST_RACES in a long
+// repetitions is how often each contest is held: PASSERELLE_TEST_RACES in a long
 // run.
-func rounds(t *testing.T, usually int) int {
+func repetitions(t *testing.T, usually int) int {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
 	if !long {
@@ -44,10 +44,10 @@ type contest struct {
 	later time.Duration
 	// ends are the states that one of the parties decides for, with how many
 	// answers and cancellations the bank may then have got.
-	ends map[payment.State]verdict
+	ends map[payment.State]contestEnd
 }
 
-type verdict struct {
+type contestEnd struct {
 	code             payment.ErrorCode
 	answers, cancels []int
 }
@@ -91,7 +91,7 @@ var (
 			begin:   func(w *world) passerelle.PaymentID { return w.onItsWay().ID },
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{cancelling, passing(2 * time.Hour), passing(2 * time.Hour)},
 			later:   day,
-			ends: map[payment.State]verdict{
+			ends: map[payment.State]contestEnd{
 				payment.Done: {"", never, maybe}, payment.Rejected: {payment.CancelledByClient, never, once},
 			},
 		},
@@ -100,7 +100,7 @@ var (
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
 				answering(today, payment.ByClient, confirmed(true)), answering(today, payment.ByClient, confirmed(false)),
 			},
-			ends: map[payment.State]verdict{
+			ends: map[payment.State]contestEnd{
 				payment.Done: {"", once, never}, payment.Rejected: {payment.ConfirmationRefused, once, never},
 			},
 		},
@@ -114,24 +114,24 @@ var (
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
 				answering(inAMonth, payment.ByPayer, resume), passing(31 * day),
 			},
-			ends: map[payment.State]verdict{payment.Done: {"", once, never}, payment.Expired: {"", never, never}},
+			ends: map[payment.State]contestEnd{payment.Done: {"", once, never}, payment.Expired: {"", never, never}},
 		},
 		{
 			name: "two validations", begin: func(w *world) passerelle.PaymentID { return w.create(1) },
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{validating, validating},
-			ends:    map[payment.State]verdict{payment.Validating: {"", never, never}},
+			ends:    map[payment.State]contestEnd{payment.Validating: {"", never, never}},
 		},
 		{
 			name: "fields and cancelled", bank: "Sandbox Quick Cancellation", begin: byScript("actn(otp)/done"),
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{answering(today, payment.ByPayer, code("1234")), cancelling},
-			ends: map[payment.State]verdict{
+			ends: map[payment.State]contestEnd{
 				payment.Done: {"", once, maybe}, payment.Rejected: {payment.CancelledByClient, maybe, once},
 			},
 		},
 		{
 			name: "validated and withdrawn", begin: func(w *world) passerelle.PaymentID { return w.create(1) },
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{validating, cancelling},
-			ends: map[payment.State]verdict{
+			ends: map[payment.State]contestEnd{
 				payment.Validating: {"", never, maybe}, payment.Rejected: {payment.CancelledByClient, never, never},
 			},
 		},
@@ -140,12 +140,12 @@ var (
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
 				answering(today, payment.ByPayer, approved(true)), answering(today, payment.ByPayer, approved(true)), answering(today, payment.ByPayer, approved(true)),
 			},
-			ends: map[payment.State]verdict{payment.Done: {"", once, never}},
+			ends: map[payment.State]contestEnd{payment.Done: {"", once, never}},
 		},
 		{
 			name: "two cancellations", begin: func(w *world) passerelle.PaymentID { return w.onItsWay().ID },
 			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{cancelling, cancelling},
-			ends:    map[payment.State]verdict{payment.Pending: {"", never, once}},
+			ends:    map[payment.State]contestEnd{payment.Pending: {"", never, once}},
 		},
 	}
 )
@@ -163,7 +163,7 @@ func TestContests(t *testing.T) {
 					w.set(c.setting[0], c.setting[1])
 				}
 				both := []*initiation.Initiation{w.Initiation, w.another()}
-				for range rounds(t, 15) {
+				for range repetitions(t, 15) {
 					w.hold(t, c, both)
 				}
 				if w.log.String() != "" {
@@ -177,7 +177,7 @@ func TestContests(t *testing.T) {
 func (w *world) hold(t *testing.T, c contest, processes []*initiation.Initiation) {
 	t.Helper()
 	id := c.begin(w)
-	answers, cancels := w.line.told()
+	answers, cancels := w.line.counts()
 	var outcomes count
 	calls := make([]func(), len(c.parties))
 	for n, party := range c.parties {
@@ -195,9 +195,9 @@ func (w *world) hold(t *testing.T, c contest, processes []*initiation.Initiation
 	if !expected || p.ErrorCode != end.code {
 		t.Fatalf("the payment is %s with %q", p.State, p.ErrorCode)
 	}
-	toldAnswers, toldCancels := w.line.told()
-	if !has(end.answers, toldAnswers-answers) || !has(end.cancels, toldCancels-cancels) {
-		t.Errorf("of a payment that is %s the bank got %d answers and %d cancellations", p.State, toldAnswers-answers, toldCancels-cancels)
+	sentAnswers, sentCancels := w.line.counts()
+	if !has(end.answers, sentAnswers-answers) || !has(end.cancels, sentCancels-cancels) {
+		t.Errorf("of a payment that is %s the bank got %d answers and %d cancellations", p.State, sentAnswers-answers, sentCancels-cancels)
 	}
 	w.wantBankToAgree(t, p)
 }

@@ -43,9 +43,9 @@ var crashes = []struct {
 	{"after the second write", func(_ *world, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestDeathInAValidation kills a process at each place, and then has another
+// TestCrashInAValidation kills a process at each place, and then has another
 // one find the payment and bring it to its end.
-func TestDeathInAValidation(t *testing.T) {
+func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
@@ -87,15 +87,15 @@ func (w *world) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestDeathInALoop kills the process that recovers an attempt or follows a
+// TestCrashInALoop kills the process that recovers an attempt or follows a
 // payment, and then the one after it too.
-func TestDeathInALoop(t *testing.T) {
-	deaths := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
-	for name, death := range deaths {
+func TestCrashInALoop(t *testing.T) {
+	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
+	for name, point := range points {
 		t.Run("recovering "+name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
 				id := w.create(1)
-				w.line.breaks(after(fails(errCut)), death)
+				w.line.breaks(after(fails(errCut)), point)
 				w.Lease = lapsed
 				_, err := w.Validate(t.Context(), w.domain, id, validated())
 				must(t, err)
@@ -112,7 +112,7 @@ func TestDeathInALoop(t *testing.T) {
 				p := w.sent(1)
 				w.decide(p, "approve")
 				w.Lease = lapsed
-				w.line.breaks(nil, death)
+				w.line.breaks(nil, point)
 				for range 2 {
 					w.runDue(t, w.Initiation, w.later(time.Minute), one)
 					w.wantState(t, p.ID, payment.Validating)
@@ -125,9 +125,9 @@ func TestDeathInALoop(t *testing.T) {
 	}
 }
 
-// TestDeathAfterTheResend kills the process that recovers an attempt when it
+// TestCrashAfterTheResend kills the process that recovers an attempt when it
 // has just sent the order again: the bank has it once.
-func TestDeathAfterTheResend(t *testing.T) {
+func TestCrashAfterTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)
 		w.line.breaks(before(fails(errCut)), nil)
@@ -247,7 +247,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
-				id, patient := w.create(1), w.AnswerTime
+				id, slow := w.create(1), w.AnswerTime
 				w.AnswerTime, w.Lease = impatience, lapsed
 				w.line.breaks(test.broken, nil)
 				p, err := w.Validate(t.Context(), w.domain, id, validated())
@@ -259,13 +259,13 @@ func TestOutcomes(t *testing.T) {
 				w.wantAttempt(t, id, test.attempt)
 				w.wantSubmissions(t, id, test.sent)
 				if test.state == payment.Rejected {
-					w.wantTold(t, id, told{Version: 1, State: payment.Rejected, ErrorCode: string(test.code), Lines: "rejected"})
+					w.wantEvents(t, id, eventSummary{Version: 1, State: payment.Rejected, ErrorCode: string(test.code), Lines: "rejected"})
 					w.wantHistory(t, id, registered, payment.Transition{Seq: 1, From: payment.Created, To: payment.Rejected, Cause: test.cause, At: noon})
 					w.runDue(t, w.another(), w.later(time.Hour), none)
 					return
 				}
-				w.wantTold(t, id)
-				w.AnswerTime = patient
+				w.wantEvents(t, id)
+				w.AnswerTime = slow
 				w.line.breaks(nil, nil)
 				w.rescue(t, id, "open")
 			})

@@ -46,7 +46,7 @@ func TestExpiry(t *testing.T) {
 				w.wantState(t, id, payment.Expired)
 				w.wantCause(t, id, payment.Cause{Trigger: payment.Lapsed, Actor: payment.ByService})
 				w.runDue(t, w.Initiation, w.later(2*test.after), none)
-				events := w.told(id)
+				events := w.eventSummaries(id)
 				if last := events[len(events)-1]; last.State != payment.Expired || last.Action != "" {
 					t.Errorf("receivers are told %+v", last)
 				}

@@ -9,14 +9,14 @@ import (
 	"passerelle/payment"
 )
 
-// deaths are the places at which a process can die when the bank is to be told
+// crashPoints are the places at which a process can die when the bank is to be told
 // more about an order it has, with what it leaves: whether the attempt is there
 // and answered, and how often the bank was told.
-var deaths = []struct {
+var crashPoints = []struct {
 	name    string
 	dies    func(w *world, i *initiation.Initiation)
 	attempt string
-	told    int
+	calls   int
 }{
 	{"before the bank", func(w *world, _ *initiation.Initiation) { w.line.interrupts(before(dies), before(dies)) }, "open", 0},
 	{"after the bank", func(w *world, _ *initiation.Initiation) { w.line.interrupts(after(dies), after(dies)) }, "open", 1},
@@ -33,28 +33,28 @@ func (w *world) doomed(dies func(*world, *initiation.Initiation)) *initiation.In
 	return i
 }
 
-// TestDeathInAnAnswer kills a process in the middle of an answer, yes or no. A
+// TestCrashInAnAnswer kills a process in the middle of an answer, yes or no. A
 // second process finds out, and the bank is never told twice by the service; the
 // payer whose answer was lost may give it again.
-func TestDeathInAnAnswer(t *testing.T) {
-	for _, death := range deaths {
+func TestCrashInAnAnswer(t *testing.T) {
+	for _, point := range crashPoints {
 		for _, yes := range []bool{true, false} {
-			t.Run(death.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
+			t.Run(point.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
 				onEach(t, func(t *testing.T, w *world) {
 					p := w.steered("actn(psu)/done")
-					doomed := w.doomed(death.dies)
+					doomed := w.doomed(point.dies)
 					if survives(func() { _, _ = doomed.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes)) }) {
 						t.Fatal("the process lives")
 					}
-					w.wantAttempt(t, p.ID, death.attempt)
-					w.wantBankTold(t, death.told, 0)
+					w.wantAttempt(t, p.ID, point.attempt)
+					w.wantBankCalls(t, point.calls, 0)
 					w.line.interrupts(nil, nil)
-					w.afterDeath(t, p, death.attempt)
-					w.wantBankTold(t, death.told, 0)
-					if yes && death.told == 0 {
+					w.recoverAttempt(t, p, point.attempt)
+					w.wantBankCalls(t, point.calls, 0)
+					if yes && point.calls == 0 {
 						_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes))
 						must(t, err)
-						w.wantBankTold(t, 1, 0)
+						w.wantBankCalls(t, 1, 0)
 					}
 					want := map[bool]payment.State{true: payment.Done, false: payment.Rejected}[yes]
 					w.wantState(t, p.ID, want)
@@ -65,8 +65,8 @@ func TestDeathInAnAnswer(t *testing.T) {
 	}
 }
 
-// afterDeath has another process do what a death left.
-func (w *world) afterDeath(t *testing.T, p *payment.Payment, attempt string) {
+// recoverAttempt has another process do what a death left.
+func (w *world) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
 	t.Helper()
 	want := none
 	if attempt == "open" {
@@ -78,30 +78,30 @@ func (w *world) afterDeath(t *testing.T, p *payment.Payment, attempt string) {
 	w.wantAttempt(t, p.ID, "answered")
 }
 
-// TestDeathInACancellation does the same to a cancellation. One that the bank
+// TestCrashInACancellation does the same to a cancellation. One that the bank
 // never heard of is forgotten and may be asked for again.
-func TestDeathInACancellation(t *testing.T) {
-	for _, death := range deaths {
-		if death.name == "after the second write" {
-			death.dies = nil // asking for it is no event, and wakes nobody
+func TestCrashInACancellation(t *testing.T) {
+	for _, point := range crashPoints {
+		if point.name == "after the second write" {
+			point.dies = nil // asking for it is no event, and wakes nobody
 		}
 		for _, bank := range []string{"", "Sandbox Quick Cancellation"} {
-			t.Run(death.name+bank, func(t *testing.T) {
+			t.Run(point.name+bank, func(t *testing.T) {
 				onEach(t, func(t *testing.T, w *world) {
 					if bank != "" {
 						w.through(bank)
 					}
 					p := w.onItsWay()
-					if death.dies != nil {
-						doomed := w.doomed(death.dies)
+					if point.dies != nil {
+						doomed := w.doomed(point.dies)
 						if survives(func() { _, _ = doomed.Cancel(t.Context(), w.domain, p.ID, withdrawal) }) {
 							t.Fatal("the process lives")
 						}
-						w.wantAttempt(t, p.ID, death.attempt)
-						w.wantBankTold(t, 0, death.told)
+						w.wantAttempt(t, p.ID, point.attempt)
+						w.wantBankCalls(t, 0, point.calls)
 						w.line.interrupts(nil, nil)
-						w.afterDeath(t, p, death.attempt)
-						w.wantBankTold(t, 0, death.told)
+						w.recoverAttempt(t, p, point.attempt)
+						w.wantBankCalls(t, 0, point.calls)
 					}
 					w.cancelToTheEnd(t, p)
 				})
@@ -124,14 +124,14 @@ func (w *world) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	if now := w.stored(p.ID); now.State != payment.Rejected || now.ErrorCode != payment.CancelledByClient {
 		t.Errorf("the payment is %s with %q", now.State, now.ErrorCode)
 	}
-	w.wantBankTold(t, 0, 1)
+	w.wantBankCalls(t, 0, 1)
 	w.wantSubmissions(t, p.ID, 1)
 }
 
-// TestDeathWhileAnAnswerIsRecovered kills the process that recovers an answer,
+// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer,
 // and then the one after it.
-func TestDeathWhileAnAnswerIsRecovered(t *testing.T) {
-	for name, death := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
+func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
+	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
 				p := w.steered("actn(psu)/done")
@@ -139,7 +139,7 @@ func TestDeathWhileAnAnswerIsRecovered(t *testing.T) {
 				w.Lease = lapsed
 				_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
 				must(t, err)
-				w.line.breaks(nil, death)
+				w.line.breaks(nil, point)
 				for range 2 {
 					w.runDue(t, w.Initiation, w.domain, recovered)
 					w.wantAttempt(t, p.ID, "unknown")
@@ -147,15 +147,15 @@ func TestDeathWhileAnAnswerIsRecovered(t *testing.T) {
 				w.line.breaks(nil, nil)
 				w.runDue(t, w.another(), w.domain, recovered)
 				w.wantState(t, p.ID, payment.Done)
-				w.wantBankTold(t, 1, 0)
+				w.wantBankCalls(t, 1, 0)
 			})
 		})
 	}
 }
 
-// TestSealedFieldsAreDoubted spoils what an order was sent with: nobody can
+// TestSealedFieldsPostponeTheAttempt spoils what an order was sent with: nobody can
 // speak with the bank, and nobody tries again and again.
-func TestSealedFieldsAreDoubted(t *testing.T) {
+func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.line.breaks(before(fails(errCut)), nil)
 		id := w.create(1)

@@ -38,7 +38,7 @@ func (w *world) sealedFor(public keys.PublicKey, kid, plain string) string {
 
 func TestPublicKeyStays(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		other, _ := w.tenant("other", passerelle.Sandbox)
+		other, _ := w.createDomain("other", passerelle.Sandbox)
 		found := make([]keys.PublicKey, 6)
 		var calls []func()
 		for n := range found {
@@ -64,7 +64,7 @@ func TestPublicKeyStays(t *testing.T) {
 func TestEncryptedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
-		live, client := w.tenant("live", passerelle.Live, shop)
+		live, client := w.createDomain("live", passerelle.Live, shop)
 		create := func() passerelle.PaymentID {
 			p, err := w.Create(t.Context(), live, initiation.Creation{By: client.ID, Draft: draft(1)})
 			must(t, err)
@@ -97,7 +97,7 @@ func TestEncryptedFields(t *testing.T) {
 // it nor what is wrong with it.
 func TestBadEncryption(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		other, _ := w.tenant("other", passerelle.Sandbox)
+		other, _ := w.createDomain("other", passerelle.Sandbox)
 		public, err := w.PublicKey(t.Context(), w.domain)
 		must(t, err)
 		foreign, err := w.PublicKey(t.Context(), other)

@@ -12,8 +12,8 @@ import (
 	"passerelle/payment"
 )
 
-// told is what of an event a test compares.
-type told struct {
+// eventSummary is what of an event a test compares.
+type eventSummary struct {
 	Version   int64
 	State     payment.State
 	Action    string
@@ -22,11 +22,11 @@ type told struct {
 	Lines     string
 }
 
-func (w *world) told(id passerelle.PaymentID) []told {
+func (w *world) eventSummaries(id passerelle.PaymentID) []eventSummary {
 	w.t.Helper()
-	var all []told
+	var all []eventSummary
 	for _, e := range w.events(id) {
-		one := told{Version: e.Version, State: e.Body.State, HasURI: e.Body.ValidateURI != nil}
+		one := eventSummary{Version: e.Version, State: e.Body.State, HasURI: e.Body.ValidateURI != nil}
 		if e.Body.Action != nil {
 			one.Action = string(*e.Body.Action)
 		}
@@ -47,9 +47,9 @@ func (w *world) told(id passerelle.PaymentID) []told {
 	return all
 }
 
-func (w *world) wantTold(t *testing.T, id passerelle.PaymentID, want ...told) {
+func (w *world) wantEvents(t *testing.T, id passerelle.PaymentID, want ...eventSummary) {
 	t.Helper()
-	if diff := cmp.Diff(want, w.told(id)); diff != "" {
+	if diff := cmp.Diff(want, w.eventSummaries(id)); diff != "" {
 		t.Errorf("receivers are told (-want +got):\n%s", diff)
 	}
 }
@@ -68,28 +68,28 @@ func step(seq int64, from, to payment.State, trigger payment.Trigger, by payment
 }
 
 var (
-	registered = step(0, "", payment.Created, "", payment.ByClient, "", noon)
-	atTheBank  = step(1, payment.Created, payment.Validating, payment.Validated, payment.ByPayer, "awaiting", noon)
-	askedPayer = told{Version: 1, State: payment.Validating, Action: "redirect", HasURI: true, Lines: "pending"}
+	registered    = step(0, "", payment.Created, "", payment.ByClient, "", noon)
+	atTheBank     = step(1, payment.Created, payment.Validating, payment.Validated, payment.ByPayer, "awaiting", noon)
+	redirectEvent = eventSummary{Version: 1, State: payment.Validating, Action: "redirect", HasURI: true, Lines: "pending"}
 )
 
 func TestJourney(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)
-		w.wantTold(t, id)
+		w.wantEvents(t, id)
 		p, err := w.Validate(t.Context(), w.domain, id, validated())
 		must(t, err)
 		if diff := unlike(w.stored(id), p); diff != "" {
 			t.Errorf("what is answered is not what is stored (-stored +answered):\n%s", diff)
 		}
-		w.wantTold(t, id, askedPayer)
+		w.wantEvents(t, id, redirectEvent)
 		w.wantAttempt(t, id, "answered")
 		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"))
 		must(t, err)
 		if ended.State != payment.Done || ended.Instructions[0].State != payment.InstructionDone || ended.ValidateURI != "" {
 			t.Errorf("the payment ends as %+v", ended)
 		}
-		w.wantTold(t, id, askedPayer, told{Version: 2, State: payment.Pending, Lines: "pending"}, told{Version: 3, State: payment.Done, Lines: "done"})
+		w.wantEvents(t, id, redirectEvent, eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}, eventSummary{Version: 3, State: payment.Done, Lines: "done"})
 		w.wantHistory(t, id, registered, atTheBank,
 			step(2, payment.Validating, payment.Pending, payment.Approved, payment.ByPayer, "executed", noon),
 			step(3, payment.Pending, payment.Done, payment.Executed, payment.ByBank, "executed", noon))
@@ -130,9 +130,9 @@ func TestRefusedAtTheBank(t *testing.T) {
 		if ended.State != payment.Rejected || ended.ErrorCode != payment.CancelledByUser || ended.Instructions[1].State != payment.InstructionRejected {
 			t.Errorf("the payment ends as %+v", ended)
 		}
-		first := askedPayer
+		first := redirectEvent
 		first.Lines = "pending pending"
-		w.wantTold(t, p.ID, first, told{Version: 2, State: payment.Rejected, ErrorCode: "CancelledByUser", Lines: "rejected rejected"})
+		w.wantEvents(t, p.ID, first, eventSummary{Version: 2, State: payment.Rejected, ErrorCode: "CancelledByUser", Lines: "rejected rejected"})
 		w.wantHistory(t, p.ID, registered, atTheBank,
 			step(2, payment.Validating, payment.Rejected, payment.Refused, payment.ByPayer, "refused", noon))
 	})
@@ -159,8 +159,8 @@ func TestLinesOneByOne(t *testing.T) {
 				t.Errorf("the line is stored as %+v, want %+v", got, lines[0])
 			}
 		}
-		got := w.told(p.ID)
-		want := told{Version: 3, State: payment.Partial, Lines: "done rejected"}
+		got := w.eventSummaries(p.ID)
+		want := eventSummary{Version: 3, State: payment.Partial, Lines: "done rejected"}
 		if diff := cmp.Diff(want, got[len(got)-1]); len(got) != 3 || diff != "" {
 			t.Errorf("receivers are told %+v", got)
 		}
@@ -190,6 +190,6 @@ func TestChoiceIsKept(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"use_case_pay": "redirect"}, a.Fields); diff != "" || sent.Payer.Label != "The Payer" {
 			t.Errorf("sent is %+v with fields\n%s", sent, diff)
 		}
-		w.wantTold(t, id, askedPayer)
+		w.wantEvents(t, id, redirectEvent)
 	})
 }

@@ -100,8 +100,8 @@ func (l *line) count(what *int) {
 	*what++
 }
 
-// told is how many answers and cancellations the bank got so far.
-func (l *line) told() (answers, cancels int) {
+// counts is how many answers and cancellations the bank got so far.
+func (l *line) counts() (answers, cancels int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.answers, l.cancels

@@ -56,7 +56,7 @@ func TestNonsense(t *testing.T) {
 		{"not sent", before(fails(connector.ErrNotSent)), "nothing was sent"},
 		{"panic", before(panics), "the connector panicked"},
 		{"silence", before(hangs), "deadline exceeded"},
-		{"deafness", before(deaf), "does not heed its deadline"},
+		{"deafness", before(ignoresDeadline), "does not heed its deadline"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
@@ -171,7 +171,7 @@ func TestConnectorIsGone(t *testing.T) {
 func TestReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)
-		foreign, _ := w.tenant("foreign", passerelle.Sandbox)
+		foreign, _ := w.createDomain("foreign", passerelle.Sandbox)
 		state := w.decide(p, "approve")
 		for name, altered := range map[string]string{
 			"empty": "", "truncated": state[:len(state)-1], "longer": state + "A", "line break": state[:8] + "\n" + state[8:],

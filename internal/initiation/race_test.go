@@ -46,11 +46,11 @@ func (c *count) add(err error) {
 	if c.of == nil {
 		c.of = map[string]int{}
 	}
-	var told *passerelle.Error
+	var reported *passerelle.Error
 	switch {
 	case err == nil:
 		c.of["done"]++
-	case errors.As(err, &told) && told.Kind == passerelle.Conflict:
+	case errors.As(err, &reported) && reported.Kind == passerelle.Conflict:
 		c.of["conflict"]++
 	default:
 		c.of[err.Error()]++
@@ -63,7 +63,7 @@ func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
 	onEach(t, func(t *testing.T, w *world) {
 		both := []*initiation.Initiation{w.Initiation, w.another()}
-		for round := range rounds(t, 100) {
+		for attempt := range repetitions(t, 100) {
 			id := w.create(1)
 			var outcomes count
 			calls := make([]func(), callers)
@@ -75,7 +75,7 @@ func TestValidationsAtOnce(t *testing.T) {
 			}
 			together(calls...)
 			if outcomes.of["done"] != 1 || outcomes.of["conflict"] != callers-1 {
-				t.Fatalf("round %d: the calls ended as %v", round, outcomes.of)
+				t.Fatalf("attempt %d: the calls ended as %v", attempt, outcomes.of)
 			}
 			w.wantSubmissions(t, id, 1)
 		}
@@ -118,8 +118,8 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 			for _, choice := range []initiation.Choice{validated(), validated(func(c *initiation.Choice) { c.Validated = false })} {
 				rows := w.rows()
 				_, err := w.Validate(t.Context(), w.domain, id, choice)
-				var told *passerelle.Error
-				if !errors.As(err, &told) || told.Kind != passerelle.Conflict || told.RetryAfter < 1 {
+				var reported *passerelle.Error
+				if !errors.As(err, &reported) || reported.Kind != passerelle.Conflict || reported.RetryAfter < 1 {
 					t.Errorf("a validation during an attempt that is %s: %v", state, err)
 				}
 				w.wantRows(t, rows)
@@ -247,9 +247,9 @@ func TestAnswerOverAChange(t *testing.T) {
 	})
 }
 
-// TestOlderNews loses the race for storing what the bank says of a payment:
+// TestOlderReport loses the race for storing what the bank says of a payment:
 // the winner's word stands, and the loser has nothing to complain of.
-func TestOlderNews(t *testing.T) {
+func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")
@@ -263,16 +263,16 @@ func TestOlderNews(t *testing.T) {
 		if ended.State != payment.Done {
 			t.Errorf("the payment is %s", ended.State)
 		}
-		w.wantTold(t, p.ID, askedPayer, told{Version: 2, State: payment.Pending, Lines: "pending"}, told{Version: 3, State: payment.Done, Lines: "done"})
+		w.wantEvents(t, p.ID, redirectEvent, eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}, eventSummary{Version: 3, State: payment.Done, Lines: "done"})
 		if w.log.String() != "" {
 			t.Errorf("the log says\n%s", w.log)
 		}
 	})
 }
 
-// TestNewerNewsComesLate loses that race to somebody who knows less: what the
+// TestNewerReportComesLate loses that race to somebody who knows less: what the
 // loser knows is applied to what the winner left.
-func TestNewerNewsComesLate(t *testing.T) {
+func TestNewerReportComesLate(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")

@@ -19,14 +19,14 @@ import (
 // and nothing written since the rows were counted.
 func (w *world) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
-	var told *passerelle.Error
-	if !errors.As(err, &told) || told.Kind != kind || told.Field != field {
+	var reported *passerelle.Error
+	if !errors.As(err, &reported) || reported.Kind != kind || reported.Field != field {
 		t.Errorf("the error is %v, want %s on %q", err, kind, field)
 		return
 	}
 	for _, word := range words {
-		if !strings.Contains(told.Message, word) {
-			t.Errorf("the message %q lacks %q", told.Message, word)
+		if !strings.Contains(reported.Message, word) {
+			t.Errorf("the message %q lacks %q", reported.Message, word)
 		}
 	}
 	w.wantRows(t, rows)
@@ -84,7 +84,7 @@ func TestCreationRefusals(t *testing.T) {
 				values := settings.Values{settings.MaxAmount: "1000"}
 				d, c := w.domain, w.client
 				if test.live {
-					d, c = w.tenant("live", passerelle.Live, shop)
+					d, c = w.createDomain("live", passerelle.Live, shop)
 				}
 				wish := draft(test.lines)
 				if test.change != nil {
@@ -146,7 +146,7 @@ func TestValidationRefusals(t *testing.T) {
 
 func TestWrongPayment(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		other, _ := w.tenant("other", passerelle.Sandbox)
+		other, _ := w.createDomain("other", passerelle.Sandbox)
 		id := w.create(1)
 		rows := w.rows()
 		_, err := w.Validate(t.Context(), w.domain, 999, validated())
@@ -173,7 +173,7 @@ func TestWrongPayment(t *testing.T) {
 // another.
 func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		other, _ := w.tenant("other", passerelle.Sandbox)
+		other, _ := w.createDomain("other", passerelle.Sandbox)
 		other.Clock.Offset = time.Hour
 		p := w.sent(1)
 		w.decide(p, "approve")
@@ -190,7 +190,7 @@ func TestOtherDomainsAreLeftAlone(t *testing.T) {
 // in plain text.
 func TestLiveDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		live, client := w.tenant("live", passerelle.Live, shop)
+		live, client := w.createDomain("live", passerelle.Live, shop)
 		p, err := w.Create(t.Context(), live, initiation.Creation{By: client.ID, Draft: draft(1)})
 		must(t, err)
 		rows := w.rows()
@@ -215,8 +215,8 @@ func TestLiveDomain(t *testing.T) {
 // TestRedirects holds a URI against what is registered with the client.
 func TestRedirects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		live, none := w.tenant("live", passerelle.Live)
-		_, some := w.tenant("some", passerelle.Sandbox, "https://a.test/1", "https://a.test/2")
+		live, none := w.createDomain("live", passerelle.Live)
+		_, some := w.createDomain("some", passerelle.Sandbox, "https://a.test/1", "https://a.test/2")
 		sandbox := w.domain
 		sandbox.ID = some.Domain
 		for _, test := range []struct {
@@ -317,13 +317,13 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 		_, err = w.Return(t.Context(), w.domain, w.decide(w.stored(p.ID), "approve"))
 		must(t, err)
 		w.wantState(t, p.ID, payment.Done)
-		told := column[[]byte](w, `SELECT body FROM event`)
+		reported := column[[]byte](w, `SELECT body FROM event`)
 		sealed := column[[]byte](w, `SELECT sensitive FROM payment_identity UNION ALL SELECT fields FROM attempt UNION ALL SELECT fields FROM payment_given`)
 		orders := column[[]byte](w, `SELECT body FROM sandbox_order`)
-		if len(told) != 3 || len(sealed) != 5 {
-			t.Errorf("there are %d events and %d sealed values", len(told), len(sealed))
+		if len(reported) != 3 || len(sealed) != 5 {
+			t.Errorf("there are %d events and %d sealed values", len(reported), len(sealed))
 		}
-		for _, text := range append(slices.Concat(told, sealed, orders), []byte(w.log.String())) {
+		for _, text := range append(slices.Concat(reported, sealed, orders), []byte(w.log.String())) {
 			if strings.Contains(string(text), canary) {
 				t.Errorf("a canary is in\n%s", text)
 			}
@@ -335,7 +335,7 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 // to wherever the holder of a payment token likes.
 func TestReturnIsOnAKnownSite(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		d, c := w.tenant("registered", passerelle.Sandbox, shop)
+		d, c := w.createDomain("registered", passerelle.Sandbox, shop)
 		for address, good := range map[string]bool{
 			"https://shop.test/webview?step=2": true, "https://SHOP.test/other": true, "https://registered.test/webview/payment": true,
 			"https://evil.test/back": false, "http://shop.test/back": false, "https://shop.test.evil.test/": false, "https://shop.test:444/": false,

@@ -48,8 +48,8 @@ func TestEveryEdge(t *testing.T) {
 				if diff := unlike(w.stored(id), p); diff != "" || p.State != to {
 					t.Errorf("from %s to %s: the payment is %s\n%s", from, to, p.State, diff)
 				}
-				if told := w.told(id); told[len(told)-1].State != to {
-					t.Errorf("from %s to %s receivers are told %+v", from, to, told)
+				if reported := w.eventSummaries(id); reported[len(reported)-1].State != to {
+					t.Errorf("from %s to %s receivers are told %+v", from, to, reported)
 				}
 			}
 		}
@@ -86,13 +86,13 @@ func TestSimulatedLines(t *testing.T) {
 		if p.State != payment.Pending || p.Instructions[1].ErrorCode != payment.NoSpecifiedReason {
 			t.Errorf("the payment is %s", p.State)
 		}
-		events := len(w.told(id))
+		events := len(w.eventSummaries(id))
 		rows := w.rows()
 		_, err = w.Simulate(t.Context(), w.domain, id, line(1, payment.Done))
 		w.wantRefusal(t, err, rows, passerelle.Conflict, "", "1")
 		p, err = w.Simulate(t.Context(), w.domain, id, line(0, payment.Accepted))
 		must(t, err)
-		if p.State != payment.Partial || len(w.told(id)) != events+1 {
+		if p.State != payment.Partial || len(w.eventSummaries(id)) != events+1 {
 			t.Errorf("the payment is %s", p.State)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 
 func TestTerms(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		other, _ := w.tenant("other", passerelle.Sandbox)
+		other, _ := w.createDomain("other", passerelle.Sandbox)
 		id := w.create(1)
 		builtIn, err := w.Terms(t.Context(), w.domain, "fr")
 		must(t, err)

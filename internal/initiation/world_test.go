@@ -78,7 +78,7 @@ func newWorld(t *testing.T, url string) *world {
 	w.db = w.openStore()
 	must(t, w.db.Migrate(t.Context()))
 	w.raw = openRaw(t, url)
-	w.domain, w.client = w.tenant("shop", passerelle.Sandbox)
+	w.domain, w.client = w.createDomain("shop", passerelle.Sandbox)
 	w.bank = &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: w.db}, MAC: w.ring.MAC, Timing: sandbox.CI, Log: slog.New(w.log.handler()),
 		Base: func(passerelle.DomainID) string { return "https://bank.test" },
@@ -114,8 +114,8 @@ func (w *world) another() *initiation.Initiation {
 	}
 }
 
-// tenant makes a domain with a client and a webhook for payments.
-func (w *world) tenant(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
+// createDomain makes a domain with a client and a webhook for payments.
+func (w *world) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
 	w.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".test/2.0", Created: noon}
 	c := store.Client{Name: name, SecretHash: []byte(name), RedirectURIs: uris, Created: noon}
@@ -347,17 +347,17 @@ func (w *world) checkInvariants(t *testing.T) {
 
 func (w *world) checkHistory(t *testing.T, id int64, history []payment.Transition) {
 	t.Helper()
-	told := w.events(passerelle.PaymentID(id))
-	if len(told) != len(history)-1 {
-		t.Fatalf("payment %d has %d transitions and %d events", id, len(history), len(told))
+	reported := w.events(passerelle.PaymentID(id))
+	if len(reported) != len(history)-1 {
+		t.Fatalf("payment %d has %d transitions and %d events", id, len(history), len(reported))
 	}
 	at := payment.State("")
 	for n, step := range history {
 		if step.Seq != int64(n) || step.From != at {
 			t.Errorf("payment %d: transition %d is %d and begins at %q, not %q", id, n, step.Seq, step.From, at)
 		}
-		if n > 0 && (told[n-1].Version != step.Seq || told[n-1].Body.State != step.To || told[n-1].Body.ID != id) {
-			t.Errorf("payment %d: of transition %+v receivers are told %+v", id, step, told[n-1])
+		if n > 0 && (reported[n-1].Version != step.Seq || reported[n-1].Body.State != step.To || reported[n-1].Body.ID != id) {
+			t.Errorf("payment %d: of transition %+v receivers are told %+v", id, step, reported[n-1])
 		}
 		at = step.To
 	}

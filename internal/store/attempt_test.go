@@ -214,7 +214,7 @@ func TestFieldsAreSealed(t *testing.T) {
 func TestFieldValues(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1), now)
-		wantGiven := func(domain passerelle.DomainID, want map[string]string) {
+		wantValues := func(domain passerelle.DomainID, want map[string]string) {
 			t.Helper()
 			got, err := s.db.FieldValues(t.Context(), domain, p.ID)
 			wantSame(t, want, got, err)
@@ -222,17 +222,17 @@ func TestFieldValues(t *testing.T) {
 		give := func(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
 			return s.try(func(tx *Tx) error { return tx.SetFieldValues(domain, id, fields) })
 		}
-		wantGiven(s.domain, map[string]string{})
+		wantValues(s.domain, map[string]string{})
 		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrConstraint)
 		for _, fields := range []map[string]string{{"a": "1"}, {"b": "2"}, {}} {
 			if err := give(s.domain, p.ID, fields); err != nil {
 				t.Fatal(err)
 			}
-			wantGiven(s.domain, fields)
+			wantValues(s.domain, fields)
 		}
 		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrNotFound)
-		wantGiven(s.domain, map[string]string{})
-		wantGiven(s.other, map[string]string{})
+		wantValues(s.domain, map[string]string{})
+		wantValues(s.other, map[string]string{})
 		wantError(t, give(s.domain, 999, nil), ErrConstraint)
 	})
 }

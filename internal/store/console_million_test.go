@@ -141,7 +141,7 @@ func TestMillionRowsOfTheConsole(t *testing.T) {
 		}
 		for name, list := range listsOfConsole(s) {
 			t.Run(name, func(t *testing.T) {
-				pace{3, pagePatience}.hold(t, long, list.page(t, s.other, few), list.page(t, s.domain, many))
+				measure{3, pageTimeout}.hold(t, long, list.page(t, s.other, few), list.page(t, s.domain, many))
 			})
 		}
 	})

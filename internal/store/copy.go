@@ -40,12 +40,12 @@ func checkCopy(ctx context.Context, path string) (err error) {
 	copied := &sqliteEngine{path: path, dialect: sqliteDialect()}
 	pool := copied.connect("query_only(ON)")
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	var verdict string
-	if err := pool.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+	var result string
+	if err := pool.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&result); err != nil {
 		return fmt.Errorf("read the copy: %w", classify(err))
 	}
-	if verdict != "ok" {
-		return fmt.Errorf("the copy is damaged: %s", verdict)
+	if result != "ok" {
+		return fmt.Errorf("the copy is damaged: %s", result)
 	}
 	return nil
 }

@@ -89,8 +89,8 @@ func TestWhoGaveASetting(t *testing.T) {
 			tx.SetSetting(s.domain, "b", "1", "operator 1", later) // no change
 			return nil
 		})
-		given, err := s.db.SettingRecords(t.Context(), s.domain)
-		wantSame(t, map[string]Setting{"a": {"2", "operator 1", later}, "b": {"1", "token 1", now}}, given, err)
+		values, err := s.db.SettingRecords(t.Context(), s.domain)
+		wantSame(t, map[string]Setting{"a": {"2", "operator 1", later}, "b": {"1", "token 1", now}}, values, err)
 		changes, err := s.db.SettingChanges(t.Context(), SettingChanges{Domain: s.domain, Key: "a"}, Window{Limit: 5})
 		var by []string
 		for _, c := range changes {

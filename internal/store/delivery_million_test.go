@@ -14,9 +14,9 @@ import (
 // fewDeliveries is how many the lists are compared with.
 const fewDeliveries = 1000
 
-// invariantPatience is far more than it takes to look at a million payments, or as many
+// invariantTimeout is far more than it takes to look at a million payments, or as many
 // deliveries, a quarter of which wait, and far less than to look at each of them for each.
-const invariantPatience = time.Minute
+const invariantTimeout = time.Minute
 
 // manyDeliveries is how many the lists are read from: PASSERELLE_TEST_DELIVERIES in
 // a long run, when times are compared as well.
@@ -71,16 +71,16 @@ func TestMillionDeliveries(t *testing.T) {
 		t.Run("invariants", s.checkInvariants)
 		for name, list := range deliveryLists(s) {
 			t.Run(name, func(t *testing.T) {
-				pace{3, pagePatience}.hold(t, long, list.page(t, few, 1), list.page(t, many, fewDeliveries+1))
+				measure{3, pageTimeout}.hold(t, long, list.page(t, few, 1), list.page(t, many, fewDeliveries+1))
 			})
 		}
 	})
 }
 
 func (s site) checkInvariants(t *testing.T) {
-	patient, cancel := context.WithTimeout(t.Context(), invariantPatience)
+	slow, cancel := context.WithTimeout(t.Context(), invariantTimeout)
 	defer cancel()
-	if _, err := s.db.CheckInvariants(patient, s.domain, now); err != nil {
+	if _, err := s.db.CheckInvariants(slow, s.domain, now); err != nil {
 		t.Error(err)
 	}
 }

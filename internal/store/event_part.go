@@ -167,8 +167,8 @@ const deletedKept = 24 * time.Hour
 // webhooks of a domain that have been deleted for a day, and erases the bodies of events of
 // users that nobody else is to get. After that many rounds it leaves the rest to
 // the next call. Now is the domain's.
-func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, rounds int) error {
-	return purgeBatches(rounds, batch, func() (int, error) {
+func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
+	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
 		if err != nil || len(deliveries) == 0 {
 			return 0, err
@@ -199,8 +199,8 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 }
 
 // purgeBatches purges until a round finds less than it may.
-func purgeBatches(rounds, batch int, purge func() (removed int, err error)) error {
-	for range rounds {
+func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
+	for range batches {
 		if removed, err := purge(); err != nil || removed < batch {
 			return err
 		}

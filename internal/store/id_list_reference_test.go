@@ -95,7 +95,7 @@ func (c *crew) below(of idRow) {
 
 func (c *crew) ofUser(t *rapid.T) listing {
 	domain, user := c.drawOwner(t)
-	q := idListing(ways{turns: true, skips: true}, c.connections, func(r idRow) bool { return r.domain == domain && r.user == user && !r.gone })
+	q := idListing(ways{directions: true, skips: true}, c.connections, func(r idRow) bool { return r.domain == domain && r.user == user && !r.gone })
 	q.read = func(w Window) ([]int64, error) {
 		return numbersOf(func(one Connection) int64 { return int64(one.ID) })(c.db.Connections(c.t.Context(), domain, user, w))
 	}
@@ -108,7 +108,7 @@ func (c *crew) inTrouble(t *rapid.T) listing {
 	f := TroubleFilter{Domain: domain}
 	maybe(t, "state", &f.State, passerelle.ConnectionStates()...)
 	maybe(t, "connector", &f.Connector, "c0", "c1", "c9")
-	q := idListing(ways{turns: true}, c.connections, func(r idRow) bool {
+	q := idListing(ways{directions: true}, c.connections, func(r idRow) bool {
 		return r.domain == domain && !r.gone && r.kind != "" && (f.State == "" || string(f.State) == r.kind) && (f.Connector == "" || f.Connector == r.name)
 	})
 	q.read = func(w Window) ([]int64, error) {
@@ -156,7 +156,7 @@ func as[T ~int64](numbers []int64) []T {
 
 func (c *crew) bankAccounts(t *rapid.T) listing {
 	f, ids := c.drawBelow(t, c.accounts)
-	q := idListing(ways{turns: true, skips: true}, c.accounts, isBelow(f, ids))
+	q := idListing(ways{directions: true, skips: true}, c.accounts, isBelow(f, ids))
 	f.IDs = as[passerelle.AccountID](ids)
 	q.read = func(w Window) ([]int64, error) {
 		return numbersOf(func(one StoredAccount) int64 { return int64(one.ID) })(c.db.BankAccounts(c.t.Context(), f, w))
@@ -168,7 +168,7 @@ func (c *crew) bankAccounts(t *rapid.T) listing {
 func (c *crew) subscribed(t *rapid.T) listing {
 	below, ids := c.drawBelow(t, c.subscriptions)
 	f := SubscriptionFilter{Domain: below.Domain, User: below.User, Connection: below.Connection, Connections: below.Connections, IDs: as[passerelle.SubscriptionID](ids), All: below.All}
-	q := idListing(ways{turns: true, skips: true}, c.subscriptions, isBelow(below, ids))
+	q := idListing(ways{directions: true, skips: true}, c.subscriptions, isBelow(below, ids))
 	q.read = func(w Window) ([]int64, error) {
 		return numbersOf(func(one StoredSubscription) int64 { return int64(one.ID) })(c.db.Subscriptions(c.t.Context(), f, w))
 	}
@@ -203,7 +203,7 @@ func (s site) tokens() func(*rapid.T) listing {
 		if rapid.IntRange(0, 5).Draw(t, "one") == 0 {
 			f.Only = rapid.SampledFrom(all).Draw(t, "token").id
 		}
-		q := idListing(ways{turns: true}, all, func(r idRow) bool {
+		q := idListing(ways{directions: true}, all, func(r idRow) bool {
 			return r.domain == f.Domain && (f.Only == 0 || f.Only == r.id) && (f.All || r.kind == "config" || r.kind == "users")
 		})
 		q.read = func(w Window) ([]int64, error) {
@@ -254,7 +254,7 @@ func (s site) applications() func(*rapid.T) listing {
 	}
 	return func(t *rapid.T) listing {
 		domain, _ := s.drawOwner(t)
-		q := idListing(ways{turns: true}, all, func(r idRow) bool { return r.domain == domain && !r.gone })
+		q := idListing(ways{directions: true}, all, func(r idRow) bool { return r.domain == domain && !r.gone })
 		q.read = func(w Window) ([]int64, error) {
 			return numbersOf(func(one Client) int64 { return int64(one.ID) })(s.db.ClientPage(s.t.Context(), domain, w))
 		}
@@ -498,7 +498,7 @@ func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 		at := func(d *filedDocument) spot { return spot{d.day.String(), int64(d.Document.ID)} }
 		rapid.Check(t, func(rt *rapid.T) {
 			f := c.drawFilter(rt)
-			q := listing{ways: ways{newest: true, turns: true, skips: true}, all: spotsOf(c.documents, at, anyRow[*filedDocument])}
+			q := listing{ways: ways{newest: true, directions: true, skips: true}, all: spotsOf(c.documents, at, anyRow[*filedDocument])}
 			q.selected = spotsOf(c.documents, at, func(d *filedDocument) bool { return d.meets(f) })
 			q.read = func(w Window) ([]int64, error) {
 				return numbersOf(func(d StoredDocument) int64 { return int64(d.ID) })(s.db.Documents(s.t.Context(), f, w))

@@ -16,8 +16,8 @@ import (
 // are given up in the time they have, and what they held is free again.
 func TestUnitsHaveALimit(t *testing.T) {
 	url := storetest.Postgres(t)
-	patient := open(t, url)
-	script(t, patient, `INSERT INTO probe (id, name) VALUES (1, 'a')`)
+	slow := open(t, url)
+	script(t, slow, `INSERT INTO probe (id, name) VALUES (1, 'a')`)
 	const limit = 2 * time.Second
 	hurried, err := Open(t.Context(), url, Options{Limit: limit, MaxConns: 1})
 	if err != nil {

@@ -38,8 +38,8 @@ func (a spot) position() []any {
 type ways struct {
 	// newest lists begin with the greatest.
 	newest bool
-	// turns and skips tell that the list heeds Descending and Offset.
-	turns, skips bool
+	// directions and skips tell that the list heeds Descending and Offset.
+	directions, skips bool
 }
 
 // listing is a list with a filter: the spots of its rows whatever the filter,
@@ -55,7 +55,7 @@ type listing struct {
 // window is the reference: sort all, skip to the place, cut.
 func (q listing) window(w Window, from *spot) []int64 {
 	down := q.newest != w.Backward
-	if q.turns {
+	if q.directions {
 		down = down != w.Descending
 	}
 	compare := func(a, b spot) int {
@@ -119,7 +119,7 @@ func (q listing) check(t *rapid.T) {
 	if rapid.Bool().Draw(t, "small") {
 		w.Limit = min(w.Limit, 3)
 	}
-	if q.turns {
+	if q.directions {
 		w.Descending = rapid.Bool().Draw(t, "descending")
 	}
 	if q.skips {

@@ -92,7 +92,7 @@ func TestMailBelongsToWhoClaimedItLast(t *testing.T) {
 	})
 }
 
-func TestMailsAreClaimedOnceAndInTurn(t *testing.T) {
+func TestMailsAreClaimedOnceAndInOrder(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		mine, theirs := s.hook(s.domain), s.hook(s.other)
 		for i := range 5 {

@@ -114,8 +114,8 @@ func TestEditedMigrationIsRefused(t *testing.T) {
 	})
 }
 
-// TestMigratorsTakeTurns starts several at once; the steps run once.
-func TestMigratorsTakeTurns(t *testing.T) {
+// TestMigratorsRunOneAtATime starts several at once; the steps run once.
+func TestMigratorsRunOneAtATime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		var all sync.WaitGroup
 		for range 4 {

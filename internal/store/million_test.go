@@ -23,20 +23,20 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 	return n, true
 }
 
-// pagePatience is far more than a page takes by an index that has it in order, and
+// pageTimeout is far more than a page takes by an index that has it in order, and
 // far less than one for which a million rows are read.
-const pagePatience = 25 * time.Millisecond
+const pageTimeout = 25 * time.Millisecond
 
-// pace is how long a page may take that is of a longer list than another, or further
+// measure is how long a page may take that is of a longer list than another, or further
 // on in the same: so many times as long, and no longer than it has patience, as both
 // might go through the same table.
-type pace struct {
-	most     float64
-	patience time.Duration
+type measure struct {
+	most  float64
+	limit time.Duration
 }
 
 // hold reads the two pages in turns, and has the pace kept in a long run.
-func (p pace) hold(t *testing.T, long bool, first, second func()) {
+func (p measure) hold(t *testing.T, long bool, first, second func()) {
 	t.Helper()
 	ratio, shortest := compare(first, second)
 	for range 2 {
@@ -45,7 +45,7 @@ func (p pace) hold(t *testing.T, long bool, first, second func()) {
 		}
 	}
 	t.Logf("a page takes %v, the second %.2f times as long as the first", shortest, ratio)
-	if long && (ratio > p.most || shortest > p.patience) {
+	if long && (ratio > p.most || shortest > p.limit) {
 		t.Errorf("a page takes %v, the second %.2f times as long as the first", shortest, ratio)
 	}
 }

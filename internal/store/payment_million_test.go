@@ -172,9 +172,9 @@ func (s site) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 
 func (s site) comparePages(t *testing.T, list stretchOfList, first, deep Window, long bool) {
 	t.Helper()
-	limit := pace{1.5, pagePatience}
+	limit := measure{1.5, pageTimeout}
 	if list.sorts != "" {
-		limit.patience = time.Minute
+		limit.limit = time.Minute
 	}
 	limit.hold(t, long, s.page(t, list, first), s.page(t, list, deep))
 	if !long {
@@ -210,7 +210,7 @@ func TestMillionLikeAThousand(t *testing.T) {
 			took := s.best(t, list)
 			ratio := float64(took) / float64(max(before[name], 100*time.Microsecond))
 			t.Logf("%s: %v, %.2f times as long", name, took, ratio)
-			if long && (ratio > 3 || took > pagePatience) {
+			if long && (ratio > 3 || took > pageTimeout) {
 				t.Errorf("%s takes %v among %d, %.2f times as long as among %d", name, took, n, ratio, few)
 			}
 			first := Window{Order: list.order, Limit: pageOfList}

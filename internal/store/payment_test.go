@@ -218,14 +218,14 @@ func (s site) tryChange(p *payment.Payment, r payment.Report) error {
 func TestOneOfManyWins(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1), now)
-		for round, report := range []payment.Report{
+		for n, report := range []payment.Report{
 			{Status: payment.Awaiting, Action: payment.Decoupled}, {}, {Status: payment.Processing}, {Status: payment.Settled},
 		} {
 			if won := s.race(p, report, 50); won != 1 {
-				t.Errorf("round %d: %d workers won", round, won)
+				t.Errorf("round %d: %d workers won", n, won)
 			}
-			if got := s.load(p); got.Version != int64(round+2) {
-				t.Errorf("round %d: version %d", round, got.Version)
+			if got := s.load(p); got.Version != int64(n+2) {
+				t.Errorf("round %d: version %d", n, got.Version)
 			}
 		}
 		if got := s.load(p); got.State != payment.Done || got.Seq != 3 {

@@ -152,7 +152,7 @@ func (h *savings) queries() []map[string]query {
 
 func (h *savings) connectionQueries() map[string]query {
 	ctx, db, id, page := context.Background(), h.db, h.connection.ID, Window{Limit: 5, From: []any{int64(1)}}
-	visits := ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
+	logs := ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
 	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]Connection, error)) func() error {
 		return reading(func() ([]Connection, error) { return read(ctx, h.domain, now, 5) })
 	}
@@ -172,9 +172,9 @@ func (h *savings) connectionQueries() map[string]query {
 		}), index: "connection"},
 		"sources": {run: reading(func() ([]ConnectionSource, error) { return db.SourcesOf(ctx, h.domain, id, 2) }), index: "connection_source_1 (connection_id=?)", sorts: "the sources of a page of connections"},
 		"visits": {run: reading(func() ([]ConnectionLog, error) {
-			return db.ConnectionLogs(ctx, visits, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+			return db.ConnectionLogs(ctx, logs, Window{Limit: 5, From: []any{int64(1), int64(1)}})
 		}), index: "connection_log_by_time (connection_id=? AND at>? AND at<?)"},
-		"visits counted": {run: reading(func() (int64, error) { return db.CountConnectionLogs(ctx, visits) }), index: "connection_log_by_time (connection_id=? AND at>?"},
+		"visits counted": {run: reading(func() (int64, error) { return db.CountConnectionLogs(ctx, logs) }), index: "connection_log_by_time (connection_id=? AND at>?"},
 		"secrets": {run: func() error {
 			_, _, err := db.ConnectionSecrets(ctx, h.domain, id)
 			return err

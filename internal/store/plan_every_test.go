@@ -343,12 +343,12 @@ func TestEveryStatement(t *testing.T) {
 		p := newPlanned(t, address)
 		texts := p.references()
 		texts = append(texts, p.asked()...)
-		p.look("empty", p.references())
+		p.inspect("empty", p.references())
 		s.crowdEvery(p)
 		p.forgetStatistics()
-		p.look("filled without statistics", texts)
+		p.inspect("filled without statistics", texts)
 		p.takeStatistics()
-		p.look("filled", texts)
+		p.inspect("filled", texts)
 		t.Logf("%d statements", len(texts))
 	})
 }
@@ -381,8 +381,8 @@ func askEverything(t *testing.T, s site) {
 	}
 }
 
-// look reports each step that grows, once for statements that differ in numbers only.
-func (p *planned) look(when string, texts []string) {
+// inspect reports each step that grows, once for statements that differ in numbers only.
+func (p *planned) inspect(when string, texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
 	for _, text := range texts {

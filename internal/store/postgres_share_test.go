@@ -191,8 +191,8 @@ func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)
 	free := hold(t, url, 1)
-	patient := make(chan error)
-	go func() { patient <- db.Write(t.Context(), insert(1, "patient")) }()
+	slow := make(chan error)
+	go func() { slow <- db.Write(t.Context(), insert(1, "patient")) }()
 	hurried := make(chan error)
 	leaving, leave := context.WithCancel(t.Context())
 	for range sharing {
@@ -213,12 +213,12 @@ func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 		t.Errorf("they were held up for %v", took)
 	}
 	select {
-	case err := <-patient:
+	case err := <-slow:
 		t.Errorf("the row is another's, and was written: %v", err)
 	default:
 	}
 	free()
-	if err := <-patient; err != nil {
+	if err := <-slow; err != nil {
 		t.Error(err)
 	}
 }

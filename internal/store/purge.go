@@ -10,8 +10,8 @@ import (
 // PurgeExpired removes tokens and console sessions that expired before the
 // instant, and kept answers that have expired, in units of at most batch rows each, so that none holds the database for long.
 // After that many rounds it leaves the rest to the next call.
-func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, rounds int) error {
-	for range rounds {
+func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, batches int) error {
+	for range batches {
 		err := db.Write(ctx, func(tx *Tx) error {
 			tx.PurgeTokens(tokensBefore, batch)
 			tx.PurgeAnswers(batch)

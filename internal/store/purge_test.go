@@ -15,15 +15,15 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 			s.claimExpired(fmt.Append(nil, "key", i))
 		}
 		for _, want := range []struct {
-			rounds, tokens, answers int64
+			runs, tokens, answers int64
 		}{{1, 5, 5}, {0, 5, 5}, {100, 1, 0}, {100, 1, 0}} {
 			before := now.Add(6 * time.Hour) // one token expires then
-			if err := s.db.PurgeExpired(t.Context(), before, 2, int(want.rounds)); err != nil {
+			if err := s.db.PurgeExpired(t.Context(), before, 2, int(want.runs)); err != nil {
 				t.Fatal(err)
 			}
 			tokens, answers := s.count(`SELECT count(*) FROM token`), s.count(`SELECT count(*) FROM idempotency`)
 			if tokens != want.tokens || answers != want.answers {
-				t.Errorf("after %d rounds: %d tokens and %d answers, want %d and %d", want.rounds, tokens, answers, want.tokens, want.answers)
+				t.Errorf("after %d runs: %d tokens and %d answers, want %d and %d", want.runs, tokens, answers, want.tokens, want.answers)
 			}
 		}
 	})

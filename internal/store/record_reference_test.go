@@ -294,22 +294,22 @@ func (s site) connect(domain passerelle.DomainID, user passerelle.UserID, connec
 	return c
 }
 
-// visit is an account of one with its domain.
-type visit struct {
+// loggedSync is a record of a sync with its domain.
+type loggedSync struct {
 	ConnectionLog
 	domain passerelle.DomainID
 	gone   bool
 }
 
-func (s site) visits() []visit {
+func (s site) loggedSyncs() []loggedSync {
 	connections := []Connection{
 		s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", true),
 		s.connect(s.domain, 8, "c1", "", false), s.connect(s.other, 7, "c1", "", false),
 	}
-	var all []visit
+	var all []loggedSync
 	for i := range 60 {
 		c := connections[i*i%13%5]
-		one := visit{gone: c.ID == connections[2].ID, domain: c.Domain, ConnectionLog: ConnectionLog{User: c.User, Connection: c.ID, Source: passerelle.SourceID(i % 3), Started: now, At: at((60 - i) % 4)}}
+		one := loggedSync{gone: c.ID == connections[2].ID, domain: c.Domain, ConnectionLog: ConnectionLog{User: c.User, Connection: c.ID, Source: passerelle.SourceID(i % 3), Started: now, At: at((60 - i) % 4)}}
 		s.write(func(tx *Tx) error { return tx.LogSync(c.Domain, one.ConnectionLog) })
 		one.ID = s.count(`SELECT max(id) FROM connection_log`)
 		all = append(all, one)
@@ -318,8 +318,8 @@ func (s site) visits() []visit {
 }
 
 func (s site) connectionLogs() func(*rapid.T) listing {
-	all := s.visits()
-	spotOf := func(v visit) spot { return recordSpot(v.At, v.ID) }
+	all := s.loggedSyncs()
+	spotOf := func(v loggedSync) spot { return recordSpot(v.At, v.ID) }
 	return func(t *rapid.T) listing {
 		times, of := drawTimes(t), rapid.SampledFrom(all).Draw(t, "connection")
 		f := ConnectionLogFilter{Domain: of.domain, User: of.User, Connection: of.Connection, From: times.from, Until: times.until}
@@ -327,8 +327,8 @@ func (s site) connectionLogs() func(*rapid.T) listing {
 		maybe(t, "domain", &f.Domain, s.domain, s.other)
 		maybe(t, "source", &f.Source, 1, 2, 9)
 		return listing{
-			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[visit]),
-			selected: spotsOf(all, spotOf, func(v visit) bool {
+			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[loggedSync]),
+			selected: spotsOf(all, spotOf, func(v loggedSync) bool {
 				return f.Domain == v.domain && f.User == v.User && f.Connection == v.Connection && (f.Source == 0 || f.Source == v.Source) && times.hold(v.At)
 			}),
 			read: func(w Window) ([]int64, error) {
@@ -377,17 +377,17 @@ func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestVisitsOfAUserAreThoseOfTheReference reads the visits of all connections of a
+// TestConnectionLogsOfAUserMatchTheReference reads the syncs of all connections of a
 // user from arbitrary places on.
-func TestVisitsOfAUserAreThoseOfTheReference(t *testing.T) {
+func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		all := s.visits()
-		slices.SortFunc(all, func(a, b visit) int {
+		all := s.loggedSyncs()
+		slices.SortFunc(all, func(a, b loggedSync) int {
 			return cmp.Or(cmp.Compare(a.Connection, b.Connection), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 		})
 		rapid.Check(t, func(rt *rapid.T) {
 			w := Window{Limit: rapid.IntRange(0, 61).Draw(rt, "limit")}
-			from := visit{}
+			from := loggedSync{}
 			if rapid.Bool().Draw(rt, "from a place") {
 				from = rapid.SampledFrom(all).Draw(rt, "place")
 				from.ID += rapid.Int64Range(-1, 1).Draw(rt, "beside")

@@ -173,9 +173,9 @@ const partsKept = 24 * time.Hour
 
 // PurgeParts removes large bodies that did not become an event within a day of
 // real time, and looks at no more parts in a unit than batch. After that many
-// rounds it leaves the rest to the next call.
-func (db *DB) PurgeParts(ctx context.Context, batch, rounds int) error {
-	return purgeBatches(rounds, batch, func() (int, error) {
+// batches it leaves the rest to the next call.
+func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
+	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)
 		if err != nil {
 			return 0, fmt.Errorf("look where the search for parts goes on: %w", err)

@@ -52,9 +52,9 @@ func (s site) deliver(w Webhook, upTo int64, failure string) {
 	s.write(func(tx *Tx) error { tx.ReleaseWebhook(w, "test"); return nil })
 }
 
-func (s site) purge(events time.Time, batch, rounds int) {
+func (s site) purge(events time.Time, batch, batches int) {
 	s.t.Helper()
-	r := Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Batches: rounds}
+	r := Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Batches: batches}
 	if err := s.db.PurgeEvents(s.t.Context(), r); err != nil {
 		s.t.Fatal(err)
 	}

@@ -119,10 +119,10 @@ func TestRewrap(t *testing.T) {
 		}
 		s.db.keys = old.Rotated()
 		count := int64(len(sealedColumns))
-		for round, want := range []int64{count, 0} {
+		for n, want := range []int64{count, 0} {
 			seen, rewrapped, err := s.db.Rewrap(t.Context(), 1, func(int64) {})
 			if err != nil || seen != count || rewrapped != want {
-				t.Fatalf("round %d: %d values seen, %d rewrapped of %d: %v", round, seen, rewrapped, want, err)
+				t.Fatalf("round %d: %d values seen, %d rewrapped of %d: %v", n, seen, rewrapped, want, err)
 			}
 		}
 		s.opensWith(s.db.keys.Retired())

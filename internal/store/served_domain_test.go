@@ -25,8 +25,8 @@ func TestDomainComesBack(t *testing.T) {
 	})
 }
 
-// TestTenant is what a request is to know of a domain, read at once.
-func TestTenant(t *testing.T) {
+// TestServedDomain is what a request is to know of a domain, read at once.
+func TestServedDomain(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		want := ServedDomain{
 			Domain:   passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now},
@@ -101,7 +101,7 @@ func TestClockIsComparedAndSet(t *testing.T) {
 			got, err := s.db.Domain(t.Context(), s.domain)
 			wantSame(t, to, got.Clock, err)
 		}
-		live, _ := s.tenant("live", passerelle.Live)
+		live, _ := s.createDomain("live", passerelle.Live)
 		wantError(t, set(live, passerelle.Clock{}, clocks[1]), ErrConflict)
 		wantError(t, s.sql(`UPDATE domain SET clock_offset = 1 WHERE id = $1`, int64(live)), ErrConstraint)
 	})

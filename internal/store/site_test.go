@@ -43,12 +43,12 @@ func newSite(t *testing.T, url string) site {
 		t.Fatal(err)
 	}
 	s := site{t: t, db: db}
-	s.domain, s.client = s.tenant("first", passerelle.Sandbox)
-	s.other, s.alien = s.tenant("second", passerelle.Sandbox)
+	s.domain, s.client = s.createDomain("first", passerelle.Sandbox)
+	s.other, s.alien = s.createDomain("second", passerelle.Sandbox)
 	return s
 }
 
-func (s site) tenant(name string, kind passerelle.DomainKind) (passerelle.DomainID, passerelle.ClientID) {
+func (s site) createDomain(name string, kind passerelle.DomainKind) (passerelle.DomainID, passerelle.ClientID) {
 	s.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: now}
 	s.write(func(tx *Tx) error { return tx.CreateDomain(&d, name+".example") })

@@ -25,7 +25,7 @@ func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) erro
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	errs := make([]error, len(questions))
-	turns := make([]func() ([]*gatheredRead, bool), len(questions))
+	nexts := make([]func() ([]*gatheredRead, bool), len(questions))
 	for i, question := range questions {
 		next, stop := iter.Pull(func(yield func([]*gatheredRead) bool) {
 			own := *r
@@ -33,9 +33,9 @@ func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) erro
 			errs[i] = question(&own)
 		})
 		defer stop()
-		turns[i] = next
+		nexts[i] = next
 	}
-	for all := queries(turns); len(all) > 0; all = queries(turns) {
+	for all := queries(nexts); len(all) > 0; all = queries(nexts) {
 		away.send(ctx, all)
 	}
 	for _, err := range errs {
@@ -55,8 +55,8 @@ type gatheredRead struct {
 }
 
 // queries are the next of each question, but for those that have none any more.
-func queries(turns []func() ([]*gatheredRead, bool)) (all []*gatheredRead) {
-	for _, next := range turns {
+func queries(questions []func() ([]*gatheredRead, bool)) (all []*gatheredRead) {
+	for _, next := range questions {
 		some, _ := next()
 		all = append(all, some...)
 	}

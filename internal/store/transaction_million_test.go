@@ -135,7 +135,7 @@ func (s site) compareEnds(t *testing.T, f TransactionFilter, long bool) {
 	if !long {
 		return // little is read faster without any index
 	}
-	pace{1.5, pagePatience}.hold(t, long, func() { s.readTransactions(t, f, first) }, func() { s.readTransactions(t, f, last) })
+	measure{1.5, pageTimeout}.hold(t, long, func() { s.readTransactions(t, f, first) }, func() { s.readTransactions(t, f, last) })
 }
 
 // readsFew holds a page to reading little more than it shows: PostgreSQL counts

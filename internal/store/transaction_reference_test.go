@@ -34,8 +34,8 @@ type heldTransaction struct {
 	documents int64
 }
 
-// wealth is accounts of several users with their transactions.
-type wealth struct {
+// accountSet has accounts of several users with their transactions.
+type accountSet struct {
 	site
 	connections  []Connection
 	accounts     []*heldAccount
@@ -45,8 +45,8 @@ type wealth struct {
 // saver and spender have fewer and more accounts than a query is told of.
 const saver, spender = 7, 8
 
-func newWealth(t *testing.T, s site) *wealth {
-	h := &wealth{site: s}
+func newAccountSet(t *testing.T, s site) *accountSet {
+	h := &accountSet{site: s}
 	for _, c := range []struct {
 		domain   passerelle.DomainID
 		user     passerelle.UserID
@@ -58,7 +58,7 @@ func newWealth(t *testing.T, s site) *wealth {
 	return h
 }
 
-func (h *wealth) connect(domain passerelle.DomainID, user passerelle.UserID, accounts int, gone bool) {
+func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID, accounts int, gone bool) {
 	h.t.Helper()
 	c := Connection{Domain: domain, User: user, Connector: "c1", Created: now, Active: true}
 	h.write(func(tx *Tx) error {
@@ -78,7 +78,7 @@ func (h *wealth) connect(domain passerelle.DomainID, user passerelle.UserID, acc
 
 // open adds an account with transactions of two epochs, the former of which are out
 // of sight and not erased yet.
-func (h *wealth) open(c Connection, n int, gone bool) {
+func (h *accountSet) open(c Connection, n int, gone bool) {
 	h.t.Helper()
 	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: StoredAccount{BankAccount: passerelle.BankAccount{
 		User: c.User, Connection: c.ID, AccountDetails: passerelle.AccountDetails{Key: fmt.Sprint(n), Type: "checking", Currency: "EUR"},
@@ -115,7 +115,7 @@ var values = []string{"-5", "5.00", "0.1", "0.10000", "12.34", "-12.340", "0", "
 
 var wordings = []string{"Shop", "shop 5", "Café Été", "50%_off!", "Straße", "Shop"}
 
-func (h *wealth) fill(a *heldAccount, rows int) {
+func (h *accountSet) fill(a *heldAccount, rows int) {
 	h.t.Helper()
 	var made []*heldTransaction
 	for i := range rows {
@@ -142,7 +142,7 @@ func (h *wealth) fill(a *heldAccount, rows int) {
 }
 
 // change does to some of the transactions what can happen to them.
-func (h *wealth) change(one *heldTransaction, i int) {
+func (h *accountSet) change(one *heldTransaction, i int) {
 	h.t.Helper()
 	switch i % 5 {
 	case 1:
@@ -172,7 +172,7 @@ func (h *wealth) change(one *heldTransaction, i int) {
 }
 
 // bill is a document of a subscription that is shared.
-func (h *wealth) bill(c Connection) *passerelle.Document {
+func (h *accountSet) bill(c Connection) *passerelle.Document {
 	h.t.Helper()
 	id, err := h.db.NewSubscriptionID(h.t.Context())
 	if err != nil {
@@ -215,7 +215,7 @@ func (one *heldTransaction) found(text string) bool {
 		err == nil && one.Value.Abs().Cmp(value.Abs()) == 0
 }
 
-func (h *wealth) drawFilter(t *rapid.T) TransactionFilter {
+func (h *accountSet) drawFilter(t *rapid.T) TransactionFilter {
 	f := TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted")}
 	maybe(t, "domain", &f.Domain, h.other)
 	maybe(t, "user", &f.User, spender, spender, spender, 9, 10)
@@ -238,7 +238,7 @@ func (h *wealth) drawFilter(t *rapid.T) TransactionFilter {
 	return f
 }
 
-func (h *wealth) drawBounds(t *rapid.T, f *TransactionFilter) {
+func (h *accountSet) drawBounds(t *rapid.T, f *TransactionFilter) {
 	one := func(text string) *decimal.Decimal { d := decimal.MustParse(text); return &d }
 	yes, no, later := true, false, now.Add(time.Hour)
 	maybe(t, "income", &f.Income, &yes, &no)
@@ -249,12 +249,12 @@ func (h *wealth) drawBounds(t *rapid.T, f *TransactionFilter) {
 }
 
 // listing has a filter asked for as it is, or within the accounts of its span.
-func (h *wealth) listing(t *rapid.T) listing {
+func (h *accountSet) listing(t *rapid.T) listing {
 	f := h.drawFilter(t)
 	at := func(one *heldTransaction) spot {
 		return spot{f.DayOf(one.Transaction).String(), int64(one.Transaction.ID)}
 	}
-	q := listing{ways: ways{newest: true, turns: true, skips: true}, all: spotsOf(h.transactions, at, anyRow[*heldTransaction])}
+	q := listing{ways: ways{newest: true, directions: true, skips: true}, all: spotsOf(h.transactions, at, anyRow[*heldTransaction])}
 	q.selected = spotsOf(h.transactions, at, func(one *heldTransaction) bool { return one.meets(f) })
 	span := h.span(t, f)
 	if rapid.Bool().Draw(t, "within its accounts") {
@@ -269,7 +269,7 @@ func (h *wealth) listing(t *rapid.T) listing {
 }
 
 // documents reports transactions that are not shown with their number of documents.
-func (h *wealth) documents(rows []passerelle.Transaction) error {
+func (h *accountSet) documents(rows []passerelle.Transaction) error {
 	for _, row := range rows {
 		i := slices.IndexFunc(h.transactions, func(one *heldTransaction) bool { return one.Transaction.ID == row.ID })
 		if want := h.transactions[i]; int64(row.Documents) != want.documents {
@@ -280,7 +280,7 @@ func (h *wealth) documents(rows []passerelle.Transaction) error {
 }
 
 // span is what the store says of the accounts, held against the reference.
-func (h *wealth) span(t *rapid.T, f TransactionFilter) TransactionSpan {
+func (h *accountSet) span(t *rapid.T, f TransactionFilter) TransactionSpan {
 	got, err := h.db.TransactionSpan(h.t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func (h *wealth) span(t *rapid.T, f TransactionFilter) TransactionSpan {
 // TestTransactionsAreThoseOfTheReference reads arbitrary windows of arbitrary filters.
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newWealth(t, s)
+		h := newAccountSet(t, s)
 		rapid.Check(t, func(rt *rapid.T) { h.listing(rt).check(rt) })
 	})
 }
@@ -313,7 +313,7 @@ func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 // the smallest unit that is compared are more than 64 bits.
 func TestValuesAreComparedExactly(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		h := newWealth(t, s)
+		h := newAccountSet(t, s)
 		a := h.accounts[0]
 		for _, text := range []string{"99999999999999.98", "99999999999999.99", "-99999999999999.99", "1234567890.12345678", "1234567890.12345679"} {
 			one := passerelle.Transaction{TransactionDetails: passerelle.TransactionDetails{Key: text, Date: day(0), RDate: day(0), Value: decimal.MustParse(text)}, ApplicationDate: day(0), Scraped: now, LastUpdate: now}
