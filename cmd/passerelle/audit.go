@@ -66,8 +66,8 @@ func (b books) name(id passerelle.DomainID) string {
 
 // chainView is what became of reading a chain.
 type chainView struct {
-	Domain  string `json:"domain,omitempty"`
-	Verdict string `json:"verdict"`
+	Domain string `json:"domain,omitempty"`
+	Result string `json:"verdict"`
 	// Checkpoint is the last act whose hash is right, its place and the hash; empty
 	// for a chain without acts.
 	Checkpoint string `json:"checkpoint,omitempty"`
@@ -77,13 +77,13 @@ type chainView struct {
 	Why        string `json:"why,omitempty"`
 }
 
-func (b books) viewChain(v audit.Verdict) chainView {
-	view := chainView{Domain: b.name(v.Chain), Verdict: "intact", Acts: v.Last.Number, Waiting: v.Waiting, Broken: v.Broken}
+func (b books) viewChain(v audit.ChainCheck) chainView {
+	view := chainView{Domain: b.name(v.Chain), Result: "intact", Acts: v.Last.Number, Waiting: v.Waiting, Broken: v.Broken}
 	if v.Last.Number > 0 {
 		view.Checkpoint = v.Last.String()
 	}
 	if !v.Intact() {
-		view.Verdict, view.Why = "broken", fmt.Sprintf("act %d: %s", v.Broken, v.Why)
+		view.Result, view.Why = "broken", fmt.Sprintf("act %d: %s", v.Broken, v.Why)
 	}
 	return view
 }
@@ -146,7 +146,7 @@ func (b books) chains(c *console, none bool) ([]passerelle.DomainID, error) {
 	return chains, nil
 }
 
-func (b books) verify(c *console, chain passerelle.DomainID, seen *audit.Checkpoint) (audit.Verdict, error) {
+func (b books) verify(c *console, chain passerelle.DomainID, seen *audit.Checkpoint) (audit.ChainCheck, error) {
 	show, off := counter(c.err)
 	defer off()
 	return audit.Verify(c.ctx, &b.db.Reader, chain, seen, func(acts int64) {

@@ -44,12 +44,12 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 		if got := strings.Join(pages, ""); got != "edcba" {
 			t.Errorf("the pages have %s", got)
 		}
-		var verdicts []chainView
+		var views []chainView
 		out, _ := call(0, "audit", "verify")
-		if err := json.Unmarshal([]byte(out), &verdicts); err != nil || len(verdicts) != 1 || verdicts[0].Acts != 5 || verdicts[0].Verdict != "intact" {
+		if err := json.Unmarshal([]byte(out), &views); err != nil || len(views) != 1 || views[0].Acts != 5 || views[0].Result != "intact" {
 			t.Fatalf("%s, %v", out, err)
 		}
-		seen := verdicts[0].Checkpoint
+		seen := views[0].Checkpoint
 		call(0, "audit", "verify", "--no-domain", "--checkpoint", seen)
 		call(0, "doctor", "--invariants")
 		storetest.Break(t, url, `UPDATE audit SET act = 'x' WHERE number = 3`)

@@ -151,7 +151,7 @@ func bankFindings(all []berlingroup.Finding, prefix string) []finding {
 	for i, f := range all {
 		findings[i] = finding{prefix + f.Check, fine, f.Detail}
 		if f.Wrong {
-			findings[i].Verdict = wrong
+			findings[i].Result = wrong
 		}
 	}
 	return findings

@@ -28,9 +28,9 @@ type doctorCommand struct {
 // finding is one line of the doctor: what was looked at, whether it is as it
 // should be, and what to know or do.
 type finding struct {
-	Check   string `json:"check"`
-	Verdict string `json:"verdict"`
-	Detail  string `json:"detail"`
+	Check  string `json:"check"`
+	Result string `json:"verdict"`
+	Detail string `json:"detail"`
 }
 
 // The verdicts.
@@ -64,7 +64,7 @@ func (c *console) tell(findings []finding) error {
 	if err := c.show(findings); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(findings, func(f finding) bool { return f.Verdict == wrong }) {
+	if slices.ContainsFunc(findings, func(f finding) bool { return f.Result == wrong }) {
 		return errUnwell
 	}
 	return nil
@@ -84,10 +84,10 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 		return nil, err
 	}
 	findings := []finding{d.reach(c, db)}
-	if findings[0].Verdict == fine {
+	if findings[0].Result == fine {
 		findings = append(findings, d.schema(c, db))
 	}
-	if len(findings) > 1 && findings[1].Verdict == fine {
+	if len(findings) > 1 && findings[1].Result == fine {
 		findings = append(findings, d.rest(c, db, rules)...)
 	}
 	return findings, db.Close()
@@ -238,7 +238,7 @@ func (d *doctorCommand) invariants(c *console, db *store.DB) []finding {
 	for _, rule := range store.Invariants() {
 		f := finding{"invariant " + rule.Name, fine, rule.Rule}
 		if what := broken[rule.Name]; len(what) > 0 {
-			f.Verdict, f.Detail = wrong, "not so: "+rule.Rule+"; see "+strings.Join(what, "; ")
+			f.Result, f.Detail = wrong, "not so: "+rule.Rule+"; see "+strings.Join(what, "; ")
 		}
 		findings = append(findings, f)
 	}

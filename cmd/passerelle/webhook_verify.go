@@ -18,8 +18,8 @@ type authVerify struct {
 	BodyFile  string `required:"" placeholder:"FILE|-" help:"File with the decompressed body, byte for byte, or - for standard input."`
 }
 
-// verdictView is what came of checking a signature, as it is printed.
-type verdictView struct {
+// signatureCheckView is what came of checking a signature, as it is printed.
+type signatureCheckView struct {
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason"`
 }
@@ -33,14 +33,14 @@ func (v *authVerify) Run(c *console, g *webhookCommand) error {
 	if err != nil {
 		return fmt.Errorf("read the file of --body-file: %w", err)
 	}
-	var verdict delivery.Verdict
+	var check delivery.SignatureCheck
 	err = g.withKeys(c, func(d target) (any, error) {
-		verdict, err = d.registry().Verify(c.ctx, d.domain, delivery.Doubt{
+		check, err = d.registry().Verify(c.ctx, d.domain, delivery.SignedRequest{
 			Provider: v.Provider, Method: v.Method, URL: v.URL, Date: v.Date, Body: body, Signature: v.Signature,
 		})
-		return verdictView(verdict), err
+		return signatureCheckView(check), err
 	})
-	if err == nil && !verdict.Valid {
+	if err == nil && !check.Valid {
 		return errNotValid
 	}
 	return err

@@ -70,7 +70,7 @@ func (o office) act(domain passerelle.DomainID, n int) {
 
 func (o office) chain() { o.t.Helper(); must(o.t, o.log.Chain(o.t.Context())) }
 
-func (o office) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit.Verdict {
+func (o office) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit.ChainCheck {
 	o.t.Helper()
 	v, err := audit.Verify(o.t.Context(), &o.db.Reader, chain, seen, func(int64) {})
 	must(o.t, err)

@@ -34,8 +34,8 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 	return Checkpoint{n, hash}, nil
 }
 
-// Verdict is what became of reading a chain from its first act on.
-type Verdict struct {
+// ChainCheck is what became of reading a chain from its first act on.
+type ChainCheck struct {
 	// Chain is a domain, or zero for the acts that are of none.
 	Chain passerelle.DomainID
 	// Last is the last act that was read whose hash is right.
@@ -52,14 +52,14 @@ type Verdict struct {
 const MaxWaiting = 10_000
 
 // Intact reports whether the whole chain holds.
-func (v Verdict) Intact() bool { return v.Broken == 0 }
+func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 
 // page is how many acts are read at once.
 const page = 1000
 
 // reading is a chain that is being held against its hashes.
 type reading struct {
-	Verdict
+	ChainCheck
 	// marks are hashes that are known besides those in the log.
 	marks []mark
 }
@@ -74,12 +74,12 @@ type mark struct {
 // Verify reads a chain, page by page, and finds the first place where it does not
 // hold. Seen may be nil. Acts may be done and get their places meanwhile. Progress
 // is told how many acts were read.
-func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (Verdict, error) {
+func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := db.AuditEnd(ctx, chain)
 	if err != nil {
-		return Verdict{}, fmt.Errorf("read the end of a chain: %w", err)
+		return ChainCheck{}, fmt.Errorf("read the end of a chain: %w", err)
 	}
-	r := &reading{Verdict: Verdict{Chain: chain, Last: Checkpoint{Hash: Origin()}}}
+	r := &reading{ChainCheck: ChainCheck{Chain: chain, Last: Checkpoint{Hash: Origin()}}}
 	if seen != nil {
 		r.marks = append(r.marks, mark{*seen, "it has another hash than the checkpoint", "it is missing: the checkpoint is of a longer log"})
 	}
@@ -88,13 +88,13 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 		r.marks = append(r.marks, mark{Checkpoint{before.Number, before.Hash}, "it is not the act that the chain ended with", missing})
 	}
 	if err := r.walk(ctx, db, progress); err != nil {
-		return Verdict{}, err
+		return ChainCheck{}, err
 	}
 	r.Waiting, err = db.CountUnchainedAudit(ctx, chain, MaxWaiting)
 	if err != nil {
-		return Verdict{}, fmt.Errorf("count the acts without a place: %w", err)
+		return ChainCheck{}, fmt.Errorf("count the acts without a place: %w", err)
 	}
-	return r.Verdict, nil
+	return r.ChainCheck, nil
 }
 
 // walk goes through the acts, until one does not hold.

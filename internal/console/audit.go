@@ -36,7 +36,7 @@ type auditData struct {
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
 	Chain                          []page.Detail
-	Verdict, Why                   string
+	Result, Why                    string
 	Rows                           []actRow
 	Turn                           page.Pager
 	shown                          map[store.OperatorID]string
@@ -148,14 +148,14 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
 	found, err := audit.Verify(ctx, &c.DB.Reader, pc.Domain.ID, nil, func(int64) {})
-	data := auditData{Verdict: "intact"}
+	data := auditData{Result: "intact"}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		data.Verdict, data.Why = "too long to be read here", "The command line reads it: passerelle audit verify --domain "+pc.Domain.Name
+		data.Result, data.Why = "too long to be read here", "The command line reads it: passerelle audit verify --domain "+pc.Domain.Name
 	case err != nil:
 		return err
 	case !found.Intact():
-		data.Verdict, data.Why = "broken", fmt.Sprintf("Act %d: %s.", found.Broken, found.Why)
+		data.Result, data.Why = "broken", fmt.Sprintf("Act %d: %s.", found.Broken, found.Why)
 	default:
 		data.Why = fmt.Sprintf("Each of %d acts is what was put on record, in its place.", found.Last.Number)
 	}

@@ -33,8 +33,8 @@ type receiverData struct {
 }
 
 type receivedRow struct {
-	ID                      int64
-	Name, At, Verdict, Body string
+	ID                             int64
+	Name, At, SignatureCheck, Body string
 	// Valid is set when the signature is.
 	Valid   bool
 	Headers []page.Detail
@@ -57,7 +57,7 @@ func (c *Console) receiver(pc *page.Context) error {
 	data := receiverData{May: pc.Who.May(operators.Simulate), Address: web.Origin(pc.Domain.BaseURL) + "/sandbox/receiver/"}
 	for _, one := range got[:min(len(got), receiverPage)] {
 		row := receivedRow{
-			ID: one.ID, Name: one.Name, At: pc.Time(one.At), Verdict: one.SignatureCheck, Valid: strings.HasPrefix(one.SignatureCheck, "valid"),
+			ID: one.ID, Name: one.Name, At: pc.Time(one.At), SignatureCheck: one.SignatureCheck, Valid: strings.HasPrefix(one.SignatureCheck, "valid"),
 			Body: strings.ToValidUTF8(string(one.Body), "�"), Headers: headerFacts(one.Headers), Left: one.Size - int64(len(one.Body)),
 		}
 		data.Requests = append(data.Requests, row)

@@ -61,9 +61,9 @@ func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain,
 }
 
 func checkAddition(member, key string) error {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	const characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	switch {
-	case member == "" || len(member) > maxAddition || strings.Trim(member, letters) != "":
+	case member == "" || len(member) > maxAddition || strings.Trim(member, characters) != "":
 		return passerelle.InvalidField("key", "must be 1 to %d letters, digits, -, _ and .", maxAddition)
 	case member == deliveryMember || slices.Contains(webhook.Members(), member):
 		return passerelle.InvalidField("key", "%s is a member that payloads have by themselves; choose another name", member)
@@ -96,7 +96,7 @@ func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain
 	if err != nil {
 		return fmt.Errorf("change what is added to the payloads of webhook %d: %w", id, err)
 	}
-	d.tell(ctx, domain, what, id, by)
+	d.logAct(ctx, domain, what, id, by)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]by
 	if known, found := a.added[user]; found {
 		return known, nil
 	}
-	found, err := a.Delivery.additions(ctx, a.webhook, user)
+	found, err := a.d.additions(ctx, a.webhook, user)
 	if err == nil {
 		a.added[user] = found
 	}

@@ -34,7 +34,7 @@ func TestAdditions(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
 				provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 				must(t, err)
-				url, got := r.desk(provider.Secret)
+				url, got := r.verifyingReceiver(provider.Secret)
 				w := r.webhook(url, "p")
 				for u := (passerelle.User{}); u.ID < 8; {
 					u = passerelle.User{Domain: r.domain.ID, Created: r.clock.Now(), Permanent: new(r.clock.Now())}
@@ -71,7 +71,7 @@ func TestAdditionsOfNobody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
-		url, got := r.desk(provider.Secret)
+		url, got := r.verifyingReceiver(provider.Secret)
 		w := r.webhook(url, "p")
 		must(t, r.AddToData(t.Context(), r.domain, w.ID, "crm", "customer", "t"))
 		r.emitBody(1, 1, `{"id":1}`)

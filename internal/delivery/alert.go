@@ -50,19 +50,19 @@ func (n *notice) write(tx *store.Tx) error {
 // stopped: of a webhook that fails, unless there was a mail about it within the
 // time that its domain has set; and of one that somebody was alarmed about, once
 // nothing waits for it. Whoever holds the lease is the only one to ask.
-func (t *turn) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
+func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
 	}
-	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
+	values, err := settings.Load(ctx, &s.d.DB.Reader, s.job.domain.ID)
 	if err != nil {
 		return nil, err
 	}
-	l := letter{domain: t.domain, values: values, now: to.clock.Now(t.Now())}
-	if l.webhook, err = t.DB.Webhook(ctx, t.domain.ID, to.webhook.ID); err != nil {
+	l := mailContent{domain: s.job.domain, values: values, now: to.clock.Now(s.d.Now())}
+	if l.webhook, err = s.d.DB.Webhook(ctx, s.job.domain.ID, to.webhook.ID); err != nil {
 		return nil, fmt.Errorf("load webhook %d: %w", to.webhook.ID, err)
 	}
-	if l.outage, err = t.DB.Outage(ctx, l.webhook); err != nil {
+	if l.outage, err = s.d.DB.Outage(ctx, l.webhook); err != nil {
 		return nil, fmt.Errorf("look at the failures of webhook %d: %w", to.webhook.ID, err)
 	}
 	switch {
@@ -74,8 +74,8 @@ func (t *turn) notice(ctx context.Context, to target, stopped bool) (*notice, er
 	return nil, nil
 }
 
-// letter is what mails about a webhook are written from.
-type letter struct {
+// mailContent is what mails about a webhook are written from.
+type mailContent struct {
 	domain  passerelle.Domain
 	values  settings.Values
 	webhook store.Webhook
@@ -85,26 +85,26 @@ type letter struct {
 
 // due tells whether somebody wants to hear of failures, and did not only just
 // hear of the webhook.
-func (l letter) due() bool {
+func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
 }
 
 // solved tells whether the failures somebody was alarmed about are over: what
 // was only given up has not arrived.
-func (l letter) solved() bool {
+func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
 }
 
 // recipients are the addresses of the domain at this moment. What slipped into
 // the key in another way than through its check is left out.
-func (l letter) recipients() []string {
+func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
 // notice is one mail to each recipient: one whose server refuses does not keep
 // it from the others. When nobody wants it any more, only the alarm ends.
-func (l letter) notice(kind string) *notice {
+func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail
 	for _, recipient := range l.recipients() {
@@ -119,7 +119,7 @@ func (l letter) notice(kind string) *notice {
 
 // held are the mails about webhooks whose provider is being deleted, one to each
 // recipient, however many there are.
-func (l letter) held(webhooks []passerelle.WebhookID) (mails []store.Mail) {
+func (l mailContent) held(webhooks []passerelle.WebhookID) (mails []store.Mail) {
 	if len(webhooks) == 0 {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (l letter) held(webhooks []passerelle.WebhookID) (mails []store.Mail) {
 }
 
 // name is that of the domain, on one line.
-func (l letter) name() string {
+func (l mailContent) name() string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -152,7 +152,7 @@ func (l letter) name() string {
 
 // receiver is where a webhook leads, without the path and the query, which may
 // hold secrets.
-func (l letter) receiver() string {
+func (l mailContent) receiver() string {
 	u, err := url.Parse(l.webhook.URL)
 	if err != nil {
 		return ""
@@ -161,7 +161,7 @@ func (l letter) receiver() string {
 }
 
 // write fills a text in.
-func (l letter) write(text string) string {
+func (l mailContent) write(text string) string {
 	seconds := func(key string) string { return strconv.FormatInt(l.values.Int(key), 10) }
 	since := l.webhook.Created
 	if l.outage.Since != nil {
@@ -196,14 +196,14 @@ func quoted(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
-func (l letter) moment(t *time.Time) string {
+func (l mailContent) moment(t *time.Time) string {
 	if t == nil {
 		return "never"
 	}
 	return passerelle.FormatDateTime(*t, l.values.Location())
 }
 
-func (l letter) waiting() string {
+func (l mailContent) waiting() string {
 	if l.outage.Waiting > store.MaxWaiting {
 		return fmt.Sprintf("more than %d", store.MaxWaiting)
 	}

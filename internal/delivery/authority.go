@@ -28,7 +28,7 @@ type credential struct {
 // authority gives the requests to a webhook their credentials. It is good for
 // one page of deliveries and safe for concurrent use.
 type authority struct {
-	*Delivery
+	d        *Delivery
 	domain   passerelle.Domain
 	webhook  store.Webhook
 	provider *store.AuthProvider // nil for none
@@ -50,8 +50,8 @@ type authority struct {
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
 // authority finds what the requests to a webhook show.
-func (t *turn) authority(to store.Addressee, values settings.Values) (a *authority, err error) {
-	a = &authority{Delivery: t.Delivery, domain: t.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
+func (s *leaseSession) authority(to store.Addressee, values settings.Values) (a *authority, err error) {
+	a = &authority{d: s.d, domain: s.job.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
 	if to.Auth == 0 {
 		return a, nil
 	}
@@ -60,7 +60,7 @@ func (t *turn) authority(to store.Addressee, values settings.Values) (a *authori
 	}
 	a.provider, a.limit = to.Provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
 	a.authorities = values.Text(settings.Authorities)
-	a.client, err = t.trusts.client(t.Client, a.authorities)
+	a.client, err = s.d.process.trusts.client(s.d.Client, a.authorities)
 	return a, err
 }
 
@@ -70,10 +70,10 @@ func (t *turn) authority(to store.Addressee, values settings.Values) (a *authori
 func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
 	switch {
 	case a.provider != nil && a.provider.Type == OAuth:
-		token, err := a.tokens.get(ctx, a.endpoint())
+		token, err := a.d.process.tokens.get(ctx, a.endpoint())
 		return credential{bearer: token}, err
 	case a.provider != nil:
-		secret, next := a.provider.Secrets(a.Now())
+		secret, next := a.provider.Secrets(a.d.Now())
 		return credential{secret: secret, next: next}, nil
 	case user == 0:
 		return credential{}, nil
@@ -92,12 +92,12 @@ func (a *authority) renew(ctx context.Context, refused credential) (credential, 
 	if a.provider == nil || a.provider.Type != OAuth {
 		return refused, false, nil
 	}
-	token, err := a.tokens.replace(ctx, a.endpoint(), refused.bearer)
+	token, err := a.d.process.tokens.replace(ctx, a.endpoint(), refused.bearer)
 	return credential{bearer: token, detail: renewedToken}, token != refused.bearer && err == nil, err
 }
 
 func (a *authority) endpoint() endpoint {
-	return endpoint{*a.provider, a.client, a.authorities, a.Now, a.limit, a.Log}
+	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log}
 }
 
 // errUserToken is a failure of a request that says nothing of its cause, which
@@ -114,7 +114,7 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 	}
 	found, err := a.userToken(ctx, user)
 	if err != nil {
-		a.Log.ErrorContext(ctx, "no user token for a webhook", "webhook", a.webhook.ID, "error", err)
+		a.d.Log.ErrorContext(ctx, "no user token for a webhook", "webhook", a.webhook.ID, "error", err)
 		return credential{}, errUserToken
 	}
 	a.users[user] = found
@@ -131,7 +131,7 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	case client == 0:
 		return credential{detail: "No user token: the webhook belongs to no application, and the domain has not exactly one."}, nil
 	}
-	token, err := a.DB.WebhookToken(ctx, a.domain.ID, client, user)
+	token, err := a.d.DB.WebhookToken(ctx, a.domain.ID, client, user)
 	if errors.Is(err, store.ErrNotFound) {
 		return credential{detail: fmt.Sprintf("No user token: application %d has no permanent token of user %d that is valid.", client, user)}, nil
 	}
@@ -144,7 +144,7 @@ func (a *authority) application(ctx context.Context) (passerelle.ClientID, error
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil
 	}
-	client, err := a.DB.OnlyClient(ctx, a.domain.ID)
+	client, err := a.d.DB.OnlyClient(ctx, a.domain.ID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, fmt.Errorf("look for the only client of domain %d: %w", a.domain.ID, err)
 	}

@@ -275,9 +275,9 @@ func TestReceiverJudgesBothSignatures(t *testing.T) {
 		judge := func(secret string) string {
 			header := http.Header{}
 			webhook.Sign(secret, "/r", r.clock.Now(), []byte(`{}`)).Set(header)
-			verdict, err := r.Receive(t.Context(), r.domain, "n", header, "/r", []byte(`{}`))
+			result, err := r.Receive(t.Context(), r.domain, "n", header, "/r", []byte(`{}`))
 			must(t, err)
-			return verdict
+			return result
 		}
 		var got []string
 		for range 2 {

@@ -24,7 +24,7 @@ type waiting struct {
 // is called, which is to be done once. It is passerelle.Unavailable, to try again,
 // when too many wait.
 func (d *Delivery) Await(domain passerelle.DomainID) (leave func(), _ error) {
-	w := &d.waiting
+	w := &d.process.waiting
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.in[domain] == maxAwaited {

@@ -39,10 +39,10 @@ func benchmarkDrain(b *testing.B, url string) {
 	d := delivery.New(delivery.Config{DB: db, Client: delivery.NewClient(open), Now: time.Now, Random: rand.Reader, Name: "A", Log: slog.New(slog.DiscardHandler)})
 	_, err = d.Register(b.Context(), domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: server.URL})
 	fatal(b, err)
-	for round := range b.N {
+	for n := range b.N {
 		b.StopTimer()
 		for first := 0; first < backlog; first += 500 {
-			fatal(b, db.Write(b.Context(), func(tx *store.Tx) error { return emitMany(tx, domain.ID, int64(round), first, 500) }))
+			fatal(b, db.Write(b.Context(), func(tx *store.Tx) error { return emitMany(tx, domain.ID, int64(n), first, 500) }))
 		}
 		b.StartTimer()
 		got, err := d.RunDue(b.Context(), domain)

@@ -23,11 +23,11 @@ type body struct {
 // body is that of an event. JSON, which begins as an object, gets the id of the
 // delivery as its first member and what is added to it after that; other bodies are as
 // they are.
-func (t *turn) body(ctx context.Context, d store.Delivery, added []byte) (body, error) {
+func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	if d.Parted == 0 {
-		return t.whole(ctx, d, added)
+		return s.whole(ctx, d, added)
 	}
-	stored := func() io.Reader { return guarded{t.DB.Body(ctx, t.domain.ID, d)} }
+	stored := func() io.Reader { return guarded{s.d.DB.Body(ctx, s.job.domain.ID, d)} }
 	if d.MediaType != store.JSON {
 		return body{d.Parted, stored}, nil
 	}
@@ -43,10 +43,10 @@ func (t *turn) body(ctx context.Context, d store.Delivery, added []byte) (body, 
 }
 
 // whole is the body of an event that is in one piece.
-func (t *turn) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
+func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {
-		whole, err = io.ReadAll(t.DB.Body(ctx, t.domain.ID, d))
+		whole, err = io.ReadAll(s.d.DB.Body(ctx, s.job.domain.ID, d))
 	}
 	switch {
 	case err != nil:

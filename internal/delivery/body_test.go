@@ -49,8 +49,8 @@ type request struct {
 	fault  error
 }
 
-// desk is a receiver that keeps whole requests and verifies their signatures.
-func (r *rig) desk(secret string) (url string, got *[]request) {
+// verifyingReceiver is a receiver that keeps whole requests and verifies their signatures.
+func (r *rig) verifyingReceiver(secret string) (url string, got *[]request) {
 	got = &[]request{}
 	url = receiver(r.t, func(_ http.ResponseWriter, req *http.Request) {
 		length := req.ContentLength
@@ -97,7 +97,7 @@ func TestBodies(t *testing.T) {
 					must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Compression: compress}, r.clock.Now()))
 					provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 					must(t, err)
-					url, got := r.desk(provider.Secret)
+					url, got := r.verifyingReceiver(provider.Secret)
 					r.webhook(url, "p")
 					r.emitEvent(test.event, test.write)
 					r.run(1, 0)

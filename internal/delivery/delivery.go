@@ -41,25 +41,25 @@ type Config struct {
 // concurrent use.
 type Delivery struct {
 	Config
-	*shared
+	process *process
 
 	// audit is put on record with an act, nil for none.
 	audit *store.Audit
 }
 
-// shared is what all who send in this process have in common.
-type shared struct {
-	turns     atomic.Int64
-	waiting   waiting
-	gate      gate
-	held      held
-	lingering lingering
-	tokens    tokens
-	trusts    trusts
+// process is what all who send in this process have in common.
+type process struct {
+	sessionCount atomic.Int64
+	waiting      waiting
+	dbLimiter    dbLimiter
+	active       activeSessions
+	keptLeases   keptLeases
+	tokens       tokens
+	trusts       trusts
 }
 
 // New makes the use cases, for a process that has no others on its database.
-func New(config Config) *Delivery { return &Delivery{Config: config, shared: &shared{}} }
+func New(config Config) *Delivery { return &Delivery{Config: config, process: &process{}} }
 
 // Audited is the same use cases for one act that is to be on record: it is, in
 // the unit in which the act becomes true, and a request in the unit in which it
@@ -100,8 +100,8 @@ func (c *Counts) add(more Counts) {
 	c.Failed += more.Failed
 }
 
-// errand is how to work for a webhook.
-type errand struct {
+// jobOptions is how to work for a webhook.
+type jobOptions struct {
 	// wait for whoever else sends to the webhook, instead of leaving it to them.
 	wait bool
 	// more tells of news that come while it is worked for; nil for never.
@@ -115,49 +115,49 @@ type errand struct {
 // context ends that too. Like every call it attends to at most 1,000 webhooks of a
 // domain with news, and as many for which the flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
-	visits, err := d.visits(ctx, domain)
+	jobs, err := d.jobs(ctx, domain)
 	if err != nil {
 		return Counts{}, err
 	}
-	return d.serveAll(ctx, visits)
+	return d.serveAll(ctx, jobs)
 }
 
-// visit is a webhook to work for. A troubled one has failed before.
-type visit struct {
+// job is a webhook to work for. A troubled one has failed before.
+type job struct {
 	domain   passerelle.Domain
 	webhook  passerelle.WebhookID
 	troubled bool
 }
 
-// visits lists the webhooks of a domain for which there is something to do, or
+// jobs lists the webhooks of a domain for which there is something to do, or
 // for which this process is doing it: what is on record as tried is no news, and
 // may be the reason of a mail that is still to be written. Those are asked for last,
 // so that none begins and ends unseen.
-func (d *Delivery) visits(ctx context.Context, domain passerelle.Domain) ([]visit, error) {
-	news, err := d.withNews(ctx, domain)
+func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
+	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {
 		return nil, err
 	}
-	late, err := d.late(ctx, domain)
-	return distinct(slices.Concat(news, late, d.held.visits(domain))), err
+	late, err := d.due(ctx, domain)
+	return distinct(slices.Concat(fresh, late, d.process.active.jobs(domain))), err
 }
 
-// withNews lists the webhooks of a domain that have something new to send.
-func (d *Delivery) withNews(ctx context.Context, domain passerelle.Domain) ([]visit, error) {
-	news, err := d.DB.WebhooksWithFirstTries(ctx, domain.ID, maxWebhooks)
+// withNewDeliveries lists the webhooks of a domain that have something new to send.
+func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Domain) ([]job, error) {
+	fresh, err := d.DB.WebhooksWithFirstTries(ctx, domain.ID, maxWebhooks)
 	if err != nil {
 		return nil, fmt.Errorf("list webhooks with news: %w", err)
 	}
-	return distinct(visitsOf(domain, news)), nil
+	return distinct(jobsOf(domain, fresh)), nil
 }
 
-// late lists the webhooks for which the flusher is due, and those with news that
+// due lists the webhooks for which the flusher is due, and those with news that
 // were held back until now.
-func (d *Delivery) late(ctx context.Context, domain passerelle.Domain) (visits []visit, err error) {
+func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) (jobs []job, err error) {
 	now := d.now(domain)
 	freed, err := d.freeHeldBack(ctx, domain, now)
 	if err == nil && freed {
-		visits, err = d.withNews(ctx, domain)
+		jobs, err = d.withNewDeliveries(ctx, domain)
 	}
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (d *Delivery) late(ctx context.Context, domain passerelle.Domain) (visits [
 	if err != nil {
 		return nil, fmt.Errorf("list webhooks to flush: %w", err)
 	}
-	return distinct(append(visits, visitsOf(domain, due)...)), nil
+	return distinct(append(jobs, jobsOf(domain, due)...)), nil
 }
 
 // freeBatch is how many deliveries cease to be held back in one transaction.
@@ -193,28 +193,28 @@ func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, n
 	}
 }
 
-func visitsOf(domain passerelle.Domain, webhooks []store.Webhook) (visits []visit) {
+func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) (jobs []job) {
 	for _, w := range webhooks {
-		visits = append(visits, visit{domain: domain, webhook: w.ID, troubled: w.NextFlush != nil})
+		jobs = append(jobs, job{domain: domain, webhook: w.ID, troubled: w.NextFlush != nil})
 	}
-	return visits
+	return jobs
 }
 
 // distinct names each webhook once, and the healthy first.
-func distinct(all []visit) (visits []visit) {
+func distinct(all []job) (jobs []job) {
 	seen := map[passerelle.WebhookID]bool{}
-	for _, v := range all {
-		if !seen[v.webhook] {
-			visits = append(visits, v)
+	for _, j := range all {
+		if !seen[j.webhook] {
+			jobs = append(jobs, j)
 		}
-		seen[v.webhook] = true
+		seen[j.webhook] = true
 	}
-	slices.SortStableFunc(visits, func(a, b visit) int { return cmp.Compare(rank(a), rank(b)) })
-	return visits
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(rank(a), rank(b)) })
+	return jobs
 }
 
-func rank(v visit) int {
-	if v.troubled {
+func rank(j job) int {
+	if j.troubled {
 		return 1
 	}
 	return 0
@@ -222,7 +222,7 @@ func rank(v visit) int {
 
 // serveAll works for many webhooks, each in a goroutine of its own, and returns
 // when all are done. What fails for one leaves the others alone.
-func (d *Delivery) serveAll(ctx context.Context, visits []visit) (Counts, error) {
+func (d *Delivery) serveAll(ctx context.Context, jobs []job) (Counts, error) {
 	var (
 		mu      sync.Mutex
 		total   Counts
@@ -230,11 +230,11 @@ func (d *Delivery) serveAll(ctx context.Context, visits []visit) (Counts, error)
 		working sync.WaitGroup
 	)
 	room := make(chan struct{}, maxWebhooks)
-	for _, v := range visits {
+	for _, j := range jobs {
 		room <- struct{}{}
 		working.Go(func() {
 			defer func() { <-room }()
-			counts, err := d.serve(ctx, v, errand{wait: true})
+			counts, err := d.serve(ctx, j, jobOptions{wait: true})
 			mu.Lock()
 			defer mu.Unlock()
 			total.add(counts)

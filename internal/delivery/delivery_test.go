@@ -206,14 +206,14 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 			uri    string
 		}
 		var got []request
-		var verdicts []error
+		var results []error
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "my shop", "")
 		must(t, err)
 		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
 			payload, err := webhook.Verifier{Secret: provider.Secret}.Read(req, r.clock.Now())
 			got = append(got, request{req.Header, string(payload), req.RequestURI})
-			verdicts = append(verdicts, err)
-			verdicts = append(verdicts, webhook.Verifier{Secret: provider.Secret, Prefix: "BI"}.Verify(req.Header, req.URL.EscapedPath(), payload, r.clock.Now()))
+			results = append(results, err)
+			results = append(results, webhook.Verifier{Secret: provider.Secret, Prefix: "BI"}.Verify(req.Header, req.URL.EscapedPath(), payload, r.clock.Now()))
 		})
 		w := r.webhook(url+"/a%20b/c?d=e", provider.Name)
 		for version, body := range []string{`{"id":7,"a":"é"}`, `{}`, "{ \n}"} {
@@ -228,7 +228,7 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 		if diff := cmp.Diff(want, bodies); diff != "" {
 			t.Errorf("bodies (-want +got):\n%s", diff)
 		}
-		for _, err := range verdicts {
+		for _, err := range results {
 			must(t, err)
 		}
 		if got[0].uri != "/a%20b/c?d=e" {
@@ -332,9 +332,9 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 		r.emit(2, 2)
 		r.run(1, 0)
 		in.want(t, "2.2")
-		news, err := r.DB.WebhooksWithFirstTries(t.Context(), r.domain.ID, 10)
+		fresh, err := r.DB.WebhooksWithFirstTries(t.Context(), r.domain.ID, 10)
 		must(t, err)
-		if len(news) != 0 {
+		if len(fresh) != 0 {
 			t.Error("what waits for the flusher is looked at again and again")
 		}
 		in.answers(always(http.StatusOK))

@@ -33,22 +33,22 @@ var (
 // exchange sends a delivery once, and once more when its receiver refuses a
 // credential that can be renewed. Its account is in the domain's time, the
 // signature and the deadlines are in real time.
-func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
+func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
 	var broken error
-	defer func() { t.survive(ctx, broken, d, &a) }()
+	defer func() { s.recordPanic(ctx, broken, d, &a) }()
 	defer guard(&broken)
 	defer func() { a.Detail = explained(a) }()
-	began := t.Now()
+	began := s.d.Now()
 	a = store.DeliveryAttempt{Delivery: d.ID, At: to.clock.Now(began)}
 	shown, err := to.authority.credential(ctx, d.User)
 	if err != nil {
-		a.Duration = t.Now().Sub(began)
+		a.Duration = s.d.Now().Sub(began)
 		withoutToken(&a, err)
 		return a
 	}
-	t.post(ctx, to, d, shown, &a)
+	s.post(ctx, to, d, shown, &a)
 	if a.Status != http.StatusUnauthorized {
 		return a
 	}
@@ -57,16 +57,16 @@ func (t *turn) exchange(ctx context.Context, to target, d store.Delivery) (a sto
 		withoutToken(&a, err)
 	}
 	if renewed {
-		t.post(ctx, to, d, again, &a)
+		s.post(ctx, to, d, again, &a)
 	}
 	return a
 }
 
-// survive accounts for an exchange that a panic has ended.
-func (t *turn) survive(ctx context.Context, broken error, d store.Delivery, a *store.DeliveryAttempt) {
+// recordPanic accounts for an exchange that a panic has ended.
+func (s *leaseSession) recordPanic(ctx context.Context, broken error, d store.Delivery, a *store.DeliveryAttempt) {
 	if broken != nil {
 		a.Delivery, a.Failure = d.ID, failure(0, broken)
-		t.Log.ErrorContext(ctx, "a request for a delivery failed", "webhook", t.visit.webhook, "delivery", d.ID, "error", broken)
+		s.d.Log.ErrorContext(ctx, "a request for a delivery failed", "webhook", s.job.webhook, "delivery", d.ID, "error", broken)
 	}
 }
 
@@ -79,31 +79,31 @@ func withoutToken(a *store.DeliveryAttempt, err error) {
 }
 
 // post makes one request and accounts for it.
-func (t *turn) post(ctx context.Context, to target, d store.Delivery, shown credential, a *store.DeliveryAttempt) {
+func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, shown credential, a *store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.timeout)
 	defer cancel()
-	sent := t.Now()
+	sent := s.d.Now()
 	a.At, a.Detail = to.clock.Now(sent), shown.detail
 	var reached atomic.Bool // told of from another goroutine, even after the end
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { reached.Store(true) }})
-	request, signed, err := t.request(ctx, to, d, shown, sent)
+	request, signed, err := s.request(ctx, to, d, shown, sent)
 	if err == nil {
 		a.Signed = signed
 		failpoint.Before("webhook")
 		a.Status, a.Answer, err = send(to.client, request)
 		failpoint.After("webhook")
 	}
-	a.Duration, a.Failure, a.Reached = t.Now().Sub(sent), failure(a.Status, err), reached.Load()
+	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
 // request is the one form in which events go out, with what of it was signed.
-func (t *turn) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
+func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
 	var signed store.Signed
 	added, err := to.authority.additions(ctx, d.User)
 	if err != nil {
 		return nil, signed, err
 	}
-	b, err := t.body(ctx, d, added)
+	b, err := s.body(ctx, d, added)
 	if err != nil {
 		return nil, signed, err
 	}

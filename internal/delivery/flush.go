@@ -38,36 +38,36 @@ func (s *scan) move(found []store.Delivery) {
 	s.cursor = found[len(found)-1].ID
 }
 
-// page is a part of what there is to send, and where it goes.
+// readPage is a part of what there is to send, and where it goes.
 type page struct {
-	// news was never tried; first is the first page on the way.
-	news, first bool
-	to          target
-	found       []store.Delivery
+	// isNew was never tried; first is the first page on the way.
+	isNew, first bool
+	to           target
+	found        []store.Delivery
 	// left is up to where deliveries are left to the flusher when nothing is to
 	// be sent at once.
 	left passerelle.DeliveryID
 	err  error
 }
 
-// page reads from after a delivery on what was never tried, or else what the
+// readPage reads from after a delivery on what was never tried, or else what the
 // flusher is to try.
-func (t *turn) page(ctx context.Context, news, first bool, after passerelle.DeliveryID) (p page) {
+func (s *leaseSession) readPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) (p page) {
 	defer guard(&p.err)
-	t.calmly(func() { p = t.turnPage(ctx, news, first, after) })
+	s.limitDB(func() { p = s.loadPage(ctx, fresh, first, after) })
 	return p
 }
 
-func (t *turn) turnPage(ctx context.Context, news, first bool, after passerelle.DeliveryID) page {
-	to, err := t.load(ctx)
+func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) page {
+	to, err := s.load(ctx)
 	if err != nil {
 		return page{err: err}
 	}
-	p := page{news: news, first: first, to: to}
-	if !news {
-		p.found, err = t.DB.Undelivered(ctx, to.webhook, after, pageSize)
-	} else if p.left, err = t.untried(ctx, to); err == nil {
-		p.found, err = t.DB.NewDeliveries(ctx, to.webhook, after, pageSize)
+	p := page{isNew: fresh, first: first, to: to}
+	if !fresh {
+		p.found, err = s.d.DB.Undelivered(ctx, to.webhook, after, pageSize)
+	} else if p.left, err = s.untried(ctx, to); err == nil {
+		p.found, err = s.d.DB.NewDeliveries(ctx, to.webhook, after, pageSize)
 	}
 	if err != nil {
 		p.err = fmt.Errorf("list deliveries: %w", err)
@@ -78,9 +78,9 @@ func (t *turn) turnPage(ctx context.Context, news, first bool, after passerelle.
 // untried is the last delivery that was never tried, when the flusher has
 // something to do. It is asked for before the page, so that nothing is left
 // aside that the page has not seen.
-func (t *turn) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
+func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil
 	}
-	return t.DB.NewestDelivery(ctx, to.webhook)
+	return s.d.DB.NewestDelivery(ctx, to.webhook)
 }

@@ -71,16 +71,16 @@ func endsOfItself(t *testing.T, function string) {
 	t.Errorf("a goroutine stays in %s", function)
 }
 
-// TestAPageThatPanicsEndsItsTurn has a sender without keys look for more while a
+// TestAPageThatPanicsEndsItsSession has a sender without keys look for more while a
 // request is under way, of a webhook that has got a secret meanwhile.
-func TestAPageThatPanicsEndsItsTurn(t *testing.T) {
+func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
-		told := make(lines, 100)
+		notice := make(lines, 100)
 		keyless := delivery.New(delivery.Config{
-			DB: db, Client: delivery.NewClient(open), Now: r.clock.Now, Random: rand.Reader, Name: "B", Log: slog.New(slog.NewTextHandler(told, nil)),
+			DB: db, Client: delivery.NewClient(open), Now: r.clock.Now, Random: rand.Reader, Name: "B", Log: slog.New(slog.NewTextHandler(notice, nil)),
 		})
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "shop", "")
 		must(t, err)
@@ -99,7 +99,7 @@ func TestAPageThatPanicsEndsItsTurn(t *testing.T) {
 		})
 		r.emit(1, 1)
 		must(t, sender.Pass(t.Context()))
-		if line := <-told; !strings.Contains(line, "panic: ") {
+		if line := <-notice; !strings.Contains(line, "panic: ") {
 			t.Errorf("logged %s", line)
 		}
 		must(t, sender.Stop(t.Context()))

@@ -123,9 +123,9 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneTurn has each request take most of the time for
+// TestASlowReceiverIsServedInOneSession has each request take most of the time for
 // which a lease is good beyond it.
-func TestASlowReceiverIsServedInOneTurn(t *testing.T) {
+func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		in.answers(func(string) int { r.clock.advance(25 * time.Second); return http.StatusOK })
@@ -319,7 +319,7 @@ func TestNothingIsUnderWayAfterARun(t *testing.T) {
 		sender := delivery.NewSender(r.Delivery)
 		r.emit(1, 1)
 		must(t, sender.Pass(t.Context()))
-		for len(r.news()) > 0 {
+		for len(r.webhooksWithFirstTries()) > 0 {
 			runtime.Gosched()
 		}
 		r.run(0, 0)
@@ -377,9 +377,9 @@ func TestRunDueWaitsForTheSender(t *testing.T) {
 		}
 		release()
 		must(t, <-ended)
-		news, err := r.DB.WebhooksWithFirstTries(t.Context(), r.domain.ID, 10)
+		fresh, err := r.DB.WebhooksWithFirstTries(t.Context(), r.domain.ID, 10)
 		must(t, err)
-		if len(news) != 0 {
+		if len(fresh) != 0 {
 			t.Error("something is left")
 		}
 		must(t, sender.Stop(t.Context()))

@@ -96,7 +96,7 @@ func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (strin
 }
 
 func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string, error) {
-	token, asking, err := t.look(ctx, e, refused)
+	token, asking, err := t.lookup(ctx, e, refused)
 	if asking == nil {
 		return token, err
 	}
@@ -108,9 +108,9 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// look finds a token, why there is none, or a request under way, which it
+// lookup finds a token, why there is none, or a request under way, which it
 // begins if need be.
-func (t *tokens) look(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
+func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g, now := t.grant(e), e.now()

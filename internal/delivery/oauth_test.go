@@ -393,7 +393,7 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 
 // While a token endpoint that failed is left alone, its failure is told as the
 // old one it is.
-func TestAnOldFailureOfATokenEndpointIsToldAsOne(t *testing.T) {
+func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		tokens.answers(func(int) (int, string) { return http.StatusServiceUnavailable, "" })

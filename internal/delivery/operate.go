@@ -17,9 +17,9 @@ const (
 	// MaxDue is how far undelivered are counted.
 	MaxDue = 10_000
 
-	// operatorPatience is how long an operator waits for a sender to leave a
+	// operatorTimeout is how long an operator waits for a sender to leave a
 	// webhook; the request may then take as long as every other.
-	operatorPatience = 5 * time.Second
+	operatorTimeout = 5 * time.Second
 )
 
 // Payload is what is sent for a delivery, as text, without what a webhook adds to it. The
@@ -43,10 +43,10 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	if _, err := d.resendable(ctx, w, id); err != nil {
 		return err // nothing is leased for it
 	}
-	return d.sendOne(ctx, domain, w, func(t *turn) (store.Delivery, error) {
+	return d.sendOne(ctx, domain, w, func(s *leaseSession) (store.Delivery, error) {
 		found, err := d.resendable(ctx, w, id)
 		if err == nil {
-			err = t.decide(ctx, w, id)
+			err = s.decide(ctx, w, id)
 		}
 		return found, err
 	})
@@ -54,17 +54,17 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 
 // decide puts on record that a delivery is about to be sent, while nobody else
 // sends to its webhook.
-func (t *turn) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID) error {
-	if t.audit == nil {
+func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID) error {
+	if s.d.audit == nil {
 		return nil
 	}
-	to, err := t.target(ctx)
+	to, err := s.target(ctx)
 	if err != nil {
 		return err
 	}
-	err = t.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.KeepWebhook(w, t.holder, to.lease())
-		return t.attest(tx, SubjectData, int64(id))
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.KeepWebhook(w, s.holder, to.lease())
+		return s.d.attest(tx, SubjectData, int64(id))
 	})
 	if err != nil {
 		return fmt.Errorf("record that delivery %d is sent again: %w", id, err)
@@ -110,7 +110,7 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	if data == nil {
 		data = webhook.Sample(w.Event)
 	}
-	err = d.sendOne(ctx, domain, w, func(*turn) (test store.Delivery, err error) {
+	err = d.sendOne(ctx, domain, w, func(*leaseSession) (test store.Delivery, err error) {
 		err = d.DB.Write(ctx, func(tx *store.Tx) error {
 			if err := tx.CreateTest(w, data, d.now(domain), &id); err != nil {
 				return err
@@ -163,27 +163,27 @@ func inUse(w store.Webhook) error {
 
 // sendOne makes one request under the lease of the webhook, for what load finds
 // once it is held, and puts it on record although the caller may have left.
-func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*turn) (store.Delivery, error)) (err error) {
+func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) (err error) {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}, holder: fmt.Sprintf("%s/%d", d.Name, d.turns.Add(1))}
-	waiting, cancel := context.WithTimeout(ctx, operatorPatience)
+	s := &leaseSession{d: d, job: job{domain: domain, webhook: w.ID}, holder: fmt.Sprintf("%s/%d", d.Name, d.process.sessionCount.Add(1))}
+	waiting, cancel := context.WithTimeout(ctx, operatorTimeout)
 	defer cancel()
-	held, err := t.take(waiting, true)
+	held, err := s.take(waiting, true)
 	if err != nil {
 		return err
 	}
 	if !held {
 		return busy()
 	}
-	one, err := load(t)
+	one, err := load(s)
 	if err == nil {
-		err = t.once(ctx, one)
+		err = s.once(ctx, one)
 	}
-	return errors.Join(err, t.release(ctx))
+	return errors.Join(err, s.release(ctx))
 }
 
 // busy refuses a request that would be beside somebody else's.
@@ -193,25 +193,25 @@ func busy() error {
 	return err
 }
 
-func (t *turn) once(ctx context.Context, one store.Delivery) error {
-	to, err := t.target(ctx)
+func (s *leaseSession) once(ctx context.Context, one store.Delivery) error {
+	to, err := s.target(ctx)
 	if err != nil {
 		return err
 	}
-	if !t.covers(&to) {
+	if !s.covers(&to) {
 		return busy()
 	}
-	attempt := t.exchange(context.WithoutCancel(ctx), to, one)
+	attempt := s.exchange(context.WithoutCancel(ctx), to, one)
 	recorded, cancel := recording(ctx)
 	defer cancel()
-	now := to.clock.Now(t.Now())
+	now := to.clock.Now(s.d.Now())
 	batch := store.Batch{
-		Holder: t.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
+		Holder: s.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
 	}
 	if one.User != 0 && attempt.Failure == "" {
 		batch.AcceptedEvents = []int64{one.EventID}
 	}
-	err = t.DB.Write(recorded, func(tx *store.Tx) error {
+	err = s.d.DB.Write(recorded, func(tx *store.Tx) error {
 		tx.CountAgain(to.webhook, one.ID)
 		return tx.RecordBatch(to.webhook, batch)
 	})

@@ -80,14 +80,14 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 	})
 }
 
-// patient accepts everything, and notes how long each request might have taken.
+// timedReceiver accepts everything, and notes how long each request might have taken.
 // Before it answers it does what it is told to.
-type patient struct {
+type timedReceiver struct {
 	before func()
 	limits []time.Duration
 }
 
-func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *timedReceiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p.before != nil {
 		p.before()
 	}
@@ -103,7 +103,7 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))
 		asking, leave := context.WithCancel(t.Context())
-		p := &patient{}
+		p := &timedReceiver{}
 		r.Client = &http.Client{Transport: p}
 		w := r.webhook("https://receiver.example/hook", "")
 		id, err := r.Test(asking, r.domain, w, nil)

@@ -89,13 +89,13 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 	if err != nil {
 		return store.AuthProvider{}, providerFault("store", a, err)
 	}
-	d.tellProvider(ctx, domain, "registered", a.ID, by)
+	d.logProviderAct(ctx, domain, "registered", a.ID, by)
 	return a, nil
 }
 
-// tellProvider puts into the log who did what to a provider. What it is
+// logProviderAct puts into the log who did what to a provider. What it is
 // configured with may hold secrets, and is not in it.
-func (d *Delivery) tellProvider(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
+func (d *Delivery) logProviderAct(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
 	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
@@ -116,7 +116,7 @@ func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain,
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c)
 		if err == nil {
-			d.tellProvider(ctx, domain, "changed", id, c.By)
+			d.logProviderAct(ctx, domain, "changed", id, c.By)
 		}
 		if !errors.Is(err, store.ErrConflict) {
 			return a, err
@@ -180,7 +180,7 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 	if err != nil {
 		return providerFault("delete", store.AuthProvider{ID: id}, err)
 	}
-	d.tellProvider(ctx, domain, "deleted", id, by)
+	d.logProviderAct(ctx, domain, "deleted", id, by)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 	if err != nil {
 		return err
 	}
-	mails := letter{domain: domain, values: values, now: d.now(domain)}.held(held)
+	mails := mailContent{domain: domain, values: values, now: d.now(domain)}.held(held)
 	return d.DB.Write(ctx, func(tx *store.Tx) error {
 		for i := range mails {
 			if err := tx.CreateMail(&mails[i]); err != nil {
@@ -251,7 +251,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	if err != nil {
 		return a, secret, providerFault("rotate the secret of", a, err)
 	}
-	d.tellProvider(ctx, domain, "given a new secret", id, by)
+	d.logProviderAct(ctx, domain, "given a new secret", id, by)
 	return a, secret, nil
 }
 
@@ -327,7 +327,7 @@ func checkProviderName(name string) error {
 }
 
 func outsideName(r rune) bool {
-	isLetter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	isAlpha := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 	isDigit := '0' <= r && r <= '9'
-	return !isLetter && !isDigit && !strings.ContainsRune(" -_", r)
+	return !isAlpha && !isDigit && !strings.ContainsRune(" -_", r)
 }

@@ -25,9 +25,9 @@ const (
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
 // Receive is the built-in receiver: it keeps a request, and with it the
-// verdict on its signature, which it returns. The path is the one on the
+// result on its signature, which it returns. The path is the one on the
 // request line, escaped, without query. A larger body is a TooLarge error.
-func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (verdict string, err error) {
+func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (result string, err error) {
 	if err := passerelle.CheckText("name", name, maxReceiverName); err != nil {
 		return "", err
 	}
@@ -41,17 +41,17 @@ func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name s
 	if err != nil {
 		return "", fmt.Errorf("write down the headers: %w", err)
 	}
-	if verdict, err = d.judge(ctx, domain, header, path, body); err != nil {
+	if result, err = d.checkSignature(ctx, domain, header, path, body); err != nil {
 		return "", err
 	}
 	got := store.Received{
 		Domain: domain.ID, Name: name, At: d.now(domain),
-		Headers: string(headers), Body: append([]byte{}, body...), SignatureCheck: verdict,
+		Headers: string(headers), Body: append([]byte{}, body...), SignatureCheck: result,
 	}
 	if err := d.DB.Write(ctx, func(tx *store.Tx) error { return tx.KeepReceived(got) }); err != nil {
 		return "", fmt.Errorf("store a received request: %w", err)
 	}
-	return verdict, nil
+	return result, nil
 }
 
 func withoutCredentials(header http.Header) http.Header {
@@ -64,9 +64,9 @@ func withoutCredentials(header http.Header) http.Header {
 	return kept
 }
 
-// judge says what a receiver that knew the secrets of all providers of the
+// checkSignature says what a receiver that knew the secrets of all providers of the
 // domain would find.
-func (d *Delivery) judge(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
+func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
 	if !signed(header) {
 		return "no signature", nil
 	}
@@ -74,7 +74,7 @@ func (d *Delivery) judge(ctx context.Context, domain passerelle.Domain, header h
 	if err != nil {
 		return "", fmt.Errorf("list providers: %w", err)
 	}
-	verdict := "invalid: there is no provider that could have signed"
+	result := "invalid: there is no provider that could have signed"
 	for _, provider := range providers {
 		if provider.Type != HMAC {
 			continue
@@ -87,9 +87,9 @@ func (d *Delivery) judge(ctx context.Context, domain passerelle.Domain, header h
 		if err == nil {
 			return fmt.Sprintf("valid (provider %s)", provider.Name), nil
 		}
-		verdict = "invalid: " + fault(err)
+		result = "invalid: " + fault(err)
 	}
-	return verdict, nil
+	return result, nil
 }
 
 func signed(header http.Header) bool {

@@ -9,11 +9,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// account is what goes on record together.
-type account struct {
-	to        target
-	exchanges []exchange
-	void      []passerelle.DeliveryID
+// resultBatch is what goes on record together.
+type resultBatch struct {
+	to      target
+	results []result
+	void    []passerelle.DeliveryID
 	// lease is for how long the webhook is kept from then on, and until the earliest
 	// end of that.
 	lease time.Duration
@@ -33,44 +33,44 @@ type account struct {
 	err      error
 }
 
-// enter puts a batch on record and finds what follows.
-func (t *turn) enter(ctx context.Context, a account) account {
-	if a.err = t.put(ctx, &a); a.err == nil {
-		a.following = t.following(ctx, a)
+// recordBatch puts a batch on record and finds what follows.
+func (s *leaseSession) recordBatch(ctx context.Context, a resultBatch) resultBatch {
+	if a.err = s.storeBatch(ctx, &a); a.err == nil {
+		a.following = s.following(ctx, a)
 	}
 	return a
 }
 
-// put puts a batch on record and renews the lease, all or nothing: when the
+// storeBatch puts a batch on record and renews the lease, all or nothing: when the
 // lease has lapsed, somebody else may have sent the same. A failure calls the
 // flusher.
-func (t *turn) put(ctx context.Context, a *account) (err error) {
+func (s *leaseSession) storeBatch(ctx context.Context, a *resultBatch) (err error) {
 	defer guard(&err)
-	now := a.to.clock.Now(t.Now())
+	now := a.to.clock.Now(s.d.Now())
 	b := store.Batch{
-		Holder: t.holder, Lease: a.lease, Void: a.void, Stopped: a.ended,
+		Holder: s.holder, Lease: a.lease, Void: a.void, Stopped: a.ended,
 		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Due: a.due, Now: now,
 	}
-	b.Attempts = make([]store.DeliveryAttempt, 0, len(a.exchanges))
-	for _, x := range a.exchanges {
+	b.Attempts = make([]store.DeliveryAttempt, 0, len(a.results))
+	for _, x := range a.results {
 		b.Attempts = append(b.Attempts, x.attempt)
 		if x.user != 0 && x.attempt.Failure == "" {
 			b.AcceptedEvents = append(b.AcceptedEvents, x.event)
 		}
 	}
 	w := a.to.webhook
-	t.calmly(func() {
+	s.limitDB(func() {
 		ctx, cancel := recording(ctx)
 		defer cancel()
-		a.until = t.Now().Add(a.lease)
-		err = t.DB.Write(ctx, func(tx *store.Tx) error {
+		a.until = s.d.Now().Add(a.lease)
+		err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
 			err := tx.RecordBatch(w, b)
 			tx.Unwanted(w, &a.unwanted)
 			return err
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("record %d attempts: %w", len(a.exchanges), err)
+		return fmt.Errorf("record %d attempts: %w", len(a.results), err)
 	}
 	a.counts = tally(b.Attempts)
 	return nil
@@ -79,10 +79,10 @@ func (t *turn) put(ctx context.Context, a *account) (err error) {
 // following is a page of what the accepted and the void of a batch came before,
 // and empty when nothing more is to be sent. Where that goes is asked only when there
 // is something.
-func (t *turn) following(ctx context.Context, a account) (p page) {
+func (s *leaseSession) following(ctx context.Context, a resultBatch) (p page) {
 	defer guard(&p.err)
 	over := a.void
-	for _, x := range a.exchanges {
+	for _, x := range a.results {
 		if x.attempt.Failure == "" {
 			over = append(over, x.delivery)
 		}
@@ -90,9 +90,9 @@ func (t *turn) following(ctx context.Context, a account) (p page) {
 	if len(over) == 0 || a.ended {
 		return p
 	}
-	t.calmly(func() {
-		if p.found, p.err = t.DB.Following(ctx, over); p.err == nil && len(p.found) > 0 {
-			p.to, p.err = t.load(ctx)
+	s.limitDB(func() {
+		if p.found, p.err = s.d.DB.Following(ctx, over); p.err == nil && len(p.found) > 0 {
+			p.to, p.err = s.load(ctx)
 		}
 	})
 	if p.err != nil {

@@ -64,7 +64,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	case err != nil:
 		return store.Webhook{}, fmt.Errorf("store a webhook: %w", err)
 	}
-	d.tell(ctx, domain, "registered", w.ID, r.By)
+	d.logAct(ctx, domain, "registered", w.ID, r.By)
 	return w, nil
 }
 
@@ -72,9 +72,9 @@ func tooMany() error {
 	return passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
 }
 
-// tell puts into the log who did what to a webhook. URLs may hold secrets, and
+// logAct puts into the log who did what to a webhook. URLs may hold secrets, and
 // are not in it.
-func (d *Delivery) tell(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
+func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
@@ -181,7 +181,7 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 	case err != nil:
 		return fmt.Errorf("store that webhook %d is %s: %w", id, what, err)
 	}
-	d.tell(ctx, domain, what, id, by)
+	d.logAct(ctx, domain, what, id, by)
 	return nil
 }
 

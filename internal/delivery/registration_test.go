@@ -204,9 +204,9 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 			return h
 		}
 		receive := func(h http.Header) string {
-			verdict, err := r.Receive(t.Context(), r.domain, "mine", h, path, []byte(body))
+			result, err := r.Receive(t.Context(), r.domain, "mine", h, path, []byte(body))
 			must(t, err)
-			return verdict
+			return result
 		}
 		unknown := receive(header("any", now))
 		_, err := r.RegisterProvider(t.Context(), r.domain, "another", "")
@@ -229,14 +229,14 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 		}
 		kept, err := r.DB.ReceivedRequests(t.Context(), r.domain.ID)
 		must(t, err)
-		var verdicts []string
+		var results []string
 		for _, request := range kept {
-			verdicts = append(verdicts, request.SignatureCheck)
+			results = append(results, request.SignatureCheck)
 			if strings.Contains(request.Headers, "Bearer") || string(request.Body) != body || request.Name != "mine" {
 				t.Errorf("kept %+v", request)
 			}
 		}
-		if diff := cmp.Diff(want, verdicts); diff != "" {
+		if diff := cmp.Diff(want, results); diff != "" {
 			t.Errorf("kept (-want +got):\n%s", diff)
 		}
 		if !strings.Contains(kept[0].Headers, `"X-Kept":["yes"]`) {

@@ -13,8 +13,8 @@ const (
 	// healthKept is for how long requests to webhooks are counted by the hour.
 	healthKept = 30 * 24 * time.Hour
 	// A purge looks at a million rows of a domain at most.
-	purgeBatch  = 1000
-	purgeRounds = 1000
+	purgeBatch   = 1000
+	purgeBatches = 1000
 )
 
 // KeptSince is the instant from which on the events of a domain are kept, whether
@@ -32,11 +32,11 @@ func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 		return err
 	}
 	now := d.now(domain)
-	if err := d.DB.PurgeUndeliverable(ctx, domain.ID, now, purgeBatch, purgeRounds); err != nil {
+	if err := d.DB.PurgeUndeliverable(ctx, domain.ID, now, purgeBatch, purgeBatches); err != nil {
 		return err
 	}
 	return d.DB.PurgeEvents(ctx, store.Retention{
 		Domain: domain.ID, Events: KeptSince(values, now), Health: now.Add(-healthKept),
-		Batch: purgeBatch, Batches: purgeRounds,
+		Batch: purgeBatch, Batches: purgeBatches,
 	})
 }

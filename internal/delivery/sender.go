@@ -36,14 +36,14 @@ type Sender struct {
 // worker is the goroutine of one webhook. Again is the visit asked for while
 // it works, of which more tells it.
 type worker struct {
-	visit
-	again *visit
+	job
+	again *job
 	more  chan struct{}
 }
 
-// ask asks for a further visit.
-func (w *worker) ask(v visit) {
-	w.again = &v
+// requestAgain asks for a further visit.
+func (w *worker) requestAgain(j job) {
+	w.again = &j
 	select {
 	case w.more <- struct{}{}:
 	default: // it has not yet heard of the last time
@@ -70,12 +70,12 @@ func (s *Sender) Pass(ctx context.Context) error {
 	var errs []error
 	// News is what somebody waits for: it is asked for first, and nothing else before
 	// it is on its way.
-	for _, list := range []func(context.Context, passerelle.Domain) ([]visit, error){s.delivery.withNews, s.delivery.late} {
+	for _, list := range []func(context.Context, passerelle.Domain) ([]job, error){s.delivery.withNewDeliveries, s.delivery.due} {
 		for _, domain := range domains {
-			visits, err := list(ctx, domain)
+			jobs, err := list(ctx, domain)
 			errs = append(errs, err)
-			for _, v := range visits {
-				s.start(v)
+			for _, j := range jobs {
+				s.startJob(j)
 			}
 		}
 	}
@@ -103,47 +103,47 @@ func (s *Sender) Stop(ctx context.Context) error {
 	}
 }
 
-// start gives a webhook its worker, or the worker a further visit.
-func (s *Sender) start(v visit) {
+// startJob gives a webhook its worker, or the worker a further visit.
+func (s *Sender) startJob(j job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.busy[v.webhook]; w != nil {
-		w.ask(v)
+	if w := s.busy[j.webhook]; w != nil {
+		w.requestAgain(j)
 		return
 	}
-	full := len(s.busy) >= maxWebhooks || v.troubled && s.troubled >= maxTroubled
+	full := len(s.busy) >= maxWebhooks || j.troubled && s.troubled >= maxTroubled
 	if full || s.ctx.Err() != nil {
 		return
 	}
-	w := &worker{visit: v, more: make(chan struct{}, 1)}
-	s.busy[v.webhook] = w
-	if v.troubled {
+	w := &worker{job: j, more: make(chan struct{}, 1)}
+	s.busy[j.webhook] = w
+	if j.troubled {
 		s.troubled++
 	}
 	s.workers.Go(func() { s.work(w) })
 }
 
 func (s *Sender) work(w *worker) {
-	for v, more := w.visit, true; more; v, more = s.next(w) {
-		if _, err := s.delivery.serve(s.ctx, v, errand{more: w.more}); err != nil {
-			s.delivery.Log.Error("webhook not served", "webhook", v.webhook, "error", err)
+	for j, more := w.job, true; more; j, more = s.next(w) {
+		if _, err := s.delivery.serve(s.ctx, j, jobOptions{more: w.more}); err != nil {
+			s.delivery.Log.Error("webhook not served", "webhook", j.webhook, "error", err)
 		}
 	}
 }
 
 // next is the further visit that was asked for. When there is none the worker
 // has ended: who asks from now on starts another.
-func (s *Sender) next(w *worker) (visit, bool) {
+func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.again != nil && s.ctx.Err() == nil {
-		v := *w.again
+		j := *w.again
 		w.again = nil
-		return v, true
+		return j, true
 	}
 	delete(s.busy, w.webhook)
 	if w.troubled {
 		s.troubled--
 	}
-	return visit{}, false
+	return job{}, false
 }

@@ -44,8 +44,8 @@ func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.W
 	if err != nil {
 		return Sent{}, fmt.Errorf("load delivery %d: %w", id, err)
 	}
-	t := &turn{Delivery: d, visit: visit{domain: domain, webhook: w.ID}}
-	headers, err := t.headers(ctx, w, found)
+	s := &leaseSession{d: d, job: job{domain: domain, webhook: w.ID}}
+	headers, err := s.headers(ctx, w, found)
 	if err != nil || found.Erased {
 		return Sent{Erased: found.Erased, Headers: headers}, err
 	}
@@ -53,7 +53,7 @@ func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.W
 	if err != nil {
 		return Sent{}, err
 	}
-	b, err := t.body(ctx, found, added)
+	b, err := s.body(ctx, found, added)
 	if err != nil {
 		return Sent{}, fmt.Errorf("open the payload of delivery %d: %w", id, err)
 	}
@@ -65,12 +65,12 @@ func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.W
 }
 
 // headers are those of the last request for a delivery.
-func (t *turn) headers(ctx context.Context, w store.Webhook, d store.Delivery) ([]Header, error) {
-	values, err := settings.Load(ctx, &t.DB.Reader, t.domain.ID)
+func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Delivery) ([]Header, error) {
+	values, err := settings.Load(ctx, &s.d.DB.Reader, s.job.domain.ID)
 	if err != nil {
 		return nil, err
 	}
-	last, err := t.DB.AttemptsOf(ctx, t.domain.ID, d.ID, store.Window{Limit: 1})
+	last, err := s.d.DB.AttemptsOf(ctx, s.job.domain.ID, d.ID, store.Window{Limit: 1})
 	if err != nil {
 		return nil, fmt.Errorf("read the last request for delivery %d: %w", d.ID, err)
 	}

@@ -25,8 +25,8 @@ func (r *rig) now(w store.Webhook) store.Webhook {
 	return w
 }
 
-// news names the webhooks that have something to send at once.
-func (r *rig) news() []passerelle.WebhookID {
+// fresh names the webhooks that have something to send at once.
+func (r *rig) webhooksWithFirstTries() []passerelle.WebhookID {
 	r.t.Helper()
 	webhooks, err := r.DB.WebhooksWithFirstTries(r.t.Context(), r.domain.ID, 10)
 	must(r.t, err)
@@ -37,9 +37,9 @@ func (r *rig) news() []passerelle.WebhookID {
 	return ids
 }
 
-// TestFailuresAreCountedAcrossTurns fails one event at a time, each in a turn
+// TestFailuresAreCountedAcrossSessions fails one event at a time, each in a turn
 // of its own.
-func TestFailuresAreCountedAcrossTurns(t *testing.T) {
+func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
@@ -59,8 +59,8 @@ func TestFailuresAreCountedAcrossTurns(t *testing.T) {
 			r.emit(id+11, 1)
 		}
 		r.run(0, 0)
-		if news := r.news(); news != nil {
-			t.Errorf("news for %v", news)
+		if fresh := r.webhooksWithFirstTries(); fresh != nil {
+			t.Errorf("news for %v", fresh)
 		}
 		r.clock.advance(time.Minute)
 		r.run(0, 10) // and not one for each event
@@ -80,8 +80,8 @@ func TestFailuresAreCountedAcrossTurns(t *testing.T) {
 	})
 }
 
-// TestTimeoutsAreCountedAcrossTurns lets one event at a time run out of time.
-func TestTimeoutsAreCountedAcrossTurns(t *testing.T) {
+// TestTimeoutsAreCountedAcrossSessions lets one event at a time run out of time.
+func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		dead := &timeouts{}
 		r.Client = &http.Client{Transport: dead}
@@ -98,9 +98,9 @@ func TestTimeoutsAreCountedAcrossTurns(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewsThrough stops a webhook of which one payload is
+// TestASuccessInARunLetsNewDeliveriesThrough stops a webhook of which one payload is
 // poison: the others arrive in the run that finds it awake.
-func TestASuccessInARunLetsNewsThrough(t *testing.T) {
+func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
@@ -127,8 +127,8 @@ func TestASuccessInARunLetsNewsThrough(t *testing.T) {
 	})
 }
 
-// TestWhatIsGivenUpDoesNotKeepAWebhookStopped leaves a stopped webhook nothing.
-func TestWhatIsGivenUpDoesNotKeepAWebhookStopped(t *testing.T) {
+// TestDroppedDeliveriesDoNotKeepAWebhookStopped leaves a stopped webhook nothing.
+func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		dead := &timeouts{}
 		r.Client = &http.Client{Transport: dead}
@@ -246,8 +246,8 @@ func TestHeldBackWaitsForItsTime(t *testing.T) {
 		r.emit(2, 1)
 		r.run(1, 0)
 		in.want(t, "9.1", "2.1")
-		if news := r.news(); news != nil {
-			t.Errorf("what is held back is looked at again and again, for %v", news)
+		if fresh := r.webhooksWithFirstTries(); fresh != nil {
+			t.Errorf("what is held back is looked at again and again, for %v", fresh)
 		}
 		r.clock.advance(29 * time.Second)
 		r.run(0, 0)

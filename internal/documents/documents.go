@@ -44,7 +44,7 @@ type Documents struct {
 	Background func(work func(context.Context)) bool
 	Log        *slog.Logger
 
-	errands errands
+	active activeFetches
 	// removing is held by the one call of RemoveFiles that is under way.
 	removing sync.Mutex
 }

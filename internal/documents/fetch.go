@@ -37,7 +37,7 @@ var (
 	errEmpty    = errors.New("the file is empty")
 	errWithheld = errors.New("the file is not to be had")
 	errGone     = errors.New("the file was withdrawn")
-	errTurned   = errors.New("nobody takes the file any more")
+	errUnwanted = errors.New("nobody takes the file any more")
 )
 
 // awaited is why a file does not come before its connection is read again: the
@@ -54,14 +54,14 @@ func (a *awaited) Error() string {
 // due, nor in this process under way. What fails for one leaves the others
 // alone.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
-	due, err := f.errands.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]store.LeasedFile) {
+	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]store.LeasedFile) {
 		tx.ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
 	})
 	if err != nil {
 		return 0, err
 	}
 	if len(due) == 0 {
-		return 0, f.errands.rest(ctx, connector)
+		return 0, f.active.awaitAll(ctx, connector)
 	}
 	failures := make([]error, len(due))
 	var fetching sync.WaitGroup
@@ -75,7 +75,7 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 // fetch has a file brought and says what came of it. An error is one of the
 // database; that of an institution is on record with the file.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedFile) error {
-	defer f.errands.end(l.ID)
+	defer f.active.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
 	stopped := ctx.Err() != nil // and the institution is not at fault
 	var before *awaited
@@ -116,33 +116,33 @@ func pauseAfter(failures int64, err error) time.Duration {
 func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (mediaType string, size int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	reader, visit, of, err := f.courier(ctx, d, id)
+	reader, req, of, err := f.source(ctx, d, id)
 	if err != nil {
 		return "", 0, err
 	}
 	in, out := io.Pipe()
 	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
-	said := make(chan string, 1)
+	mediaTypes := make(chan string, 1)
 	go func() {
 		mediaType, err := "", connector.ErrPanicked // and whatever else ends a goroutine
 		defer func() {
-			said <- mediaType
+			mediaTypes <- mediaType
 			out.CloseWithError(err)
 		}()
 		err = connector.Guard(func() (err error) {
-			mediaType, err = reader.File(ctx, visit, of, out)
+			mediaType, err = reader.File(ctx, req, of, out)
 			return err
 		})
 	}()
 	size, err = f.Files.Put(ctx, id, &capped{Reader: in, left: maxFile})
-	in.CloseWithError(errTurned)
+	in.CloseWithError(errUnwanted)
 	if err != nil {
 		return "", 0, err
 	}
 	if size == 0 {
 		return "", 0, errEmpty
 	}
-	return cleanType(<-said), size, nil
+	return cleanType(<-mediaTypes), size, nil
 }
 
 // capped ends a file that is too large.
@@ -161,16 +161,16 @@ func (b *capped) Read(p []byte) (int, error) {
 
 // cleanType is a media type without parameters, or that of bytes of which
 // nothing is known.
-func cleanType(said string) string {
-	media, _, err := mime.ParseMediaType(said)
+func cleanType(mediaTypes string) string {
+	media, _, err := mime.ParseMediaType(mediaTypes)
 	if err != nil || !strings.Contains(media, "/") || len(media) > 100 {
 		return "application/octet-stream"
 	}
 	return media
 }
 
-// courier is who is to be asked for a file, and as whom.
-func (f *Documents) courier(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, req connector.DataRequest, of connector.FileName, err error) {
+// source is who is to be asked for a file, and as whom.
+func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, req connector.DataRequest, of connector.FileName, err error) {
 	from, err := f.DB.FileOrigin(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, req, of, errGone

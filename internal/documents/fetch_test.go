@@ -38,7 +38,7 @@ func TestAClaimHindersNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var e errands
+	var e activeFetches
 	claiming, free, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := e.begin(t.Context(), db, "slow", func(_ *store.Tx, into *[]store.LeasedFile) {
@@ -52,16 +52,16 @@ func TestAClaimHindersNoOther(t *testing.T) {
 	if leased, err := e.begin(t.Context(), db, "quick", func(*store.Tx, *[]store.LeasedFile) {}); err != nil || leased != nil || !e.enter("quick") || e.of(7) != nil {
 		t.Errorf("another connector leases %v (%v)", leased, err)
 	}
-	if err := e.rest(t.Context(), "quick"); err != nil {
+	if err := e.awaitAll(t.Context(), "quick"); err != nil {
 		t.Error(err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := e.settle(over, "slow"); !errors.Is(err, context.Canceled) {
+	if err := e.awaitClaims(over, "slow"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who waits for the claim gets %v", err)
 	}
 	close(free)
-	if err := errors.Join(e.settle(t.Context(), "slow"), <-done); err != nil || e.of(7) == nil {
+	if err := errors.Join(e.awaitClaims(t.Context(), "slow"), <-done); err != nil || e.of(7) == nil {
 		t.Errorf("what was leased is not known (%v)", err)
 	}
 }

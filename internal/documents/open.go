@@ -55,11 +55,11 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 // fetchNow fetches a file, or waits for whoever does. A file that did not come is
 // no error.
 func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file store.StoredFile) error {
-	if under := f.errands.of(file.ID); under != nil {
+	if under := f.active.of(file.ID); under != nil {
 		return under.wait(ctx)
 	}
 	busy := unfetched("Too many files are being fetched; try again later.")
-	if !f.errands.enter(file.Connector) {
+	if !f.active.enter(file.Connector) {
 		return busy
 	}
 	ended := make(chan error, 1)
@@ -68,7 +68,7 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file stor
 		ended <- f.fetchOne(ctx, d, file)
 	})
 	if !begun {
-		f.errands.leave(file.Connector)
+		f.active.leave(file.Connector)
 		return busy
 	}
 	select {
@@ -81,18 +81,18 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file stor
 
 // fetchOne fetches a file for a reader, and leaves the place of its connector.
 func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file store.StoredFile) error {
-	defer f.errands.leave(file.Connector)
-	leased, err := f.errands.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]store.LeasedFile) {
+	defer f.active.leave(file.Connector)
+	leased, err := f.active.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]store.LeasedFile) {
 		tx.ClaimFile(d.ID, file.ID, fetchLease, into)
 	})
 	if err != nil {
 		return err
 	}
 	if len(leased) == 0 {
-		if err := f.errands.settle(ctx, file.Connector); err != nil {
+		if err := f.active.awaitClaims(ctx, file.Connector); err != nil {
 			return err
 		}
-		return f.errands.of(file.ID).wait(ctx)
+		return f.active.of(file.ID).wait(ctx)
 	}
 	return f.fetch(ctx, d, leased[0])
 }

@@ -9,25 +9,25 @@ const (
 	// maxFailures in a row, or maxTimeouts in all, end a run.
 	maxFailures = 10
 	maxTimeouts = 2
-	// carefully is how many requests a run of the flusher begins with: so many
+	// cautiousStart is how many requests a run of the flusher begins with: so many
 	// time outs are needed to know that the receiver is still away. Every
 	// success in a row then allows one more.
-	carefully = maxTimeouts
+	cautiousStart = maxTimeouts
 )
 
-// pace decides how many requests may be under way.
-type pace struct {
+// concurrency decides how many requests may be under way.
+type concurrency struct {
 	// start is how many there may be at first.
 	start int
 
 	successes, failed, timeouts int // the first two in a row
 }
 
-func (p *pace) ended() bool {
+func (p *concurrency) ended() bool {
 	return p.timeouts >= maxTimeouts || p.failed >= maxFailures
 }
 
-func (p *pace) room() int {
+func (p *concurrency) room() int {
 	if p.ended() {
 		return 0
 	}
@@ -37,7 +37,7 @@ func (p *pace) room() int {
 	return min(room, maxFailures-p.failed)
 }
 
-func (p *pace) note(a store.DeliveryAttempt) {
+func (p *concurrency) add(a store.DeliveryAttempt) {
 	if a.Failure == "" {
 		p.successes, p.failed = p.successes+1, 0
 		return

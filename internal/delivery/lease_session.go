@@ -28,17 +28,17 @@ const (
 // lease, and left it to this sender.
 // A panic is an error: one webhook does not end the process. Its lease lapses then,
 // since requests may be under way.
-func (d *Delivery) serve(ctx context.Context, v visit, e errand) (total Counts, err error) {
+func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
-		counts, held, err := d.turn(ctx, v, e)
+		counts, held, err := d.runSession(ctx, j, e)
 		total.add(counts)
 		if err != nil || !held {
 			return total, err
 		}
-		t := &turn{Delivery: d, visit: v}
+		s := &leaseSession{d: d, job: j}
 		var more bool
-		t.calmly(func() { more, err = t.hasNews(ctx, v) })
+		s.limitDB(func() { more, err = s.d.hasNewDeliveries(ctx, j) })
 		if err != nil || !more {
 			return total, err
 		}
@@ -46,25 +46,25 @@ func (d *Delivery) serve(ctx context.Context, v visit, e errand) (total Counts, 
 	return total, nil
 }
 
-func (d *Delivery) hasNews(ctx context.Context, v visit) (bool, error) {
-	w, err := d.DB.Webhook(ctx, v.domain.ID, v.webhook)
+func (d *Delivery) hasNewDeliveries(ctx context.Context, j job) (bool, error) {
+	w, err := d.DB.Webhook(ctx, j.domain.ID, j.webhook)
 	if err != nil {
-		return false, fmt.Errorf("load webhook %d: %w", v.webhook, err)
+		return false, fmt.Errorf("load webhook %d: %w", j.webhook, err)
 	}
 	if w.Stopped || w.AuthDeleted {
 		return false, nil
 	}
-	news, err := d.DB.NewDeliveries(ctx, w, 0, 1)
+	fresh, err := d.DB.NewDeliveries(ctx, w, 0, 1)
 	if err != nil {
-		return false, fmt.Errorf("look for news of webhook %d: %w", v.webhook, err)
+		return false, fmt.Errorf("look for news of webhook %d: %w", j.webhook, err)
 	}
-	return len(news) > 0, nil
+	return len(fresh) > 0, nil
 }
 
-// turn is the time during which one sender holds the lease of a webhook.
-type turn struct {
-	*Delivery
-	visit
+// runSession is the time during which one sender holds the lease of a webhook.
+type leaseSession struct {
+	d   *Delivery
+	job job
 	// holder names this turn, not the process: another turn of the same
 	// process must not be taken for it after the lease has lapsed.
 	holder string
@@ -72,88 +72,88 @@ type turn struct {
 	// database was asked, which may have taken its time to answer.
 	until  time.Time
 	counts Counts
-	// news is the webhook as it was before the last look for news, and left the
+	// scanned is the webhook as it was before the last look for news, and left the
 	// delivery up to which they are left to the flusher.
-	news store.Webhook
-	left passerelle.DeliveryID
+	scanned store.Webhook
+	left    passerelle.DeliveryID
 }
 
-// turn does an errand under the lease, unless the lease is somebody else's.
-func (d *Delivery) turn(ctx context.Context, v visit, e errand) (_ Counts, held bool, err error) {
-	t := &turn{Delivery: d, visit: v, holder: fmt.Sprintf("%s/%d", d.Name, d.turns.Add(1))}
-	if held, err = t.take(ctx, e.wait); !held {
+// runSession does an errand under the lease, unless the lease is somebody else's.
+func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (_ Counts, held bool, err error) {
+	s := &leaseSession{d: d, job: j, holder: fmt.Sprintf("%s/%d", d.Name, d.process.sessionCount.Add(1))}
+	if held, err = s.take(ctx, e.wait); !held {
 		return Counts{}, false, err
 	}
-	defer t.held.begin(t)()
-	err = t.work(ctx, e)
-	return t.counts, true, errors.Join(t.concerns(ctx, err), t.release(ctx))
+	defer s.d.process.active.add(s)()
+	err = s.work(ctx, e)
+	return s.counts, true, errors.Join(s.reportable(ctx, err), s.release(ctx))
 }
 
-// held are the turns of this process that work for a webhook under its lease.
-type held struct {
-	mu    sync.Mutex
-	turns map[*turn]struct{}
+// activeSessions are the turns of this process that work for a webhook under its lease.
+type activeSessions struct {
+	mu       sync.Mutex
+	sessions map[*leaseSession]struct{}
 }
 
-func (h *held) begin(t *turn) (done func()) {
+func (h *activeSessions) add(s *leaseSession) (done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.turns == nil {
-		h.turns = map[*turn]struct{}{}
+	if h.sessions == nil {
+		h.sessions = map[*leaseSession]struct{}{}
 	}
-	h.turns[t] = struct{}{}
+	h.sessions[s] = struct{}{}
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.turns, t)
+		delete(h.sessions, s)
 	}
 }
 
-// visits are those of a domain.
-func (h *held) visits(domain passerelle.Domain) (visits []visit) {
+// jobs are those of a domain.
+func (h *activeSessions) jobs(domain passerelle.Domain) (jobs []job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for t := range h.turns {
-		if t.domain.ID == domain.ID {
-			visits = append(visits, visit{domain: domain, webhook: t.visit.webhook, troubled: t.troubled})
+	for s := range h.sessions {
+		if s.job.domain.ID == domain.ID {
+			jobs = append(jobs, job{domain: domain, webhook: s.job.webhook, troubled: s.job.troubled})
 		}
 	}
-	return visits
+	return jobs
 }
 
 // work sends what is new, and does a run of the flusher if one is due. A run
 // whose caller leaves plans nothing: what was due stays due.
-func (t *turn) work(ctx context.Context, e errand) error {
-	to, err := t.target(ctx)
+func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
+	to, err := s.target(ctx)
 	if err != nil {
 		return err
 	}
 	due := to.webhook.NextFlush
-	if due != nil && due.After(to.clock.Now(t.Now())) {
+	if due != nil && due.After(to.clock.Now(s.d.Now())) {
 		due = nil
 	}
 	if to.webhook.Stopped && due == nil {
 		return nil
 	}
-	f, err := t.newFlow(ctx, to, due, e.more)
+	l, err := s.newSendLoop(ctx, to, due, e.more)
 	if err != nil {
 		return err
 	}
-	if err := f.run(ctx); err != nil || ctx.Err() != nil {
+	if err := l.run(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	return t.conclude(ctx, f.to, due, f.pace.ended())
+	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// concerns keeps of an error what somebody should hear of: not that the caller
+// reportable keeps of an error what somebody should hear of: not that the caller
 // has left, and not that the lease lapsed, which is in the log.
-func (t *turn) concerns(ctx context.Context, err error) error {
+func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
-		t.Log.WarnContext(ctx, "the lease of a webhook lapsed; what was sent and is not on record is sent again", "webhook", t.visit.webhook)
+		s.d.Log.WarnContext(ctx, "the lease of a webhook lapsed; what was sent and is not on record is sent again", "webhook", s.job.webhook)
 	}
 	if err != nil && !lapsed && !errors.Is(err, errHeldUp) && ctx.Err() == nil {
-		return fmt.Errorf("send to webhook %d: %w", t.visit.webhook, err)
+		return fmt.Errorf("send to webhook %d: %w", s.job.webhook, err)
 	}
 	return nil
 }
@@ -161,18 +161,18 @@ func (t *turn) concerns(ctx context.Context, err error) error {
 // take gets the lease, or finds that it is somebody else's. With wait it stays
 // until the lease is free, nothing may be sent to the webhook, or the context
 // ended.
-func (t *turn) take(ctx context.Context, wait bool) (held bool, err error) {
+func (s *leaseSession) take(ctx context.Context, wait bool) (held bool, err error) {
 	for {
-		to, err := t.target(ctx)
+		to, err := s.target(ctx)
 		if errors.Is(err, errHeldUp) {
 			return false, nil
 		}
 		if err != nil || to.webhook.Deleted != nil || to.webhook.Disabled != nil {
 			return false, err
 		}
-		held, err := t.lease(ctx, to)
+		held, err := s.lease(ctx, to)
 		if wait && !held {
-			t.lingering.hurry(t.visit.webhook)
+			s.d.process.keptLeases.giveUp(s.job.webhook)
 		}
 		if held || err != nil || !wait || !pause(ctx, leasePause) {
 			return held, err
@@ -180,11 +180,11 @@ func (t *turn) take(ctx context.Context, wait bool) (held bool, err error) {
 	}
 }
 
-func (t *turn) lease(ctx context.Context, to target) (held bool, err error) {
-	t.calmly(func() {
-		t.until = t.Now().Add(to.lease())
-		err = t.DB.Write(ctx, func(tx *store.Tx) error {
-			tx.LeaseWebhook(to.webhook, t.holder, to.lease())
+func (s *leaseSession) lease(ctx context.Context, to target) (held bool, err error) {
+	s.limitDB(func() {
+		s.until = s.d.Now().Add(to.lease())
+		err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+			tx.LeaseWebhook(to.webhook, s.holder, to.lease())
 			return nil
 		})
 	})
@@ -192,7 +192,7 @@ func (t *turn) lease(ctx context.Context, to target) (held bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("lease webhook %d: %w", t.visit.webhook, err)
+		return false, fmt.Errorf("lease webhook %d: %w", s.job.webhook, err)
 	}
 	return true, nil
 }
@@ -211,20 +211,20 @@ func pause(ctx context.Context, length time.Duration) bool {
 
 // conclude ends a run, which failures may have stopped: it has told what there
 // is to tell, and plans the next run of the flusher if this was one.
-func (t *turn) conclude(ctx context.Context, to target, due *time.Time, stopped bool) (err error) {
-	t.calmly(func() { err = t.finish(ctx, to, due, stopped) })
+func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) (err error) {
+	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })
 	return err
 }
 
-func (t *turn) finish(ctx context.Context, to target, due *time.Time, stopped bool) error {
-	n, err := t.notice(ctx, to, stopped)
+func (s *leaseSession) finish(ctx context.Context, to target, due *time.Time, stopped bool) error {
+	n, err := s.notice(ctx, to, stopped)
 	if err != nil || n == nil && due == nil {
 		return err
 	}
-	err = t.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.KeepWebhook(to.webhook, t.holder, to.lease())
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.KeepWebhook(to.webhook, s.holder, to.lease())
 		if due != nil {
-			tx.PlanFlush(to.webhook, *due, to.clock.Now(t.Now()).Add(to.interval))
+			tx.PlanFlush(to.webhook, *due, to.clock.Now(s.d.Now()).Add(to.interval))
 		}
 		return n.write(tx)
 	})
@@ -236,21 +236,21 @@ func (t *turn) finish(ctx context.Context, to target, due *time.Time, stopped bo
 
 // release ends the lease, also when the caller has left. One that lapsed
 // meanwhile is left alone.
-func (t *turn) release(ctx context.Context) error {
+func (s *leaseSession) release(ctx context.Context) error {
 	var err error
-	t.calmly(func() {
+	s.limitDB(func() {
 		ctx, cancel := recording(ctx)
 		defer cancel()
-		err = t.DB.Write(ctx, func(tx *store.Tx) error {
-			if t.left > 0 {
-				tx.LeaveToFlusher(t.news, t.holder, t.left)
+		err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+			if s.left > 0 {
+				tx.LeaveToFlusher(s.scanned, s.holder, s.left)
 			}
-			tx.ReleaseWebhook(store.Webhook{ID: t.visit.webhook, Domain: t.domain.ID}, t.holder)
+			tx.ReleaseWebhook(store.Webhook{ID: s.job.webhook, Domain: s.job.domain.ID}, s.holder)
 			return nil
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("release webhook %d: %w", t.visit.webhook, err)
+		return fmt.Errorf("release webhook %d: %w", s.job.webhook, err)
 	}
 	return nil
 }
@@ -282,28 +282,28 @@ func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + 
 // covers tells whether an exchange that begins now is over and on record before the
 // lease can lapse. One that is not might be under way beside a successor's, which has
 // sent the same already and what comes after it.
-func (t *turn) covers(to *target) bool {
-	return t.until.Sub(t.Now()) >= to.exchangeTime()+recordTime
+func (s *leaseSession) covers(to *target) bool {
+	return s.until.Sub(s.d.Now()) >= to.exchangeTime()+recordTime
 }
 
-func (t *turn) target(ctx context.Context) (to target, err error) {
-	t.calmly(func() { to, err = t.load(ctx) })
+func (s *leaseSession) target(ctx context.Context) (to target, err error) {
+	s.limitDB(func() { to, err = s.load(ctx) })
 	return to, err
 }
 
 // load reads the target anew for each page, so that a long run notices that the
 // webhook was deleted or leads elsewhere.
-func (t *turn) load(ctx context.Context) (target, error) {
-	a, err := t.DB.Addressee(ctx, t.domain.ID, t.visit.webhook)
+func (s *leaseSession) load(ctx context.Context) (target, error) {
+	a, err := s.d.DB.Addressee(ctx, s.job.domain.ID, s.job.webhook)
 	if err != nil {
-		return target{}, fmt.Errorf("load webhook %d with what its requests need: %w", t.visit.webhook, err)
+		return target{}, fmt.Errorf("load webhook %d with what its requests need: %w", s.job.webhook, err)
 	}
 	values := settings.Values(a.Served.Settings)
-	auth, err := t.authority(a, values)
+	auth, err := s.authority(a, values)
 	if err != nil {
 		return target{}, err
 	}
-	client, err := t.trusts.client(t.Client, values.Text(settings.Authorities))
+	client, err := s.d.process.trusts.client(s.d.Client, values.Text(settings.Authorities))
 	if err != nil {
 		return target{}, err
 	}

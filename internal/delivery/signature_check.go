@@ -12,9 +12,9 @@ import (
 	"passerelle/webhook"
 )
 
-// Doubt is a request that somebody has received, and wants to know whether it is
+// SignedRequest is a request that somebody has received, and wants to know whether it is
 // ours and unaltered.
-type Doubt struct {
+type SignedRequest struct {
 	// Provider is the one whose secrets are tried, by id or name.
 	Provider string
 	// Method and URL are those of the request; of the URL the path counts.
@@ -24,8 +24,8 @@ type Doubt struct {
 	Date, Body, Signature string
 }
 
-// Verdict is what came of checking a signature.
-type Verdict struct {
+// SignatureCheck is what came of checking a signature.
+type SignatureCheck struct {
 	Valid bool
 	// Reason says in sentences what was found, and of a signature that does not
 	// match what was signed instead, where that can be seen.
@@ -35,26 +35,26 @@ type Verdict struct {
 // Verify checks a signature by the secrets of a provider, as a receiver does, and
 // says more than a receiver may. It tells nobody what the right signature is. What
 // cannot be checked at all is an Invalid error that names the field.
-func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q Doubt) (Verdict, error) {
+func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q SignedRequest) (SignatureCheck, error) {
 	address, err := url.Parse(q.URL)
 	if err != nil || address.Path == "" && address.Host == "" {
-		return Verdict{}, passerelle.InvalidField("url", "must be the URL of the webhook, or its path")
+		return SignatureCheck{}, passerelle.InvalidField("url", "must be the URL of the webhook, or its path")
 	}
 	signed, err := time.Parse(webhook.DateFormat, q.Date)
 	if err != nil {
-		return Verdict{}, passerelle.InvalidField("date", "must be the value of %s-Signature-Date as it came, in the form %s", webhook.Prefix, webhook.DateFormat)
+		return SignatureCheck{}, passerelle.InvalidField("date", "must be the value of %s-Signature-Date as it came, in the form %s", webhook.Prefix, webhook.DateFormat)
 	}
 	if q.Signature == "" {
-		return Verdict{}, passerelle.MissingField("signature", "is required: the value of "+webhook.Prefix+"-Signature as it came")
+		return SignatureCheck{}, passerelle.MissingField("signature", "is required: the value of "+webhook.Prefix+"-Signature as it came")
 	}
 	secrets, err := d.secrets(ctx, domain, q.Provider)
 	if err != nil {
-		return Verdict{}, err
+		return SignatureCheck{}, err
 	}
 	if q.Method != http.MethodPost {
-		return Verdict{Reason: fmt.Sprintf("Only POST requests are signed, and this one is called %q.", q.Method)}, nil
+		return SignatureCheck{Reason: fmt.Sprintf("Only POST requests are signed, and this one is called %q.", q.Method)}, nil
 	}
-	return q.judge(address, signed, secrets, d.Now()), nil
+	return q.check(address, signed, secrets, d.Now()), nil
 }
 
 // secret is one by which a provider signs, and what to call it.
@@ -84,9 +84,9 @@ func (d *Delivery) secrets(ctx context.Context, domain passerelle.Domain, provid
 	return all, nil
 }
 
-// mistakes are what else is signed by those who get it wrong: something else in
+// signingMistakes are what else is signed by those who get it wrong: something else in
 // the place of the path, or of the body.
-var mistakes = []struct {
+var signingMistakes = []struct {
 	path   func(*url.URL) string
 	body   func(string) string
 	reason string
@@ -114,14 +114,14 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// judge looks for the secret that made the signature, and else for a mistake.
-func (q Doubt) judge(address *url.URL, signed time.Time, secrets []secret, now time.Time) Verdict {
+// check looks for the secret that made the signature, and else for a mistake.
+func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
-			return Verdict{Valid: true, Reason: "It was made by " + s.name + "." + late(signed, now)}
+			return SignatureCheck{Valid: true, Reason: "It was made by " + s.name + "." + late(signed, now)}
 		}
 	}
-	for _, m := range mistakes {
+	for _, m := range signingMistakes {
 		path, body := address.EscapedPath(), q.Body
 		if m.path != nil {
 			path = m.path(address)
@@ -131,16 +131,16 @@ func (q Doubt) judge(address *url.URL, signed time.Time, secrets []secret, now t
 		}
 		for _, s := range secrets {
 			if q.fits(s, path, body, signed) {
-				return Verdict{Reason: m.reason}
+				return SignatureCheck{Reason: m.reason}
 			}
 		}
 	}
-	return Verdict{Reason: "Path, date, body or secret is another one than what was signed. The body has to be what came, byte for byte, after decompression."}
+	return SignatureCheck{Reason: "Path, date, body or secret is another one than what was signed. The body has to be what came, byte for byte, after decompression."}
 }
 
 // fits compares in constant time, for the instant of the signature: whether that
 // is long ago is another question.
-func (q Doubt) fits(s secret, path, body string, signed time.Time) bool {
+func (q SignedRequest) fits(s secret, path, body string, signed time.Time) bool {
 	header := http.Header{}
 	webhook.Signature{Date: q.Date, Value: q.Signature}.Set(header)
 	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil

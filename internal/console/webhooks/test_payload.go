@@ -23,8 +23,8 @@ type testData struct {
 	Rows int
 }
 
-// askToTest shows a sample of the webhook's event, to be edited.
-func (h *hooks) askToTest(pc *page.Context) error {
+// testForm shows a sample of the webhook's event, to be edited.
+func (h *hooks) testForm(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
 		return err
@@ -79,21 +79,21 @@ func (h *hooks) test(pc *page.Context) error {
 	return nil
 }
 
-// doubtData is a request whose signature is in doubt, and what came of checking it.
-type doubtData struct {
-	delivery.Doubt
+// verifyData is a request whose signature is in doubt, and what came of checking it.
+type verifyData struct {
+	delivery.SignedRequest
 	Providers []string
 	// Checked tells that there is a verdict.
 	Checked bool
-	delivery.Verdict
+	delivery.SignatureCheck
 }
 
-// askToVerify shows the form for a request.
-func (h *hooks) askToVerify(pc *page.Context) error {
-	return h.showDoubt(pc, doubtData{Doubt: delivery.Doubt{Method: http.MethodPost, Provider: pc.Request.URL.Query().Get("provider")}})
+// verifyForm shows the form for a request.
+func (h *hooks) verifyForm(pc *page.Context) error {
+	return h.showVerifyForm(pc, verifyData{SignedRequest: delivery.SignedRequest{Method: http.MethodPost, Provider: pc.Request.URL.Query().Get("provider")}})
 }
 
-func (h *hooks) showDoubt(pc *page.Context, data doubtData) error {
+func (h *hooks) showVerifyForm(pc *page.Context, data verifyData) error {
 	var err error
 	if data.Providers, err = h.suggested(pc); err != nil {
 		return err
@@ -104,18 +104,18 @@ func (h *hooks) showDoubt(pc *page.Context, data doubtData) error {
 // verify says whether a signature is right. The right one is shown to nobody: it
 // would be as good as the secret.
 func (h *hooks) verify(pc *page.Context) error {
-	data := doubtData{Doubt: delivery.Doubt{
+	data := verifyData{SignedRequest: delivery.SignedRequest{
 		Provider: strings.TrimSpace(pc.Field("id_auth")), Method: strings.ToUpper(strings.TrimSpace(pc.Field("method"))), URL: strings.TrimSpace(pc.Field("url")),
 		Date: strings.TrimSpace(pc.Field("date")), Signature: strings.TrimSpace(pc.Field("signature")), Body: pc.Lines("body"),
 	}}
-	verdict, err := h.Delivery.Verify(pc, pc.Domain, data.Doubt)
+	check, err := h.Delivery.Verify(pc, pc.Domain, data.SignedRequest)
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
-		return h.showDoubt(pc, data)
+		return h.showVerifyForm(pc, data)
 	}
 	if err != nil {
 		return err
 	}
-	data.Checked, data.Verdict = true, verdict
-	return h.showDoubt(pc, data)
+	data.Checked, data.SignatureCheck = true, check
+	return h.showVerifyForm(pc, data)
 }
