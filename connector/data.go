@@ -121,8 +121,9 @@ type Sink interface {
 type DataReader interface {
 	Connector
 	// Read reads the institution. A state in the outcome is not an error. An error
-	// means that the read broke off, and becomes the state WebsiteUnavailable, or Bug
-	// after a panic. What the sink took before stays stored.
+	// means that the read broke off, and becomes the state WebsiteUnavailable unless the
+	// outcome has another, or Bug after a panic. What the sink took before stays stored,
+	// and so does the memory of the outcome.
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 

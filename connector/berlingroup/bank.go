@@ -111,7 +111,12 @@ func settings(prefix string, table reflect.Value, where *places) []Setting {
 }
 
 // Connector is the bank with the abilities that its file gives it.
-func (b *Bank) Connector() connector.Connector { return unable{b} }
+func (b *Bank) Connector() connector.Connector {
+	if b.profile.Data != nil {
+		return reader{b}
+	}
+	return unable{b}
+}
 
 // unable is a bank that cannot be called yet.
 type unable struct{ bank *Bank }

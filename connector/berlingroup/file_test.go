@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -175,7 +176,12 @@ max_amount   = "15000.00"
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
-		ExecutesAtOnce: true, Sources: []connector.Source{{ID: 91011, Name: "openapi"}}, Look: connector.Look{Color: "0b5fff"},
+		ExecutesAtOnce: true, Look: connector.Look{Color: "0b5fff"},
+		Sources: []connector.Source{{ID: 91011, Name: "openapi", Mechanisms: []passerelle.AuthMechanism{passerelle.ByWebauth}}},
+	}
+	reads := connector.DataSettings{
+		Capabilities: []string{"bank"}, AccountTypes: []passerelle.AccountType{"checking", "savings", "loan"}, Usages: []passerelle.Usage{"PRIV", "ORGA"},
+		MonthsToFetch: 3, ConsentDays: 180, UnattendedReads: 4,
 	}
 	carries := payment.Settings{
 		Mechanisms: []string{"webauth"}, Schemes: []passerelle.AccountScheme{passerelle.IBAN}, DateTypes: payment.DateTypes(),
@@ -213,6 +219,17 @@ func TestProfile(t *testing.T) {
 		{"with a confirmation", "sca =", "confirmation = true\nsca =", func(p *connector.Profile, _ *payment.Settings) { p.ExecutesAtOnce = false }},
 		{"with a user name", "sca =", "psu_id = true\nsca =", func(p *connector.Profile, _ *payment.Settings) {
 			p.PaymentFields = []payment.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
+			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
+		}},
+		{"in the app", `["redirect", "oauth", "decoupled", "embedded"]`, `["decoupled"]`, func(p *connector.Profile, _ *payment.Settings) {
+			p.Sources[0].Mechanisms = []passerelle.AuthMechanism{passerelle.ByCredentials}
+			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
+		}},
+		{"two questions for all transactions", `["booked", "pending", "both"]`, `["booked", "pending"]`, func(p *connector.Profile, _ *payment.Settings) {
+			p.Data.UnattendedReads = 2
+		}},
+		{"years of history, and cards", "[profile.accounts]", "[profile.accounts]\nhistory_days = 730\ncard_accounts = true", func(p *connector.Profile, _ *payment.Settings) {
+			p.Data.MonthsToFetch, p.Data.AccountTypes = 25, []passerelle.AccountType{"checking", "savings", "loan", "card"}
 		}},
 		{"a payer that is required", "sca =", "debtor_account = \"required\"\nsca =", func(_ *connector.Profile, s *payment.Settings) { s.PayerAccount = payment.PayerMandatory }},
 		{"a payer that is refused", "sca =", "debtor_account = \"refused\"\nsca =", func(_ *connector.Profile, s *payment.Settings) { s.PayerAccount = payment.PayerNotUsed }},
@@ -236,6 +253,8 @@ func TestProfile(t *testing.T) {
 			for _, dates := range payment.DateTypes() {
 				settings.Minimum[dates], settings.Maximum[dates] = 1, 1500000
 			}
+			data := reads
+			want.Sources, want.Data = slices.Clone(want.Sources), &data
 			test.differs(&want, &settings)
 			want.Payments = &settings
 			if diff := cmp.Diff(want, bank.Profile()); diff != "" {

@@ -2,10 +2,15 @@ package berlingroup
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"passerelle"
 	"passerelle/payment"
 )
 
@@ -243,4 +248,103 @@ func words(all []message) string {
 		}
 	}
 	return strings.Join(codes, " ")
+}
+
+// readStates are the states in which a read ends that the bank refuses with a code, where
+// it is not for the operator to do something: then it is a bug. SCARequired stands for a
+// consent that has to be given anew.
+var readStates = map[string]passerelle.ConnectionState{
+	"CONSENT_UNKNOWN":         passerelle.SCARequired,
+	"CONSENT_INVALID":         passerelle.SCARequired,
+	"CONSENT_EXPIRED":         passerelle.SCARequired,
+	"TOKEN_UNKNOWN":           passerelle.SCARequired,
+	"TOKEN_INVALID":           passerelle.SCARequired,
+	"TOKEN_EXPIRED":           passerelle.SCARequired,
+	"STATUS_INVALID":          passerelle.SCARequired,
+	"SCA_METHOD_UNKNOWN":      passerelle.SCARequired,
+	"SCA_INVALID":             passerelle.SCARequired,
+	"PSU_CREDENTIALS_INVALID": passerelle.Wrongpass,
+	"CORPORATE_ID_INVALID":    passerelle.Wrongpass,
+	"SERVICE_BLOCKED":         passerelle.ActionNeeded,
+	"RESOURCE_BLOCKED":        passerelle.ActionNeeded,
+	"ACCESS_EXCEEDED":         passerelle.RateLimiting,
+	"RESOURCE_EXPIRED":        passerelle.WebsiteUnavailable,
+	"SERVICE_UNAVAILABLE":     passerelle.WebsiteUnavailable,
+	"INTERNAL_SERVER_ERROR":   passerelle.WebsiteUnavailable,
+}
+
+// readRemedies are about codes whose meaning for reads is another than for payments.
+var readRemedies = map[string]string{
+	"PERIOD_INVALID":          "look at profile.accounts.history_days: the bank does not tell transactions that far back",
+	"SERVICE_INVALID":         "look at profile.accounts: the bank does not have this call",
+	"RESOURCE_UNKNOWN":        "the bank does not know an account or a page that it named itself",
+	"CONSENT_INVALID":         consentRemedy,
+	"PARAMETER_NOT_SUPPORTED": "look at profile.accounts: the bank does not have a consent or a query of that kind",
+}
+
+// readRefusal is what it means for a read that the bank refuses something.
+type readRefusal struct {
+	state      passerelle.ConnectionState
+	message    string
+	retryAfter time.Duration
+	// fault is for the operator, nil where it is for the person or for time.
+	fault error
+}
+
+func (r *readRefusal) Error() string { return "the bank refuses a read: " + string(r.state) }
+
+// refused is what an answer means for a read that did not do what it was asked.
+func (b *Bank) refused(r request, a answer) error {
+	all := b.messages(r, a)
+	refusal := &readRefusal{state: readState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
+	switch refusal.state {
+	case passerelle.Bug:
+		what, _ := judge(a.status, all)
+		remedy := cmp.Or(readRemedies[codeOf(all)], what.remedy, requestRemedy)
+		refusal.fault = b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, words(all)))+": "+remedy)
+	case passerelle.Wrongpass, passerelle.ActionNeeded:
+		for _, m := range all {
+			refusal.message = cmp.Or(refusal.message, m.Text)
+		}
+	}
+	return refusal
+}
+
+// errRefused is that the bank does not take a request of ours.
+var errRefused = errors.New("the bank refuses the request")
+
+// readState is the state that the first known code, or else the status, stands for.
+func readState(status int, all []message) passerelle.ConnectionState {
+	if code := codeOf(all); code != "" {
+		return cmp.Or(readStates[code], passerelle.Bug)
+	}
+	switch {
+	case status == http.StatusTooManyRequests:
+		return passerelle.RateLimiting
+	case status >= http.StatusInternalServerError || status == http.StatusRequestTimeout:
+		return passerelle.WebsiteUnavailable
+	}
+	return passerelle.Bug
+}
+
+// codeOf is the first code that is one of the standard's.
+func codeOf(all []message) string {
+	for _, m := range all {
+		if _, known := meanings[m.Code]; known {
+			return m.Code
+		}
+	}
+	return ""
+}
+
+// retryAfter is how long a bank wants not to be asked (RFC 9110, section 10.2.3).
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	told := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(told); err == nil {
+		return time.Duration(min(max(seconds, 0), maxLife)) * time.Second
+	}
+	if at, err := http.ParseTime(told); err == nil {
+		return min(max(at.Sub(now), 0), maxLife*time.Second)
+	}
+	return 0
 }

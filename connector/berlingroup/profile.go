@@ -14,7 +14,7 @@ const euro passerelle.Currency = "EUR"
 // psuIDField is the payment field for the payer's user name at the bank.
 const psuIDField = "psu_id"
 
-// profile is the file in the words of the service. Its Data is for whoever reads.
+// profile is the file in the words of the service.
 func (f *File) profile() connector.Profile {
 	p := connector.Profile{
 		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,
@@ -24,6 +24,10 @@ func (f *File) profile() connector.Profile {
 	}
 	if f.Profile.Payments != nil {
 		p.Payments = f.Profile.settings()
+	}
+	if f.Profile.Accounts != nil {
+		p.Data = f.dataSettings()
+		p.Sources[0].Mechanisms = []passerelle.AuthMechanism{f.mechanism()}
 	}
 	if f.Profile.PSUID && f.Profile.Payments != nil {
 		p.PaymentFields = []payment.Field{{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true}}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -264,4 +265,19 @@ func checkDepth(body []byte) error {
 		return errMalformed
 	}
 	return nil
+}
+
+// resolve is where a link leads that is absolute or relative to the host. It has to be on
+// the host of the bank's interface.
+func (b *Bank) resolve(href string) (string, error) {
+	base, err := url.Parse(b.base)
+	if err != nil {
+		return "", err
+	}
+	to, err := base.Parse(href)
+	if err != nil || to.Scheme != base.Scheme || !strings.EqualFold(to.Host, base.Host) || to.User != nil {
+		return "", errElsewhere
+	}
+	to.Fragment = ""
+	return to.String(), nil
 }

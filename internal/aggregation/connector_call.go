@@ -189,7 +189,11 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 		return connector.Outcome{State: passerelle.Bug}
 	}
 	run.Log.Warn("a synchronisation broke off", "connection", run.c.ID, "connector", run.c.Connector, "error", err)
-	return connector.Outcome{State: passerelle.WebsiteUnavailable}
+	broken, wrong := bounded(connector.Outcome{State: outcome.State, Memory: outcome.Memory, RetryAfter: outcome.RetryAfter}, run.started)
+	if wrong != nil || broken.State == "" {
+		broken.State = passerelle.WebsiteUnavailable
+	}
+	return broken
 }
 
 // The bounds of what a run may end with.

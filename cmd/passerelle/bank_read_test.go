@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"passerelle/internal/servicetest"
+)
+
+// banksOf starts test banks in a folder of the test's own, and says where they are steered
+// and where the files of those banks are.
+type banksOf struct {
+	t       *testing.T
+	folder  string
+	control string
+}
+
+func newBanks(t *testing.T, profiles string) *banksOf {
+	t.Helper()
+	const free = "127.0.0.1:0"
+	said, stop := started(t, "testbank", "--json", "--data", t.TempDir(), "--listen", free, "--pages", free, "--control", free, "--profile", profiles)
+	t.Cleanup(func() { stop() })
+	folder, _ := said["folder"].(string)
+	control, _ := said["control"].(string)
+	return &banksOf{t, folder, control}
+}
+
+// steer calls the control interface of a bank.
+func (b *banksOf) steer(method, path string, body any, into any) {
+	b.t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.control+"/banks/"+path, bytes.NewReader(encoded))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		b.t.Fatalf("%s %s: %d %v %s", method, path, answer.StatusCode, err, content)
+	}
+	if into != nil {
+		if err := json.Unmarshal(content, into); err != nil {
+			b.t.Fatalf("%s %s: %v %s", method, path, err, content)
+		}
+	}
+}
+
+// uuid is the connector's in the file of a bank.
+func (b *banksOf) uuid(bank string) string {
+	b.t.Helper()
+	content, err := os.ReadFile(filepath.Join(b.folder, bank+".toml"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(content, []byte(`uuid = "`))
+	uuid, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(uuid)
+}
+
+// landing is where the application receives people.
+const landing = "https://app.example/back"
+
+// customer is an end user with a browser, who is a customer of a bank.
+type customer struct {
+	*servicetest.Instance
+	t       *testing.T
+	banks   *banksOf
+	token   string
+	browser *http.Client
+}
+
+func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *customer {
+	t.Helper()
+	s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{landing}}))
+	var out struct {
+		Token string `json:"auth_token"`
+	}
+	s.JSON(s.OK(s.Call("POST", "/auth/init", "", map[string]any{"client_id": s.ClientID, "client_secret": s.Secret})), &out)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &customer{s, t, banks, out.Token, &http.Client{Jar: jar, CheckRedirect: stay}}
+}
+
+// browse asks for a page, or sends a form to it, and is sent elsewhere.
+func (c *customer) browse(address string, form url.Values) string {
+	c.t.Helper()
+	answer, err := c.browser.Get(address)
+	if form != nil {
+		answer, err = c.browser.PostForm(address, form)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if to := answer.Header.Get("Location"); to != "" {
+		return to
+	}
+	body, _ := io.ReadAll(answer.Body)
+	c.t.Fatalf("%s: %d without a way on: %s", address, answer.StatusCode, body)
+	return ""
+}
+
+// begin sets out for the page of a bank.
+func (c *customer) begin(q url.Values) string {
+	c.t.Helper()
+	q.Set("client_id", c.ClientID)
+	q.Set("redirect_uri", landing)
+	var out struct{ URL string }
+	c.JSON(c.OK(c.Call("GET", "/webauth-url?"+q.Encode(), c.token, nil)), &out)
+	return c.browse(out.URL, nil)
+}
+
+// decide decides on the page of the bank and comes back, with what the application is told.
+func (c *customer) decide(page, decision string) url.Values {
+	c.t.Helper()
+	back := c.browse(page, url.Values{"decision": {decision}, "customer": {"anna"}})
+	to, err := url.Parse(c.browse(back, nil))
+	if err != nil || to.Scheme+"://"+to.Host+to.Path != landing {
+		c.t.Fatalf("the customer came to %v, %v", to, err)
+	}
+	return to.Query()
+}
+
+// seenConnection is what the interface shows of a connection.
+type seenConnection struct {
+	ID    int64
+	State *string
+}
+
+type seenAccount struct {
+	ID      int64
+	Number  string
+	Balance json.Number
+}
+
+type seenTransaction struct {
+	ID     int64
+	Value  json.Number
+	Coming bool
+}
+
+func (c *customer) accounts() (all []seenAccount) {
+	c.t.Helper()
+	var out struct{ Accounts []seenAccount }
+	c.JSON(c.OK(c.Call("GET", "/users/me/accounts?all", c.token, nil)), &out)
+	return out.Accounts
+}
+
+// share lets the accounts be read, and has them read as soon as that is due.
+func (c *customer) share(all []seenAccount) {
+	c.t.Helper()
+	for _, a := range all {
+		c.OK(c.Call("POST", "/users/me/accounts/"+itoa(a.ID)+"?all", c.token, map[string]any{"disabled": false}))
+	}
+	c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// transactions are all that are stored.
+func (c *customer) transactions() (all []seenTransaction) {
+	c.t.Helper()
+	for next := "/users/me/transactions?limit=1000"; next != ""; {
+		var out struct {
+			Transactions []seenTransaction
+			Links        struct{ Next *struct{ Href string } } `json:"_links"`
+		}
+		c.JSON(c.OK(c.Call("GET", next, c.token, nil)), &out)
+		all, next = append(all, out.Transactions...), ""
+		if out.Links.Next != nil {
+			u, err := url.Parse(out.Links.Next.Href)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			next = u.Path[len("/2.0"):] + "?" + u.RawQuery
+		}
+	}
+	return all
+}
+
+// connection is that of a person who has one.
+func (c *customer) connection() seenConnection {
+	c.t.Helper()
+	var out struct{ Connections []seenConnection }
+	c.JSON(c.OK(c.Call("GET", "/users/me/connections", c.token, nil)), &out)
+	if len(out.Connections) != 1 {
+		c.t.Fatalf("%d connections", len(out.Connections))
+	}
+	return out.Connections[0]
+}
+
+// sync reads the connection, with the person or without.
+func (c *customer) sync(present string) {
+	c.t.Helper()
+	c.OK(c.Call("PUT", "/users/me/connections/"+itoa(c.connection().ID)+"?psu_requested="+present, c.token, nil))
+}
+
+// books are the accounts of Anna in the books of a bank.
+func (b *banksOf) books(bank string) (all []struct {
+	ID, Number string
+	Booked     int64
+}) {
+	b.t.Helper()
+	var out struct {
+		Accounts []struct {
+			ID, Number string
+			Booked     int64
+		}
+	}
+	b.steer("GET", bank+"/accounts?customer=anna", nil, &out)
+	return out.Accounts
+}
+
+// cents of an amount with two digits.
+func cents(t *testing.T, amount json.Number) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(strings.Replace(amount.String(), ".", "", 1), 10, 64)
+	if err != nil {
+		t.Fatalf("%s is not with two digits", amount)
+	}
+	return n
+}
+
+// matchesBooks holds what is stored against the books: balances, and that the transactions
+// add up to them.
+func (c *customer) matchesBooks(bank string, transactions int) {
+	c.t.Helper()
+	want, got := map[string]int64{}, map[string]int64{}
+	sum, moved := int64(0), int64(0)
+	for _, a := range c.banks.books(bank) {
+		want[a.Number], sum = a.Booked, sum+a.Booked
+	}
+	for _, a := range c.accounts() {
+		got[a.Number] = cents(c.t, a.Balance)
+	}
+	if !maps.Equal(want, got) {
+		c.t.Errorf("the balances are %v, in the books %v", got, want)
+	}
+	all := c.transactions()
+	for _, one := range all {
+		if !one.Coming {
+			moved += cents(c.t, one.Value)
+		}
+	}
+	if len(all) != transactions || moved != sum {
+		c.t.Errorf("%d transactions of %d in all, want %d of %d", len(all), moved, transactions, sum)
+	}
+}
+
+// TestAccountsOfABankAreRead: a customer lets their accounts be read at the bank's page, and
+// what the bank's books have is stored, page by page, and read again without the person.
+func TestAccountsOfABankAreRead(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	uuid, first := banks.uuid("redirect"), banks.books("redirect")[0]
+	total := 2
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		banks.steer("POST", "redirect/accounts/"+first.ID+"/fill", map[string]any{"count": 250, "amount": "-1.50", "text": "Coffee", "days_ago": 40}, nil)
+		total += 250
+		c := newCustomer(t, s, banks)
+		told := c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
+		if told.Get("error") != "" || told.Get("id_connection") == "" {
+			t.Fatalf("the application was told %v\n%s", told, s.Logs)
+		}
+		c.share(c.accounts())
+		c.matchesBooks("redirect", total)
+		banks.steer("POST", "redirect/accounts/"+first.ID+"/fill", map[string]any{"count": 3, "amount": "20.00", "text": "Refund"}, nil)
+		total += 3
+		c.sync("false")
+		c.matchesBooks("redirect", total)
+		for range 5 {
+			c.sync("true") // more often than the bank allows without the person
+		}
+		if state := c.connection().State; state != nil {
+			t.Errorf("the connection is in the state %s\n%s", *state, s.Logs)
+		}
+	})
+}
+
+// TestRefusedConsent: a customer who refuses comes back with that, and may think again.
+func TestRefusedConsent(t *testing.T) {
+	banks := newBanks(t, "redirect-explicit")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		told := c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect-explicit")}}), "refuse")
+		if told.Get("error") == "" {
+			t.Errorf("the application was told %v", told)
+		}
+		if state := c.connection().State; state == nil || *state != "webauthRequired" {
+			t.Fatalf("the connection is in the state %v", state)
+		}
+		told = c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
+		if told.Get("error") != "" || len(c.accounts()) != 3 {
+			t.Errorf("the application was told %v, and there are %d accounts", told, len(c.accounts()))
+		}
+	})
+}
+
+// TestRevokedConsent: a consent that its customer ended at the bank has them asked again.
+func TestRevokedConsent(t *testing.T) {
+	banks := newBanks(t, "signed")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("signed")}}), "approve")
+		c.share(c.accounts())
+		var out struct{ Consents []struct{ ID, Status string } }
+		banks.steer("GET", "signed/consents", nil, &out)
+		for _, consent := range out.Consents {
+			banks.steer("POST", "signed/consents/"+consent.ID+"/revoke", nil, nil)
+		}
+		c.sync("false")
+		if state := c.connection().State; state == nil || *state != "webauthRequired" {
+			t.Fatalf("the connection is in the state %v", state)
+		}
+		told := c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
+		if told.Get("error") != "" || c.connection().State != nil {
+			t.Errorf("the application was told %v", told)
+		}
+		if len(c.accounts()) != 3 {
+			t.Errorf("%d accounts after the second consent", len(c.accounts()))
+		}
+	})
+}

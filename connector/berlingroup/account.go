@@ -1,0 +1,312 @@
+package berlingroup
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// bankAccount is an account or a card account as the standard has it.
+type bankAccount struct {
+	accountReference
+	ResourceID  string    `json:"resourceId"`
+	Name        string    `json:"name"`
+	DisplayName string    `json:"displayName"`
+	Product     string    `json:"product"`
+	CashType    string    `json:"cashAccountType"`
+	Status      string    `json:"status"`
+	BIC         string    `json:"bic"`
+	Usage       string    `json:"usage"`
+	Details     string    `json:"details"`
+	OwnerName   string    `json:"ownerName"`
+	Balances    []balance `json:"balances"`
+	Links       links     `json:"_links"`
+
+	// family is the path under which the bank has it, and key our name of it.
+	family, key string
+}
+
+type amount struct {
+	Currency string `json:"currency"`
+	Amount   string `json:"amount"`
+}
+
+type balance struct {
+	Amount              amount `json:"balanceAmount"`
+	Type                string `json:"balanceType"`
+	CreditLimitIncluded bool   `json:"creditLimitIncluded"`
+	ReferenceDate       string `json:"referenceDate"`
+}
+
+// accountList is the answer to a question for accounts, of either family.
+type accountList struct {
+	Accounts     []bankAccount `json:"accounts"`
+	CardAccounts []bankAccount `json:"cardAccounts"`
+	Links        links         `json:"_links"`
+}
+
+// Where the bank has accounts.
+const (
+	accountsPath     = "/v1/accounts"
+	cardAccountsPath = "/v1/card-accounts"
+)
+
+// readAccounts hands over the accounts and, of those that are wanted, the transactions.
+func (v *reading) readAccounts(ctx context.Context) error {
+	all, err := v.listAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	details := make([]passerelle.AccountDetails, len(all))
+	for i := range all {
+		if err := v.addBalances(ctx, &all[i]); err != nil {
+			return err
+		}
+		details[i] = all[i].details()
+	}
+	if err := v.out.Accounts(details); err != nil {
+		return err
+	}
+	for i := range all {
+		if err := v.readAccount(ctx, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listAccounts lists the accounts of both families.
+func (v *reading) listAccounts(ctx context.Context) ([]bankAccount, error) {
+	all, err := v.listFamily(ctx, accountsPath)
+	if err != nil || !v.file.Profile.Accounts.CardAccounts {
+		return all, err
+	}
+	cards, err := v.listFamily(ctx, cardAccountsPath)
+	return withKeys(append(all, cards...)), err
+}
+
+func (v *reading) listFamily(ctx context.Context, family string) (all []bankAccount, err error) {
+	if err := v.count(family); err != nil {
+		return nil, err
+	}
+	pages := v.pages(request{call: strings.TrimPrefix(family, "/v1/"), path: family + "?withBalance=true", large: true})
+	for !pages.end {
+		var list accountList
+		if err := pages.turn(ctx, &list, func() string { return list.Links["next"].Href }); err != nil {
+			return nil, err
+		}
+		for _, a := range append(list.Accounts, list.CardAccounts...) {
+			if a.family = family; a.Status != "deleted" {
+				all = append(all, a)
+			}
+		}
+		if len(all) > maxAccounts {
+			return nil, v.fault(pages.request, errTooLarge, "it lists more accounts than are read")
+		}
+	}
+	return withKeys(all), nil
+}
+
+// maxAccounts is how many accounts of a person are read.
+const maxAccounts = 1000
+
+// withKeys gives accounts names that outlive a consent: their numbers, because a bank may
+// number its resources anew for each consent. Only what has none, or shares one, goes by
+// the resource.
+func withKeys(all []bankAccount) []bankAccount {
+	taken := map[string]bool{}
+	for i := range all {
+		a := &all[i]
+		number := cmp.Or(a.IBAN, a.BBAN, a.MaskedPAN, a.MSISDN)
+		if a.key = number + "/" + a.Currency; number == "" || taken[a.key] {
+			a.key = "resource/" + a.ResourceID
+		}
+		if a.key = bounded(a.key); taken[a.key] {
+			a.key = bounded(a.key + "/" + a.family)
+		}
+		taken[a.key] = true
+	}
+	return all
+}
+
+// path is where something of the account is: where its links lead, or by its resource.
+func (a *bankAccount) path(of string) (link, path string) {
+	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
+}
+
+// addBalances asks for the balances of an account that came without, where the consent is
+// for them.
+func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
+	link, path := a.path("balances")
+	if len(a.Balances) > 0 || link == "" && len(a.Links) > 0 {
+		return nil
+	}
+	if err := v.count("balances " + a.key); err != nil {
+		return err
+	}
+	r, err := v.at(request{call: "balances", path: path}, link)
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Balances []balance `json:"balances"`
+	}
+	err = v.get(ctx, r, &told)
+	a.Balances = told.Balances
+	return err
+}
+
+// accountTypes are ours by the codes of ISO 20022 for cash accounts.
+var accountTypes = map[string]passerelle.AccountType{
+	"CACC": "checking", "TRAN": "checking", "SLRY": "checking", "SALA": "checking", "ODFT": "checking", "CASH": "checking", "CURR": "checking", "": "checking",
+	"SVGS": "savings", "LLSV": "savings", "ONDP": "savings", "MOMA": "savings", "LOAN": "loan", "CARD": "card",
+}
+
+// details are the account in the words of the service.
+func (a *bankAccount) details() passerelle.AccountDetails {
+	d := passerelle.AccountDetails{
+		Key: a.key, Number: cmp.Or(a.IBAN, a.BBAN, a.MaskedPAN, a.MSISDN), IBAN: a.IBAN, BIC: a.BIC,
+		Name: bounded(cmp.Or(a.DisplayName, a.Name, a.Product, a.Details, a.IBAN, a.ResourceID)),
+		Type: cmp.Or(accountTypes[a.CashType], passerelle.UnknownAccount), Currency: known(a.Currency),
+	}
+	if a.family == cardAccountsPath {
+		d.Type = "card"
+	}
+	switch a.Usage {
+	case "ORGA":
+		d.Usage, d.CompanyName = passerelle.Organisation, a.OwnerName
+	default:
+		d.Usage = passerelle.Private
+	}
+	if a.OwnerName != "" {
+		d.Parties = []passerelle.Party{{Role: "holder", FullName: bounded(a.OwnerName)}}
+	}
+	d.Balance, d.Coming = a.balance()
+	return d
+}
+
+// bookedBalances are the types of balances that have only what is booked, the best first,
+// and bestBalances those that are taken where a bank tells none of them.
+var (
+	bookedBalances = []string{"interimBooked", "closingBooked", "openingBooked"}
+	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}
+)
+
+// balance is what is booked, and what of the expected balance is not booked yet; nil is
+// what the bank does not tell.
+func (a *bankAccount) balance() (booked, coming *decimal.Decimal) {
+	booked = a.newest(bookedBalances)
+	expected := a.newest([]string{"expected"})
+	if booked == nil {
+		return a.newest(bestBalances), nil
+	}
+	if expected == nil {
+		return booked, nil
+	}
+	difference, err := expected.SubExact(*booked, max(expected.Scale(), booked.Scale()))
+	if err != nil {
+		return booked, nil
+	}
+	return booked, &difference
+}
+
+// newest is the balance of the first type that the bank tells, of its newest day. One that
+// has a credit in it is none of the account's.
+func (a *bankAccount) newest(types []string) *decimal.Decimal {
+	for _, wanted := range types {
+		var best *decimal.Decimal
+		day := ""
+		for _, b := range a.Balances {
+			value, err := b.Amount.decimal()
+			if b.Type == wanted && !b.CreditLimitIncluded && err == nil && known(b.Amount.Currency) == known(a.Currency) && (best == nil || b.ReferenceDate > day) {
+				best, day = &value, b.ReferenceDate
+			}
+		}
+		if best != nil {
+			return best
+		}
+	}
+	return nil
+}
+
+// amountForm is that of the standard.
+var amountForm = regexp.MustCompile(`^-?[0-9]{1,14}(\.[0-9]{1,3})?$`)
+
+func (a amount) decimal() (decimal.Decimal, error) {
+	if !amountForm.MatchString(a.Amount) {
+		return decimal.Decimal{}, errMalformed
+	}
+	return decimal.Parse(a.Amount)
+}
+
+// known is a currency of ISO 4217, or none: XXX is that of accounts with several.
+func known(code string) passerelle.Currency {
+	if c := passerelle.Currency(code); c.Known() && code != "XXX" {
+		return c
+	}
+	return ""
+}
+
+// maxText bounds names and keys, in bytes.
+const maxText = 200
+
+// bounded is a text of the bank's as it can be stored.
+func bounded(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "")
+}
+
+// pages are the pages of a list, of which each leads to the next.
+type pages struct {
+	*reading
+	request request
+	seen    map[string]bool
+	end     bool
+}
+
+func (v *reading) pages(first request) *pages {
+	return &pages{reading: v, request: first, seen: map[string]bool{}}
+}
+
+// maxPages bounds the pages of a list.
+const maxPages = 100_000
+
+// turn gets the next page. Next is the link in it to the one that follows, if any.
+func (p *pages) turn(ctx context.Context, into any, next func() string) error {
+	if err := p.get(ctx, p.request, into); err != nil {
+		return err
+	}
+	link := next()
+	if link == "" {
+		p.end = true
+		return nil
+	}
+	r, err := p.at(p.request, link)
+	if err != nil {
+		return err
+	}
+	if p.seen[r.address] || len(p.seen) >= maxPages {
+		return p.fault(r, errMalformed, "a page of its leads back to one that was read")
+	}
+	p.seen[r.address], p.request = true, r
+	return nil
+}
+
+// at is a request to where a link leads, or to its own path where there is none.
+func (v *reading) at(r request, link string) (request, error) {
+	if link == "" {
+		return r, nil
+	}
+	var err error
+	r.address, err = v.follow(r, link)
+	return r, err
+}

@@ -1,0 +1,224 @@
+package berlingroup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// reader is a bank that is read.
+type reader struct{ bank *Bank }
+
+// Profile says what the bank is.
+func (r reader) Profile() connector.Profile {
+	p := r.bank.profile
+	p.Payments, p.PaymentFields = nil, nil
+	return p
+}
+
+// dataSettings are what the bank tells of people.
+func (f *File) dataSettings() *connector.DataSettings {
+	a := f.Profile.Accounts
+	s := &connector.DataSettings{
+		Capabilities: []string{"bank"}, AccountTypes: []passerelle.AccountType{"checking", "savings", "loan"},
+		Usages:        []passerelle.Usage{passerelle.Private, passerelle.Organisation},
+		MonthsToFetch: (a.HistoryDays + 29) / 30, ConsentDays: a.ConsentDays,
+		UnattendedReads: max(f.Profile.CallsADay/len(a.reports()), 1),
+	}
+	if a.CardAccounts {
+		s.AccountTypes = append(s.AccountTypes, "card")
+	}
+	if f.Profile.PSUID || f.mechanism() == passerelle.ByCredentials {
+		s.Fields = append(s.Fields, connector.Field{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true})
+	}
+	if a.kind() == detailedConsent {
+		s.Fields = append(s.Fields, connector.Field{Name: ibanField, Type: "text", Label: "IBAN of your account", Required: true, Regex: "[A-Za-z]{2}[0-9A-Za-z ]{13,40}"})
+	}
+	return s
+}
+
+// ibanField is the connection field for the account that a detailed consent is for.
+const ibanField = "iban"
+
+// mechanism is how people let the bank be read, by the approach that it prefers.
+func (f *File) mechanism() passerelle.AuthMechanism {
+	if approach := f.Profile.SCA[0]; approach == decoupledSCA || approach == embeddedSCA {
+		return passerelle.ByCredentials
+	}
+	return passerelle.ByWebauth
+}
+
+// reports are the values of bookingStatus by which everything is told.
+func (a *Accounts) reports() []string {
+	if slices.Contains(a.BookingStatuses, "both") {
+		return []string{"both"}
+	}
+	return a.BookingStatuses
+}
+
+// readMemory is what a read leaves for the next.
+type readMemory struct {
+	// Consent is the bank's id of the consent, Valid that it was authorised once, and
+	// Asked when it was wished for.
+	Consent string    `json:"consent,omitempty"`
+	Valid   bool      `json:"valid,omitempty"`
+	Asked   time.Time `json:"asked,omitzero"`
+	// Page is where the person authorises it.
+	Page string `json:"page,omitempty"`
+	// Until is the end of the consent.
+	Until time.Time `json:"until,omitzero"`
+	// Calls are the instants of calls without the person in the last day, by what counts
+	// as the same call.
+	Calls map[string][]time.Time `json:"calls,omitempty"`
+}
+
+func recall(text []byte) readMemory {
+	var m readMemory
+	if json.Unmarshal(text, &m) != nil {
+		return readMemory{}
+	}
+	return m
+}
+
+// reading is one read of a person's accounts.
+type reading struct {
+	*Bank
+	connector.DataRequest
+	out    connector.Sink
+	memory readMemory
+}
+
+// interruption ends a read with a state that is no failure of the connector.
+type interruption struct{ connector.Outcome }
+
+// Error names the state.
+func (i *interruption) Error() string { return "the read ends in the state " + string(i.State) }
+
+// Read reads the accounts of a person, once there is a consent.
+func (r reader) Read(ctx context.Context, request connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	v := &reading{Bank: r.bank, DataRequest: request, out: out, memory: recall(request.Memory)}
+	outcome, err := v.read(ctx)
+	var ended *interruption
+	if errors.As(err, &ended) {
+		outcome, err = ended.Outcome, nil
+	}
+	memory, encodeErr := json.Marshal(v.memory)
+	outcome.Memory = memory
+	return outcome, errors.Join(err, encodeErr)
+}
+
+func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
+	err := v.admit(ctx)
+	if err == nil {
+		err = v.readAccounts(ctx)
+	}
+	var refused *readRefusal
+	if errors.As(err, &refused) && refused.state == passerelle.SCARequired {
+		v.memory = readMemory{Calls: v.memory.Calls}
+		if v.Present {
+			err = v.wish(ctx)
+		}
+	}
+	if err != nil {
+		return v.outcomeOf(err)
+	}
+	until := v.memory.Until
+	return connector.Outcome{ConsentUntil: &until}, nil
+}
+
+// outcomeOf ends a read that the bank refuses.
+func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
+	var refused *readRefusal
+	if !errors.As(err, &refused) {
+		return connector.Outcome{}, err
+	}
+	outcome := connector.Outcome{State: refused.state, Message: refused.message, RetryAfter: refused.retryAfter}
+	if refused.state == passerelle.SCARequired {
+		outcome.State = v.renewal()
+	}
+	return outcome, refused.fault
+}
+
+// renewal is the state that asks the person for a consent.
+func (v *reading) renewal() passerelle.ConnectionState {
+	if v.file.mechanism() == passerelle.ByWebauth {
+		return passerelle.WebauthRequired
+	}
+	return passerelle.SCARequired
+}
+
+// get asks the bank for something of the person's and decodes it.
+func (v *reading) get(ctx context.Context, r request, into any) error {
+	r.method, r.header = http.MethodGet, v.header()
+	a, err := v.call(ctx, r)
+	if err != nil {
+		return err
+	}
+	if !a.good() {
+		return v.refused(r, a)
+	}
+	return v.decode(r, a, into)
+}
+
+// header is what goes with every request about the person's consent.
+func (v *reading) header() http.Header {
+	h := deviceHeader(v.Device)
+	if v.memory.Consent != "" {
+		h.Set("Consent-ID", v.memory.Consent)
+	}
+	return h
+}
+
+// deviceHeader tells the bank of a person who is there.
+func deviceHeader(d connector.Device) http.Header {
+	h := http.Header{}
+	if d.Address.IsValid() {
+		h.Set("PSU-IP-Address", d.Address.String())
+	}
+	for name, value := range map[string]string{"PSU-User-Agent": d.UserAgent, "PSU-Accept": d.Accept, "PSU-Accept-Language": d.AcceptLanguage} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	return h
+}
+
+// callsWindow is over what calls without the person are counted. Banks count by days of
+// theirs, of which it holds any.
+const callsWindow = 24 * time.Hour
+
+// count counts a call without the person, and ends the read where there were as many of it
+// as the bank allows in a day.
+func (v *reading) count(call string) error {
+	if v.Device.Address.IsValid() {
+		return nil
+	}
+	made := slices.DeleteFunc(v.memory.Calls[call], func(at time.Time) bool { return v.Now.Sub(at) >= callsWindow })
+	if len(made) >= v.file.Profile.CallsADay {
+		wait := made[len(made)-v.file.Profile.CallsADay].Add(callsWindow).Sub(v.Now)
+		return &interruption{connector.Outcome{State: passerelle.RateLimiting, RetryAfter: wait}}
+	}
+	if v.memory.Calls == nil {
+		v.memory.Calls = map[string][]time.Time{}
+	}
+	v.memory.Calls[call] = append(made, v.Now)
+	return nil
+}
+
+// forget drops calls that no longer count.
+func (m *readMemory) forget(now time.Time) {
+	for call, made := range m.Calls {
+		if now.Sub(slices.MaxFunc(made, time.Time.Compare)) >= callsWindow {
+			delete(m.Calls, call)
+		}
+	}
+}
+
+// day is the calendar day of the read.
+func (v *reading) day() passerelle.Date { return passerelle.DateOf(v.Now, time.UTC) }

@@ -1,0 +1,294 @@
+package berlingroup
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"passerelle"
+)
+
+// transaction is one of an account, or of a card account, as the standard has it.
+type transaction struct {
+	ID             string `json:"transactionId"`
+	CardID         string `json:"cardTransactionId"`
+	EntryReference string `json:"entryReference"`
+	EndToEndID     string `json:"endToEndId"`
+	MandateID      string `json:"mandateId"`
+	CreditorID     string `json:"creditorId"`
+
+	BookingDate     string `json:"bookingDate"`
+	ValueDate       string `json:"valueDate"`
+	TransactionDate string `json:"transactionDate"`
+
+	Amount         amount            `json:"transactionAmount"`
+	OriginalAmount amount            `json:"originalAmount"`
+	Creditor       string            `json:"creditorName"`
+	CreditorNumber *accountReference `json:"creditorAccount"`
+	Debtor         string            `json:"debtorName"`
+	DebtorNumber   *accountReference `json:"debtorAccount"`
+
+	Remittance      string   `json:"remittanceInformationUnstructured"`
+	RemittanceLines []string `json:"remittanceInformationUnstructuredArray"`
+	Reference       any      `json:"remittanceInformationStructured"`
+	CardDetails     string   `json:"transactionDetails"`
+	Additional      string   `json:"additionalInformation"`
+	Code            string   `json:"bankTransactionCode"`
+	Card            string   `json:"maskedPAN"`
+
+	pending bool
+}
+
+// report is a page of transactions in its groups.
+type report struct {
+	Booked  []transaction `json:"booked"`
+	Pending []transaction `json:"pending"`
+	Links   links         `json:"_links"`
+}
+
+// reportAnswer is a page, of either family, or where the whole is to be had.
+type reportAnswer struct {
+	Transactions     report `json:"transactions"`
+	CardTransactions report `json:"cardTransactions"`
+	Links            links  `json:"_links"`
+}
+
+// readAccount hands over the transactions of an account that is wanted.
+func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
+	from, wanted := v.out.Wanted(a.key)
+	link, path := a.path("transactions")
+	if !wanted || link == "" && len(a.Links) > 0 || v.file.Profile.Accounts.kind() == availableConsent {
+		return nil
+	}
+	earliest := v.day().AddDays(1 - v.file.Profile.Accounts.HistoryDays)
+	from = later(from, earliest)
+	begin := later(from.AddDays(-overlapDays), earliest)
+	identities := identities{}
+	for _, status := range v.file.Profile.Accounts.reports() {
+		if err := v.count("transactions " + a.key); err != nil {
+			return err
+		}
+		r, err := v.at(request{call: strings.TrimPrefix(a.family, "/v1/") + " transactions", path: path, large: true}, link)
+		if err != nil {
+			return err
+		}
+		if err := v.readReport(ctx, a, query(r, url.Values{"bookingStatus": {status}, "dateFrom": {begin.String()}}), identities); err != nil {
+			return err
+		}
+	}
+	return v.out.AccountRead(a.key, from)
+}
+
+// overlapDays is how many days more are read than are wanted: transactions without an id
+// are told apart by their number among those that are alike, of which the first may have
+// been booked some days before the last.
+const overlapDays = 7
+
+// query adds parameters to the address of a request.
+func query(r request, more url.Values) request {
+	place := &r.path
+	if r.address != "" {
+		place = &r.address
+	}
+	separator := "?"
+	if strings.Contains(*place, "?") {
+		separator = "&"
+	}
+	*place += separator + more.Encode()
+	return r
+}
+
+// readReport hands over the pages of a report.
+func (v *reading) readReport(ctx context.Context, a *bankAccount, first request, ids identities) error {
+	pages := v.pages(first)
+	for !pages.end {
+		var told reportAnswer
+		if err := pages.turn(ctx, &told, told.next); err != nil {
+			return err
+		}
+		details, err := v.detailsOf(pages.request, told, ids)
+		if err != nil {
+			return err
+		}
+		if err := v.out.Transactions(a.key, details); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next is the link to the next page, or to a download of the whole.
+func (a *reportAnswer) next() string {
+	return cmp.Or(a.Transactions.Links["next"].Href, a.CardTransactions.Links["next"].Href, a.Links["next"].Href, a.Links["download"].Href)
+}
+
+// detailsOf are the transactions of a page in the words of the service.
+func (v *reading) detailsOf(r request, told reportAnswer, ids identities) ([]passerelle.TransactionDetails, error) {
+	var all []passerelle.TransactionDetails
+	for _, group := range []report{told.Transactions, told.CardTransactions} {
+		for i := range group.Pending {
+			group.Pending[i].pending = true
+		}
+		for _, list := range [][]transaction{group.Booked, group.Pending} {
+			for i := range list {
+				d, err := v.transactionDetails(&list[i], ids)
+				if err != nil {
+					return nil, v.fault(r, errMalformed, "a transaction of its has no amount or no currency as the standard has it")
+				}
+				all = append(all, d)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (v *reading) transactionDetails(t *transaction, ids identities) (passerelle.TransactionDetails, error) {
+	value, err := t.Amount.decimal()
+	if err != nil {
+		return passerelle.TransactionDetails{}, err
+	}
+	booking, valued, made := date(t.BookingDate), date(t.ValueDate), date(t.TransactionDate)
+	d := passerelle.TransactionDetails{
+		Key: ids.of(t, v.file.Profile.Accounts.TransactionIDs), BDate: booking, VDate: valued, RDate: made,
+		Date: cmp.Or(booking, valued, made, v.day()), Value: value, Coming: t.pending, Type: t.kind(), Wording: t.wording(), Card: bounded(t.Card),
+	}
+	if original, err := t.OriginalAmount.decimal(); err == nil && known(t.OriginalAmount.Currency) != "" && t.OriginalAmount.Currency != t.Amount.Currency {
+		d.OriginalValue, d.OriginalCurrency = &original, known(t.OriginalAmount.Currency)
+	}
+	d.Counterparty = t.counterparty(value.IsNeg())
+	return d, nil
+}
+
+func date(text string) passerelle.Date {
+	d, err := passerelle.ParseDate("date", text[:min(len(text), len("2006-01-02"))])
+	if err != nil {
+		return passerelle.Date{}
+	}
+	return d
+}
+
+func later(a, b passerelle.Date) passerelle.Date {
+	if a.Compare(b) < 0 {
+		return b
+	}
+	return a
+}
+
+// maxWording is how much of a label is kept, in bytes.
+const maxWording = 1000
+
+// wording is the label: what the payer wrote, or what else the bank says of it.
+func (t *transaction) wording() string {
+	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+	return strings.ToValidUTF8(text[:min(len(text), maxWording)], "")
+}
+
+// reference is the structured remittance information, which is a text or, in newer
+// versions, an object with it.
+func (t *transaction) reference() string {
+	switch told := t.Reference.(type) {
+	case string:
+		return told
+	case map[string]any:
+		text, _ := told["reference"].(string)
+		return text
+	}
+	return ""
+}
+
+func (t *transaction) counterparty(leaves bool) *passerelle.Counterparty {
+	name, number, side := t.Debtor, t.DebtorNumber, "debtor"
+	if leaves {
+		name, number, side = t.Creditor, t.CreditorNumber, "creditor"
+	}
+	if name == "" && number == nil {
+		return nil
+	}
+	c := &passerelle.Counterparty{Label: bounded(name), Type: side}
+	switch {
+	case number == nil:
+	case number.IBAN != "":
+		c.Scheme, c.Identification = "iban", bounded(number.IBAN)
+	case number.BBAN != "":
+		c.Scheme, c.Identification = "bban", bounded(number.BBAN)
+	}
+	return c
+}
+
+// kinds are our types by the beginnings of ISO 20022 bank transaction codes, the longer
+// ones first.
+var kinds = []struct {
+	code string
+	kind passerelle.TransactionType
+}{
+	{"PMNT-CCRD-CWDL", "withdrawal"}, {"PMNT-CNTR-CWDL", "withdrawal"}, {"PMNT-CNTR-CDPT", "deposit"}, {"PMNT-CCRD", "card"}, {"PMNT-MCRD", "card"},
+	{"PMNT-ICDT", "transfer"}, {"PMNT-RCDT", "transfer"}, {"PMNT-IRCT", "transfer"}, {"PMNT-RRCT", "transfer"},
+	{"PMNT-RDDT", "order"}, {"PMNT-IDDT", "order"}, {"PMNT-ICHQ", "check"}, {"PMNT-RCHQ", "check"}, {"LDAS", "loan_repayment"}, {"ACMT", "bank"},
+}
+
+func (t *transaction) kind() passerelle.TransactionType {
+	for _, one := range kinds {
+		if strings.HasPrefix(t.Code, one.code) {
+			return one.kind
+		}
+	}
+	if strings.HasSuffix(t.Code, "-FEES") || strings.HasSuffix(t.Code, "-CHRG") {
+		return "bank"
+	}
+	if t.Card != "" || t.CardID != "" || t.CardDetails != "" {
+		return "card"
+	}
+	return passerelle.UnknownTransaction
+}
+
+// identities number the transactions of an account that are alike and have no id.
+type identities map[string]int
+
+// of is the name of a transaction: the bank's where it gives one that lasts, and otherwise
+// what stays the same from the day it is pending: sum, value day, parties and texts, with
+// a number where there are several alike.
+func (ids identities) of(t *transaction, given bool) string {
+	if id := cmp.Or(t.ID, t.CardID); given && id != "" {
+		return named("id", id)
+	}
+	content := t.content()
+	ids[content]++
+	return content + "/" + strconv.Itoa(ids[content])
+}
+
+// named is a name of the bank's with what it is, shortened where it would be too long.
+func named(kind, name string) string {
+	if len(name) > maxText || bounded(name) != name {
+		return kind + "-hash/" + hash(name)
+	}
+	return kind + "/" + name
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (t *transaction) content() string {
+	value, _ := t.Amount.decimal()
+	parts := []string{
+		value.Trim(0).String(), t.Amount.Currency, cmp.Or(t.ValueDate, t.TransactionDate, t.BookingDate), t.EndToEndID, t.MandateID,
+		t.Creditor, t.CreditorNumber.number(), t.Debtor, t.DebtorNumber.number(), t.wording(),
+	}
+	for i, part := range parts {
+		parts[i] = strings.Join(strings.Fields(strings.ToUpper(part)), " ")
+	}
+	return "content/" + hash(strings.Join(parts, "\x00"))
+}
+
+func (a *accountReference) number() string {
+	if a == nil {
+		return ""
+	}
+	return cmp.Or(a.IBAN, a.BBAN, a.MaskedPAN, a.MSISDN)
+}
