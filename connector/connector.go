@@ -3,7 +3,8 @@
 //
 // A connector owns the conversation with one kind of bank: it translates an
 // order into the bank's words and the bank's words into a payment.Report. It
-// does not own state: it keeps nothing between calls that the service relies
+// does not own state: what it needs for its next call about an order goes back and
+// forth as the memory of the order, and it keeps nothing else that the service relies
 // on, changes no payment and decides nothing about retries. What it answers
 // is checked by the payment's own rules.
 //
@@ -18,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -125,6 +127,13 @@ type Order struct {
 	// ManualConfirmation asks the bank to wait, once the payer has validated,
 	// for the client's confirmation before it executes.
 	ManualConfirmation bool
+	// Memory is what the last report about the order left, nil before there was one.
+	Memory []byte
+	// Callback is the query with which the bank sent the payer's browser back; nil
+	// when the payer did not just come back.
+	Callback url.Values
+	// Device is the payer's, empty unless they take part.
+	Device Device
 	// Now is the present instant of the domain.
 	Now time.Time
 }

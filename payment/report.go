@@ -69,6 +69,9 @@ type Report struct {
 	// CheckAfter is how long to wait before asking again; zero leaves it to
 	// the service.
 	CheckAfter time.Duration
+	// Memory is for the connector's next call about the order; nil leaves it as it was.
+	// It counts also beside an error. It is stored sealed, and not for payments to read.
+	Memory []byte
 }
 
 // Cancellation is where the cancellation of an order stands at its bank.

@@ -39,6 +39,7 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 			continue
 		}
 		r, err := able.Answer(ctx, p.order, connector.Answer{Action: action, Fields: map[string]string{"nothing": "asked"}})
+		p.remember(r)
 		if err != nil {
 			return fmt.Errorf("an answer to %s, when %s is asked: %w", action, asked.Action, err)
 		}
@@ -61,6 +62,7 @@ func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	}
 	for _, action := range actions {
 		r, err := able.Answer(ctx, p.order, connector.Answer{Action: action})
+		p.remember(r)
 		if err != nil || r.Status != last.Status {
 			return fmt.Errorf("an answer to %s after the end was answered with %s, %s; before it was %s", action, r.Status, fmt.Sprint(err), last.Status)
 		}
@@ -210,6 +212,7 @@ func (p *play) cancel(ctx context.Context) (payment.Report, error) {
 	}
 	p.payment.AskCancellation(payment.CancelledByClient, "https://shop.test/back", "")
 	r, err := able.Cancel(ctx, p.order)
+	p.remember(r)
 	if err != nil {
 		return r, fmt.Errorf("Cancel of an order that was sent: %w", err)
 	}

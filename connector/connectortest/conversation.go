@@ -56,6 +56,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
+	p.order.Memory = nil // what the first answer left may be lost with it
 	again, err := p.initiate(ctx)
 	if err != nil {
 		return err

@@ -30,16 +30,26 @@ func newPlay(s Subject) *play {
 // initiate sends the order and applies the answer.
 func (p *play) initiate(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Initiate(ctx, p.order)
+	p.remember(report)
 	if err != nil {
 		return report, fmt.Errorf("Initiate of a valid order: %w", err)
 	}
 	return report, p.take(report)
 }
 
+// remember keeps what the connector wants to know with its next call, as the service
+// does.
+func (p *play) remember(report payment.Report) {
+	if report.Memory != nil {
+		p.order.Memory = report.Memory
+	}
+}
+
 // ask asks for the status and applies the answer. Being refused by then is an
 // answer too.
 func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Status(ctx, p.order)
+	p.remember(report)
 	var refusal *payment.Refusal
 	if errors.As(err, &refusal) {
 		report, err = payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -25,6 +26,8 @@ type bankSession struct {
 	attempt store.Attempt
 	// bank is nil when this program does not have the connector any more.
 	bank connector.Initiator
+	// callback is the query with which the bank sent the payer back, if it just did.
+	callback url.Values
 	// late means that the payment changed while the bank was being called. A stale
 	// report is then no sign of a fault at the bank.
 	late bool
@@ -55,15 +58,25 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 }
 
 // order builds the order that the connector gets. Slices and maps are copied, so
-// that a connector may change or keep them.
-func (i *Initiation) order(s bankSession) connector.Order {
+// that a connector may change or keep them. The device is that of whoever caused the
+// call.
+func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	p := *s.payment
 	p.Instructions = slices.Clone(p.Instructions)
 	return connector.Order{
 		Domain: s.domain.ID, Key: s.attempt.Key, Payment: p, Mechanism: s.attempt.Mechanism,
 		Fields: maps.Clone(s.attempt.Fields), ManualConfirmation: s.attempt.Waits,
 		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), Now: i.now(s.domain),
+		Memory: slices.Clone(s.attempt.Memory), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
 	}
+}
+
+// remember stores what the connector wants to know with its next call about the order.
+func (s bankSession) remember(tx *store.Tx, report payment.Report) error {
+	if report.Memory == nil {
+		return nil
+	}
+	return tx.RememberOrder(s.attempt, report.Memory)
 }
 
 // errNoConnector reports that this program no longer has the connector.
@@ -86,7 +99,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 	failpoint.After("bank")
 	var refusal *payment.Refusal
 	if errors.As(err, &refusal) {
-		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused"}, nil
+		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused", Memory: report.Memory}, nil
 	}
 	return report, err
 }
@@ -94,7 +107,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 // awaitReply makes the call in another goroutine and waits for the reply. When that
 // goroutine exits without a reply, as runtime.Goexit makes it, the caller's exits too.
 func (i *Initiation) awaitReply(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
-	replies, o := make(chan reply, 1), i.order(s)
+	replies, o := make(chan reply, 1), i.order(ctx, s)
 	go func() {
 		defer close(replies)
 		replies <- callGuarded(func() (payment.Report, error) { return call(ctx, s.bank, o) })

@@ -68,11 +68,11 @@ func TestPayerReturnsManyTimes(t *testing.T) {
 		w.line.breaks(nil, before(hold))
 		var waiting sync.WaitGroup
 		for range 2 {
-			waiting.Go(func() { _, _ = w.Return(t.Context(), w.domain, state) })
+			waiting.Go(func() { _, _ = w.Return(t.Context(), w.domain, state, nil) })
 			<-arrived
 		}
 		for range 5 {
-			now, err := w.Return(t.Context(), w.domain, state)
+			now, err := w.Return(t.Context(), w.domain, state, nil)
 			if err != nil || now.State != payment.Validating {
 				t.Errorf("returned to %v, %v", now, err)
 			}
@@ -83,7 +83,7 @@ func TestPayerReturnsManyTimes(t *testing.T) {
 		free()
 		waiting.Wait()
 		w.line.breaks(nil, nil)
-		ended, err := w.Return(t.Context(), w.domain, state)
+		ended, err := w.Return(t.Context(), w.domain, state, nil)
 		if err != nil || ended.State != payment.Done {
 			t.Errorf("afterwards: %v, %v", ended, err)
 		}

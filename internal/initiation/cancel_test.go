@@ -34,7 +34,7 @@ func (w *world) through(name string) {
 func (w *world) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	p := w.steered("actn(redirect)/pdng:1h/done", change...)
-	_, err := w.Return(w.t.Context(), w.domain, w.decide(p, "approve"))
+	_, err := w.Return(w.t.Context(), w.domain, w.decide(p, "approve"), nil)
 	must(w.t, err)
 	w.wantState(w.t, p.ID, payment.Pending)
 	return w.stored(p.ID)
@@ -111,7 +111,7 @@ func TestCancellationApproved(t *testing.T) {
 				if !initiation.FromCancellation(state) {
 					t.Error("the payer does not come back from a cancellation")
 				}
-				back, err := w.Return(t.Context(), w.domain, state)
+				back, err := w.Return(t.Context(), w.domain, state, nil)
 				must(t, err)
 				if back.Detail != "" || back.CancelRedirectURI != withdrawal.RedirectURI || back.CancelState != withdrawal.State {
 					t.Errorf("the payment is %s, %q and leads back to %q", back.State, back.Detail, back.CancelRedirectURI)
@@ -291,7 +291,7 @@ func TestStatesOfCancellation(t *testing.T) {
 		must(t, err)
 		state := w.decide(cancelling, "keep")
 		for name, altered := range map[string]string{"longer": state + "AA", "other payment": "B" + state[1:], "other MAC": state[:len(state)-2] + "AA"} {
-			if _, err := w.Return(t.Context(), w.domain, altered); !errors.Is(err, passerelle.NotFound) {
+			if _, err := w.Return(t.Context(), w.domain, altered, nil); !errors.Is(err, passerelle.NotFound) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -118,7 +118,7 @@ func (w *world) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 		must(t, err)
 	}
 	if now := w.stored(p.ID); now.Detail == payment.Cancelling {
-		_, err := w.Return(t.Context(), w.domain, w.decide(now, "cancel"))
+		_, err := w.Return(t.Context(), w.domain, w.decide(now, "cancel"), nil)
 		must(t, err)
 	}
 	if now := w.stored(p.ID); now.State != payment.Rejected || now.ErrorCode != payment.CancelledByClient {

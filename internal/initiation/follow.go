@@ -1,9 +1,11 @@
 package initiation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"sync"
 	"time"
@@ -92,7 +94,13 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 // check asks the bank about a payment that was sent and stores what it says.
 // One whose attempt is not answered yet is not for check to settle.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
+	return i.checkAfter(ctx, d, id, nil)
+}
+
+// checkAfter is check after the payer came back from the bank with a query.
+func (i *Initiation) checkAfter(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
 	s, err := i.bankSession(ctx, d, id)
+	s.callback = callback
 	if errors.Is(err, store.ErrSealed) {
 		return errors.Join(err, i.postpone(ctx, s, payment.Report{}))
 	}
@@ -104,7 +112,7 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postpone(ctx, s, payment.Report{}))
+		return errors.Join(err, i.postpone(ctx, s, payment.Report{Memory: report.Memory}))
 	}
 	return err
 }
@@ -126,6 +134,9 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 		return now.payment, nil
 	}
 	now.late = true
+	if !bytes.Equal(now.attempt.Memory, s.attempt.Memory) {
+		report.Memory = nil // it was made of what is not known any more
+	}
 	return i.applyOnce(ctx, now, report)
 }
 
@@ -140,14 +151,14 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 		return s.payment, errors.Join(i.endStale(ctx, s, report), i.keepNotes(ctx, s, &p))
 	case err != nil:
 		return s.payment, errors.Join(fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err), i.keepNotes(ctx, s, &p))
-	case !s.attempt.Live() && reflect.DeepEqual(*s.payment, p):
+	case !s.attempt.Live() && report.Memory == nil && reflect.DeepEqual(*s.payment, p):
 		return s.payment, i.postpone(ctx, s, report)
 	}
 	err = i.commit(ctx, s.domain, &p, steps, i.nextCheck(s.domain, &p, report), func(tx *store.Tx) error {
 		if s.attempt.Live() {
 			tx.AnswerAttempt(s.attempt)
 		}
-		return nil
+		return s.remember(tx, report)
 	})
 	return &p, err
 }
@@ -155,7 +166,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 // endStale ends what a report that says nothing new was waited for.
 func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Live() {
-		return i.dismiss(ctx, s)
+		return i.dismiss(ctx, s, report)
 	}
 	return i.postpone(ctx, s, report)
 }
@@ -186,13 +197,18 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 }
 
 // postpone plans the next question after an answer that changed nothing, or
-// that did not come.
+// that did not come. What the connector remembers is stored only over the payment that it
+// was made of.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {
 		return nil
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
+		if report.Memory != nil {
+			p := *s.payment
+			return errors.Join(tx.UpdatePayment(&p, nil, next), s.remember(tx, report))
+		}
 		tx.PostponeCheck(s.payment, *next)
 		return nil
 	})

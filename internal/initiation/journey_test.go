@@ -84,7 +84,7 @@ func TestJourney(t *testing.T) {
 		}
 		w.wantEvents(t, id, redirectEvent)
 		w.wantAttempt(t, id, "answered")
-		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"))
+		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"), nil)
 		must(t, err)
 		if ended.State != payment.Done || ended.Instructions[0].State != payment.InstructionDone || ended.ValidateURI != "" {
 			t.Errorf("the payment ends as %+v", ended)
@@ -125,7 +125,7 @@ func TestFaithfulTiming(t *testing.T) {
 func TestRefusedAtTheBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(2)
-		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "refuse"))
+		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "refuse"), nil)
 		must(t, err)
 		if ended.State != payment.Rejected || ended.ErrorCode != payment.CancelledByUser || ended.Instructions[1].State != payment.InstructionRejected {
 			t.Errorf("the payment ends as %+v", ended)
@@ -145,14 +145,14 @@ func TestLinesOneByOne(t *testing.T) {
 		w.bank.Timing = sandbox.Faithful
 		p := w.sent(2)
 		state := w.decide(p, "approve")
-		_, err := w.Return(t.Context(), w.domain, state)
+		_, err := w.Return(t.Context(), w.domain, state, nil)
 		must(t, err)
 		for _, lines := range [][]payment.Line{
 			{{Position: 1, State: payment.InstructionRejected, Code: payment.InvalidBeneficiary, Description: "closed"}},
 			{{Position: 0, State: payment.InstructionDone, Executed: passerelle.DateOf(noon, time.UTC)}},
 		} {
 			w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, Raw: "one by one", Lines: lines}))
-			if _, err = w.Return(t.Context(), w.domain, state); err != nil {
+			if _, err = w.Return(t.Context(), w.domain, state, nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := w.stored(p.ID).Instructions[lines[0].Position]; got.State != lines[0].State || got.ErrorCode != lines[0].Code {

@@ -63,7 +63,7 @@ func TestNonsense(t *testing.T) {
 				w.AnswerTime = impatience
 				w.bank.Timing = sandbox.Faithful
 				p := w.sent(1)
-				_, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"))
+				_, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"), nil)
 				must(t, err)
 				before, rows := w.stored(p.ID), w.rows()
 				w.line.breaks(nil, test.broken)
@@ -178,17 +178,17 @@ func TestReturns(t *testing.T) {
 			"other payment": "B" + state[1:], "other MAC": state[:len(state)-1] + swap(state[len(state)-1]),
 			"no number": state[11:], "not base64": strings.Repeat("!", 32), "padded": state + "=",
 		} {
-			if _, err := w.Return(t.Context(), w.domain, altered); !errors.Is(err, passerelle.NotFound) {
+			if _, err := w.Return(t.Context(), w.domain, altered, nil); !errors.Is(err, passerelle.NotFound) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := w.Return(t.Context(), foreign, state); !errors.Is(err, passerelle.NotFound) {
+		if _, err := w.Return(t.Context(), foreign, state, nil); !errors.Is(err, passerelle.NotFound) {
 			t.Errorf("in another domain: %v", err)
 		}
 		w.wantState(t, p.ID, payment.Validating)
 		var first *payment.Payment
 		for range 3 {
-			ended, err := w.Return(t.Context(), w.domain, state)
+			ended, err := w.Return(t.Context(), w.domain, state, nil)
 			must(t, err)
 			if first == nil {
 				first = ended
@@ -213,7 +213,7 @@ func TestReturnToASilentBank(t *testing.T) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")
 		w.line.breaks(nil, before(fails(errCut)))
-		stands, err := w.Return(t.Context(), w.domain, state)
+		stands, err := w.Return(t.Context(), w.domain, state, nil)
 		must(t, err)
 		if stands.State != payment.Validating {
 			t.Errorf("the payment is %s", stands.State)
@@ -239,7 +239,7 @@ func TestReturnBeforeTheAnswer(t *testing.T) {
 		_, err := w.Validate(t.Context(), w.domain, id, validated())
 		must(t, err)
 		w.line.used()
-		p, err := w.Return(t.Context(), w.domain, state)
+		p, err := w.Return(t.Context(), w.domain, state, nil)
 		must(t, err)
 		if p.State != payment.Created || w.line.used() != 0 {
 			t.Errorf("the payment is %s", p.State)

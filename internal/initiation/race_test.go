@@ -154,7 +154,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 			pass := func(i *initiation.Initiation) func() {
 				return func() { <-answered; _, err := i.RunDue(context.Background(), w.later(time.Minute)); outcomes.add(err) }
 			}
-			back := func() { <-answered; _, err := w.Return(context.Background(), w.domain, state); outcomes.add(err) }
+			back := func() { <-answered; _, err := w.Return(context.Background(), w.domain, state, nil); outcomes.add(err) }
 			together(first, pass(w.Initiation), pass(other), back, back)
 			if outcomes.of["done"] != 5 {
 				t.Fatalf("the calls ended as %v", outcomes.of)
@@ -255,10 +255,10 @@ func TestOlderReport(t *testing.T) {
 		state := w.decide(p, "approve")
 		w.line.breaks(nil, meanwhile(func() {
 			w.line.breaks(nil, nil)
-			_, err := w.another().Return(context.Background(), w.domain, state)
+			_, err := w.another().Return(context.Background(), w.domain, state, nil)
 			must(t, err)
 		}))
-		ended, err := w.Return(t.Context(), w.domain, state)
+		ended, err := w.Return(t.Context(), w.domain, state, nil)
 		must(t, err)
 		if ended.State != payment.Done {
 			t.Errorf("the payment is %s", ended.State)
@@ -278,11 +278,11 @@ func TestNewerReportComesLate(t *testing.T) {
 		state := w.decide(p, "approve")
 		w.line.breaks(nil, meanwhile(func() {
 			w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, Raw: "approved"}))
-			_, err := w.another().Return(context.Background(), w.domain, state)
+			_, err := w.another().Return(context.Background(), w.domain, state, nil)
 			must(t, err)
 			w.wantState(t, p.ID, payment.Pending)
 		}))
-		ended, err := w.Return(t.Context(), w.domain, state)
+		ended, err := w.Return(t.Context(), w.domain, state, nil)
 		must(t, err)
 		if ended.State != payment.Done {
 			t.Errorf("the payment is %s", ended.State)

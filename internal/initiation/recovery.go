@@ -18,21 +18,21 @@ import (
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
-		return errors.Join(err, i.postponeAttempt(ctx, s, s.backoff()))
+		return errors.Join(err, i.postponeAttempt(ctx, s, payment.Report{}, s.backoff()))
 	}
 	if err != nil || !s.attempt.Live() {
 		return err
 	}
 	call, waited := s.recovery()
 	if !waited {
-		return i.dismiss(ctx, s)
+		return i.dismiss(ctx, s, payment.Report{})
 	}
 	report, err := i.callBank(ctx, s, call)
 	if err == nil {
 		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postponeAttempt(ctx, s, s.backoff()))
+		return errors.Join(err, i.postponeAttempt(ctx, s, report, s.backoff()))
 	}
 	return err
 }
@@ -96,23 +96,24 @@ func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// postponeAttempt plans the next question about an attempt whose outcome is unknown.
-func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, wait time.Duration) error {
+// postponeAttempt plans the next question about an attempt whose outcome is unknown, and
+// keeps what the connector knows of it.
+func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report payment.Report, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
-		return nil
+		return s.remember(tx, report)
 	})
 }
 
 // dismiss closes an attempt that a payment does not wait for any more. Nobody
 // asks about it then; of an order operators are told, because the bank may have
 // it.
-func (i *Initiation) dismiss(ctx context.Context, s bankSession) error {
+func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Kind == store.AttemptInitiation {
 		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", s.payment.ID, "state", s.payment.State)
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.AnswerAttempt(s.attempt)
-		return nil
+		return s.remember(tx, report)
 	})
 }

@@ -163,7 +163,7 @@ func TestWrongPayment(t *testing.T) {
 				_, err := w.Validate(t.Context(), w.domain, p.ID, choice)
 				w.wantRefusal(t, err, rows, passerelle.Conflict, "", string(want))
 			}
-			_, err := w.Return(t.Context(), w.domain, state)
+			_, err := w.Return(t.Context(), w.domain, state, nil)
 			must(t, err)
 		}
 	})
@@ -314,7 +314,7 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 		w.line.breaks(nil, nil)
 		w.leasesLapse()
 		w.runDue(t, w.Initiation, w.domain, recovered)
-		_, err = w.Return(t.Context(), w.domain, w.decide(w.stored(p.ID), "approve"))
+		_, err = w.Return(t.Context(), w.domain, w.decide(w.stored(p.ID), "approve"), nil)
 		must(t, err)
 		w.wantState(t, p.ID, payment.Done)
 		reported := column[[]byte](w, `SELECT body FROM event`)

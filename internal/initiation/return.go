@@ -62,23 +62,23 @@ func FromCancellation(state string) bool {
 }
 
 // Return receives the payer coming back from a bank with the state of the
-// return link: the bank is asked at once, and the payment as it now stands
-// tells where the payer goes next. An altered state is no such resource. When
+// return link and the query that the bank sent with it: the bank is asked at once,
+// and the payment as it now stands tells where the payer goes next. An altered state is no such resource. When
 // the bank cannot be asked, or enough others wait for it, the payment is returned
 // as it is stored.
-func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string) (*payment.Payment, error) {
+func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
 		return nil, passerelle.Missing()
 	}
-	if err := i.returned(ctx, d, id); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := i.returned(ctx, d, id, callback); err != nil && !errors.Is(err, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the bank could not be asked when the payer returned", "payment", id, "error", err)
 	}
 	return i.load(ctx, d, id)
 }
 
 // returned asks the bank, unless too many wait for its answer about this payment.
-func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
+func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {
 		return nil
@@ -93,5 +93,5 @@ func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passe
 		return err
 	}
 	defer last()
-	return i.check(ctx, d, id)
+	return i.checkAfter(ctx, d, id, callback)
 }

@@ -67,17 +67,17 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 		}
 		err = failure
 	}
-	return i.undecided(ctx, s, err)
+	return i.undecided(ctx, s, report, err)
 }
 
 // undecided leaves the outcome to a loop, if it is not another caller's. The
 // loop need not wait for the lease, since nobody is waiting for the bank any
 // more, unless the call goes on nobody knows how long.
-func (i *Initiation) undecided(ctx context.Context, s bankSession, why error) (*payment.Payment, error) {
+func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
 			"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
-		if err := i.postponeAttempt(ctx, s, s.retryDelay(why)); err != nil {
+		if err := i.postponeAttempt(ctx, s, report, s.retryDelay(why)); err != nil {
 			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", s.payment.ID, "error", err)
 		}
 	}
@@ -95,7 +95,7 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, why error) (*pay
 	}
 	p, err := i.applyOnce(ctx, s, report)
 	if err != nil {
-		return i.undecided(ctx, s, err)
+		return i.undecided(ctx, s, payment.Report{}, err)
 	}
 	return p, nil
 }
@@ -118,7 +118,7 @@ func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession) (*payment
 		return nil
 	})
 	if err != nil {
-		return i.undecided(ctx, s, err)
+		return i.undecided(ctx, s, payment.Report{}, err)
 	}
 	return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, and was told nothing.", RetryAfter: 10}
 }

@@ -173,7 +173,7 @@ func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 		return fmt.Errorf("read where the payer returns to: %w", err)
 	}
 	if state := address.Query().Get("state"); state != "" {
-		_, err = p.Initiation.Return(ctx, p.domain, state)
+		_, err = p.Initiation.Return(ctx, p.domain, state, address.Query())
 	}
 	return err
 }

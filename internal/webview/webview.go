@@ -304,7 +304,10 @@ func (w *Webview) callback(pc *pageContext) error {
 	if aggregation.IsReturn(state) {
 		return w.returned(pc, state)
 	}
-	p, err := w.Initiation.Return(pc.context(), pc.domain, state)
+	if len(pc.request.URL.RawQuery) > maxReturn {
+		return errTooLong
+	}
+	p, err := w.Initiation.Return(pc.context(), pc.domain, state, pc.request.URL.Query())
 	if err != nil {
 		return fmt.Errorf("receive a payer from a bank: %w", err)
 	}
