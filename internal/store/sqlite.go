@@ -40,7 +40,7 @@ func openSQLite(ctx context.Context, path string, options Options) (_ engine, er
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	if s.writer, err = newWriter(ctx, s.connect("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"), s.dialect); err != nil {
+	if s.writer, err = newWriter(ctx, s.connect("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)"), s.dialect); err != nil {
 		return nil, err
 	}
 	if options.Alone {
