@@ -16,6 +16,10 @@ const (
 	groupLimit = 256
 	// unitLimit is how long the statements of a unit may take.
 	unitLimit = 30 * time.Second
+	// waryGroups is how many groups guard their changing units by savepoints after
+	// one of them failed without. It bounds what failing units cost others: one
+	// group in so many is executed twice.
+	waryGroups = 64
 )
 
 // errLost means that the transaction is no longer there, or not as it should
@@ -39,6 +43,8 @@ type writer struct {
 	conn     *sql.Conn // nil until needed, and after a transaction was lost
 	prepared *statements
 	dialect  *dialect
+
+	wary int // groups left of waryGroups
 
 	queue   chan *unit // unbuffered: what was sent has been taken
 	stop    chan struct{}
@@ -150,6 +156,7 @@ func (w *writer) together(group []*unit, careful bool) (results []error, ok bool
 	if err := w.begin(); err != nil {
 		return slices.Repeat([]error{err}, len(group)), true
 	}
+	w.wary = max(w.wary-1, 0)
 	var good []*Tx
 	for _, u := range group {
 		err := w.member(u, careful)
@@ -173,16 +180,25 @@ func (w *writer) together(group []*unit, careful bool) (results []error, ok bool
 	return results, true
 }
 
-// member executes a unit under a savepoint. That the savepoint is still there
-// afterwards shows that the transaction is. One that only adds rows seldom fails,
-// and goes without at first: SQLite would copy every page that it touches.
+// member executes a unit, at first without a savepoint: SQLite copies every page
+// that is changed under one. A unit that only adds rows seldom fails, any other
+// goes without unless one failed lately.
 func (w *writer) member(u *unit, careful bool) error {
-	if !careful && u.tx.adds() {
-		if w.execute(u.tx.statements) != nil {
-			return errBare
-		}
+	if careful || w.wary > 0 && !u.tx.adds() || u.tx.controls() {
+		return w.guarded(u)
+	}
+	if guard(u.tx.reset) == nil && w.execute(u.tx.statements) == nil {
 		return nil
 	}
+	if !u.tx.adds() {
+		w.wary = waryGroups
+	}
+	return errBare
+}
+
+// guarded executes a unit under a savepoint. That the savepoint is still there
+// afterwards shows that the transaction is.
+func (w *writer) guarded(u *unit) error {
 	if err := guard(u.tx.reset); err != nil {
 		return err
 	}

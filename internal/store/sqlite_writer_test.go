@@ -107,6 +107,32 @@ func TestNeighboursCommit(t *testing.T) {
 	}
 }
 
+// TestGroupsAfterAFailure shows that a unit that fails without a savepoint makes the
+// next groups use them, and that so many groups later none does again.
+func TestGroupsAfterAFailure(t *testing.T) {
+	db := open(t, storetest.SQLite(t))
+	w := db.engine.(*sqliteEngine).writer
+	change := runs(`UPDATE probe SET amount = 1 WHERE id = 1`)
+	fail := func(tx *Tx) error {
+		tx.execOne(ErrNotFound, `UPDATE probe SET amount = 1 WHERE id = 9`)
+		return nil
+	}
+	for step, want := range []int{waryGroups - 1, waryGroups - 2} {
+		if results, groups := together(t, db, change, fail); results[0] != nil || len(groups) != 1 {
+			t.Errorf("step %d: %v in groups of %v", step, results, groups)
+		}
+		if w.wary != want {
+			t.Errorf("step %d: %d groups are left, want %d", step, w.wary, want)
+		}
+	}
+	for range waryGroups {
+		together(t, db, change, change)
+	}
+	if w.wary != 0 {
+		t.Errorf("%d groups are left", w.wary)
+	}
+}
+
 // TestFailedCommit has a unit that only COMMIT finds wrong.
 func TestFailedCommit(t *testing.T) {
 	db := open(t, storetest.SQLite(t))

@@ -174,6 +174,15 @@ func (s *statement) adds() bool {
 	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 
+// controls reports whether a statement of the unit may end the transaction: it is
+// none of those that read or change rows.
+func (tx *Tx) controls() bool {
+	return slices.ContainsFunc(tx.statements, func(s statement) bool {
+		verb, _, _ := strings.Cut(strings.TrimLeft(s.sql, "\n\t "), " ")
+		return !slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "SELECT", "WITH"}, verb)
+	})
+}
+
 // failed names the statement in an error, which may be nil.
 func (s *statement) failed(err error) error {
 	if err == nil {
