@@ -2,20 +2,19 @@ package delivery
 
 import "passerelle/internal/store"
 
-// The bounds of a run, after the interface specification.
+// The limits of a run, from the interface specification.
 const (
-	// maxInFlight is how many requests to one webhook are under way at once.
+	// maxInFlight is how many requests to one webhook may be in flight at once.
 	maxInFlight = 8
 	// maxFailures in a row, or maxTimeouts in all, end a run.
 	maxFailures = 10
 	maxTimeouts = 2
-	// cautiousStart is how many requests a run of the flusher begins with: so many
-	// time outs are needed to know that the receiver is still away. Every
-	// success in a row then allows one more.
+	// cautiousStart is how many requests a run of the flusher begins with: as many
+	// as need to time out before the run ends. Each success in a row allows one more.
 	cautiousStart = maxTimeouts
 )
 
-// concurrency decides how many requests may be under way.
+// concurrency decides how many requests may be in flight.
 type concurrency struct {
 	// start is how many there may be at first.
 	start int
@@ -31,9 +30,9 @@ func (p *concurrency) room() int {
 	if p.ended() {
 		return 0
 	}
-	// A request that timed out is not replaced: the others may, too.
+	// A request that timed out is not replaced: the others may time out, too.
 	room := min(p.start+p.successes, maxInFlight) - p.timeouts
-	// Those under way count as failures, so that there are never more of them.
+	// Requests in flight count as failures, so that no more than maxFailures fail.
 	return min(room, maxFailures-p.failed)
 }
 

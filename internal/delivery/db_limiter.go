@@ -5,22 +5,20 @@ import (
 	"sync"
 )
 
-// dbLimit is how many at once may be at the database for webhooks in trouble: no
-// more than keep half of the processors busy, since each has a counterpart in the
-// database, on SQLite in this process and elsewhere often on this machine.
+// dbLimit is how many sessions of failing webhooks may use the database at once: as
+// many as keep half of the processors busy. The database often runs on this machine,
+// and SQLite in this process.
 func dbLimit() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
-// dbLimiter keeps those who work for webhooks in trouble from crowding the database:
-// runs of the flusher fall due together, and the news of the healthy would wait
-// behind a hundred of them. Nobody holds it while a request is under way, nor
-// passes it twice.
+// dbLimiter limits the database access of failing webhooks. A hundred runs of the
+// flusher can fall due together, and the deliveries of healthy webhooks would wait
+// behind them. No session holds a place while a request is in flight, or takes two.
 type dbLimiter struct {
 	once sync.Once
 	room chan struct{}
 }
 
-// limitDB does some work at the database, after others when the webhook is in
-// trouble.
+// limitDB does work at the database. Work for a failing webhook waits for a place.
 func (s *leaseSession) limitDB(work func()) {
 	if !s.job.troubled {
 		work()

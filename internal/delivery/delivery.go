@@ -17,12 +17,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxWebhooks is how many webhooks one process works for at the same time. One
-// that waits for its receiver costs goroutines and connections only, so that
-// the bound can be high enough for many dead receivers beside the healthy.
+// maxWebhooks is how many webhooks one process works for at once. A webhook that waits
+// for its receiver costs only goroutines and connections, so the limit leaves room for
+// healthy webhooks beside many dead receivers.
 const maxWebhooks = 1000
 
-// Config is what the use cases work with. Every field is required.
+// Config has what the use cases need. Every field is required.
 type Config struct {
 	DB *store.DB
 	// Client is made by NewClient.
@@ -31,14 +31,14 @@ type Config struct {
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
-	// Name tells this process from all that share the database, also from
-	// those before it.
+	// Name differs from the names of all other processes on the database, also of
+	// earlier ones.
 	Name string
 	Log  *slog.Logger
 }
 
-// Delivery is the use cases of webhooks. Make it with New. It is safe for
-// concurrent use.
+// Delivery has the use cases of webhooks. Make it with New. It is safe for concurrent
+// use.
 type Delivery struct {
 	Config
 	process *process
@@ -47,7 +47,7 @@ type Delivery struct {
 	audit *store.Audit
 }
 
-// process is what all who send in this process have in common.
+// process has the state that all senders of this process share.
 type process struct {
 	sessionCount atomic.Int64
 	waiting      waiting
@@ -58,7 +58,7 @@ type process struct {
 	trusts       trusts
 }
 
-// New makes the use cases, for a process that has no others on its database.
+// New makes the use cases. A process makes one for its database.
 func New(config Config) *Delivery { return &Delivery{Config: config, process: &process{}} }
 
 // Audited is the same use cases for one act that is to be on record: it is, in
@@ -71,14 +71,14 @@ func (d *Delivery) Audited(entry store.Audit) *Delivery {
 	return &twin
 }
 
-// What acts are about, as records name it.
+// The subjects of audit records.
 const (
 	subjectWebhook  = "webhook"
 	subjectProvider = "authentication provider"
 	SubjectData     = "webhook data"
 )
 
-// attest adds the record of the act, if there is to be one, to its unit.
+// attest adds the audit record of an act to its unit, if the act is audited.
 func (d *Delivery) attest(tx *store.Tx, subject string, id int64) error {
 	if d.audit == nil {
 		return nil
@@ -100,20 +100,20 @@ func (c *Counts) add(more Counts) {
 	c.Failed += more.Failed
 }
 
-// jobOptions is how to work for a webhook.
+// jobOptions says how to do a job.
 type jobOptions struct {
-	// wait for whoever else sends to the webhook, instead of leaving it to them.
+	// wait waits for the lease when another sender has it, instead of leaving the job
+	// to that sender.
 	wait bool
-	// more tells of news that come while it is worked for; nil for never.
+	// more signals new deliveries during the job, nil when nobody signals them.
 	more <-chan struct{}
 }
 
-// RunDue does for a domain all that is due at its time: it sends what is new
-// and does one run of the flusher for every webhook that is due. It waits for
-// other senders, so that everything has been tried when it returns, and for those
-// of this process also until they have told what there was to tell; the end of its
-// context ends that too. Like every call it attends to at most 1,000 webhooks of a
-// domain with news, and as many for which the flusher is due.
+// RunDue does what is due in a domain: it sends new deliveries, and does one run of the
+// flusher for every webhook that is due. It waits for other senders until everything
+// has been tried, and for the sessions of this process until they have stored their
+// mails, or until its context ends. A call works for at most 1,000 webhooks with new
+// deliveries, and 1,000 for which the flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {
@@ -122,17 +122,16 @@ func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts
 	return d.serveAll(ctx, jobs)
 }
 
-// job is a webhook to work for. A troubled one has failed before.
+// job is a webhook to send to. troubled means that deliveries to it have failed.
 type job struct {
 	domain   passerelle.Domain
 	webhook  passerelle.WebhookID
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain for which there is something to do, or
-// for which this process is doing it: what is on record as tried is no news, and
-// may be the reason of a mail that is still to be written. Those are asked for last,
-// so that none begins and ends unseen.
+// jobs lists the webhooks of a domain that have something to do, and those that this
+// process works for: they may still have a mail to write after their last delivery was
+// stored. The active ones are listed last, so that no session begins and ends unseen.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {
@@ -142,16 +141,16 @@ func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, e
 	return distinct(slices.Concat(fresh, late, d.process.active.jobs(domain))), err
 }
 
-// withNewDeliveries lists the webhooks of a domain that have something new to send.
+// withNewDeliveries lists the webhooks of a domain that have new deliveries.
 func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.DB.WebhooksWithFirstTries(ctx, domain.ID, maxWebhooks)
 	if err != nil {
-		return nil, fmt.Errorf("list webhooks with news: %w", err)
+		return nil, fmt.Errorf("list webhooks with new deliveries: %w", err)
 	}
 	return distinct(jobsOf(domain, fresh)), nil
 }
 
-// due lists the webhooks for which the flusher is due, and those with news that
+// due lists the webhooks for which the flusher is due, and those with deliveries that
 // were held back until now.
 func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) (jobs []job, err error) {
 	now := d.now(domain)
@@ -169,11 +168,11 @@ func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) (jobs []jo
 	return distinct(append(jobs, jobsOf(domain, due)...)), nil
 }
 
-// freeBatch is how many deliveries cease to be held back in one transaction.
+// freeBatch is how many held back deliveries one transaction frees.
 const freeBatch = 1000
 
-// freeHeldBack makes news of deliveries whose time has come, and reports whether
-// there were any.
+// freeHeldBack frees the held back deliveries that are due, and reports whether there
+// were any.
 func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (freed bool, _ error) {
 	for ; ; freed = true {
 		due, err := d.DB.AnyHeldBackDue(ctx, domain.ID, now)
@@ -200,7 +199,7 @@ func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) (jobs []job) {
 	return jobs
 }
 
-// distinct names each webhook once, and the healthy first.
+// distinct returns each webhook once, healthy ones first.
 func distinct(all []job) (jobs []job) {
 	seen := map[passerelle.WebhookID]bool{}
 	for _, j := range all {
@@ -220,8 +219,8 @@ func rank(j job) int {
 	return 0
 }
 
-// serveAll works for many webhooks, each in a goroutine of its own, and returns
-// when all are done. What fails for one leaves the others alone.
+// serveAll does many jobs, each in its own goroutine, and returns when all are done. A
+// failure of one does not affect the others.
 func (d *Delivery) serveAll(ctx context.Context, jobs []job) (Counts, error) {
 	var (
 		mu      sync.Mutex

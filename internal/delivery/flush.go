@@ -8,10 +8,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// scan is a way through the deliveries of a webhook, in the order of their ids.
-// A run of the flusher begins where the last one ended and goes on from the
-// beginning; and every way is gone once more when something may have become the
-// head of its subject behind it.
+// scan goes through the deliveries of a webhook in the order of their ids. A run of the
+// flusher begins where the last one ended, and then starts from the beginning. A scan
+// is repeated when a delivery behind it may have become the oldest of its subject.
 type scan struct {
 	cursor passerelle.DeliveryID
 	ended  bool
@@ -20,8 +19,8 @@ type scan struct {
 
 func (s *scan) more() bool { return !s.ended || s.again }
 
-// begin is after which delivery the next page begins, and whether it is the
-// first on the way.
+// begin returns the delivery after which the next page begins, and whether the page is
+// the first of the scan.
 func (s *scan) begin() (after passerelle.DeliveryID, first bool) {
 	if s.ended {
 		*s = scan{}
@@ -29,7 +28,7 @@ func (s *scan) begin() (after passerelle.DeliveryID, first bool) {
 	return s.cursor, s.cursor == 0
 }
 
-// move goes behind a page.
+// move advances the scan past a page.
 func (s *scan) move(found []store.Delivery) {
 	if len(found) < pageSize {
 		s.ended = true
@@ -38,20 +37,21 @@ func (s *scan) move(found []store.Delivery) {
 	s.cursor = found[len(found)-1].ID
 }
 
-// readPage is a part of what there is to send, and where it goes.
+// page is a part of the deliveries of a webhook, with their target.
 type page struct {
-	// isNew was never tried; first is the first page on the way.
+	// isNew marks a page of deliveries that were never tried, and first the first page
+	// of a scan.
 	isNew, first bool
 	to           target
 	found        []store.Delivery
-	// left is up to where deliveries are left to the flusher when nothing is to
-	// be sent at once.
+	// left is the last delivery that is left to the flusher, zero when the flusher has
+	// nothing to do.
 	left passerelle.DeliveryID
 	err  error
 }
 
-// readPage reads from after a delivery on what was never tried, or else what the
-// flusher is to try.
+// readPage reads the page after a delivery: new deliveries, or those that the flusher
+// tries.
 func (s *leaseSession) readPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) (p page) {
 	defer guard(&p.err)
 	s.limitDB(func() { p = s.loadPage(ctx, fresh, first, after) })
@@ -75,9 +75,8 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 	return p
 }
 
-// untried is the last delivery that was never tried, when the flusher has
-// something to do. It is asked for before the page, so that nothing is left
-// aside that the page has not seen.
+// untried is the newest delivery, or zero when the flusher has nothing to do. It is read
+// before the page, so that it covers no delivery that the page does not have.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

@@ -6,35 +6,36 @@ import (
 	"passerelle"
 )
 
-// keptLeases are the turns of this process that keep their leases although
-// nothing is left to send.
+// keptLeases are the sessions of this process that keep their leases although nothing
+// is left to send.
 type keptLeases struct {
-	mu        sync.Mutex
-	bySession map[passerelle.WebhookID]chan struct{}
+	mu      sync.Mutex
+	giveUps map[passerelle.WebhookID]chan struct{}
 }
 
-// keep notes a turn that lingers; hurry tells it to end, and done that it has.
-func (l *keptLeases) keep(id passerelle.WebhookID) (hurry <-chan struct{}, done func()) {
+// keep registers a session until done is called. The channel signals that another
+// session wants the lease.
+func (l *keptLeases) keep(id passerelle.WebhookID) (giveUp <-chan struct{}, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.bySession == nil {
-		l.bySession = map[passerelle.WebhookID]chan struct{}{}
+	if l.giveUps == nil {
+		l.giveUps = map[passerelle.WebhookID]chan struct{}{}
 	}
 	notice := make(chan struct{}, 1)
-	l.bySession[id] = notice
+	l.giveUps[id] = notice
 	return notice, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.bySession, id)
+		delete(l.giveUps, id)
 	}
 }
 
-// giveUp ends the lingering of a webhook's turn, if there is one.
+// giveUp asks the session that keeps the lease of a webhook, if any, to release it.
 func (l *keptLeases) giveUp(id passerelle.WebhookID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case l.bySession[id] <- struct{}{}:
-	default: // nobody lingers, or is told already
+	case l.giveUps[id] <- struct{}{}:
+	default: // no session keeps the lease, or it was asked already
 	}
 }

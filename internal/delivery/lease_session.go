@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// leaseReserve is what a lease has beyond the slowest exchange and the oldest
-	// account of one, for the database.
+	// leaseReserve is added to the time of the slowest exchange and of its recording,
+	// for a slow database.
 	leaseReserve = 30 * time.Second
-	// recordTime bounds recording what was sent when the caller has left.
+	// recordTime limits how long results are stored after the caller has left.
 	recordTime = 10 * time.Second
-	// leasePause is how often somebody else's lease is asked for again.
+	// leasePause is the interval between tries to take a lease that another holds.
 	leasePause = 20 * time.Millisecond
 )
 
-// serve sends what there is for a webhook, and once more what arrived between
-// the last look and the release: whoever stored that may have been refused the
-// lease, and left it to this sender.
-// A panic is an error: one webhook does not end the process. Its lease lapses then,
-// since requests may be under way.
+// serve runs sessions for a webhook until nothing new is left. It looks again after
+// each release: a sender that was refused the lease meanwhile left its deliveries to
+// this one. A panic becomes an error, so that one webhook does not end the process.
+// The lease then lapses by itself, because requests may be in flight.
 func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
@@ -56,29 +55,30 @@ func (d *Delivery) hasNewDeliveries(ctx context.Context, j job) (bool, error) {
 	}
 	fresh, err := d.DB.NewDeliveries(ctx, w, 0, 1)
 	if err != nil {
-		return false, fmt.Errorf("look for news of webhook %d: %w", j.webhook, err)
+		return false, fmt.Errorf("look for new deliveries of webhook %d: %w", j.webhook, err)
 	}
 	return len(fresh) > 0, nil
 }
 
-// runSession is the time during which one sender holds the lease of a webhook.
+// leaseSession is the time during which one sender holds the lease of a webhook.
 type leaseSession struct {
 	d   *Delivery
 	job job
-	// holder names this turn, not the process: another turn of the same
-	// process must not be taken for it after the lease has lapsed.
+	// holder names this session and not the process: after the lease has lapsed,
+	// another session of the same process must not pass for it.
 	holder string
-	// until is when the lease lapses at the earliest. It is counted from before the
-	// database was asked, which may have taken its time to answer.
+	// until is the earliest instant at which the lease lapses. It counts from before
+	// the call to the database, which may have been slow.
 	until  time.Time
 	counts Counts
-	// scanned is the webhook as it was before the last look for news, and left the
-	// delivery up to which they are left to the flusher.
+	// scanned is the webhook as it was before the last scan of new deliveries. left is
+	// the last delivery that this session leaves to the flusher.
 	scanned store.Webhook
 	left    passerelle.DeliveryID
 }
 
-// runSession does an errand under the lease, unless the lease is somebody else's.
+// runSession does a job under the lease. held is false when another sender has the
+// lease.
 func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (_ Counts, held bool, err error) {
 	s := &leaseSession{d: d, job: j, holder: fmt.Sprintf("%s/%d", d.Name, d.process.sessionCount.Add(1))}
 	if held, err = s.take(ctx, e.wait); !held {
@@ -89,7 +89,7 @@ func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (_ Count
 	return s.counts, true, errors.Join(s.reportable(ctx, err), s.release(ctx))
 }
 
-// activeSessions are the turns of this process that work for a webhook under its lease.
+// activeSessions are the lease sessions of this process.
 type activeSessions struct {
 	mu       sync.Mutex
 	sessions map[*leaseSession]struct{}
@@ -109,7 +109,7 @@ func (h *activeSessions) add(s *leaseSession) (done func()) {
 	}
 }
 
-// jobs are those of a domain.
+// jobs lists the jobs of the sessions of a domain.
 func (h *activeSessions) jobs(domain passerelle.Domain) (jobs []job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,8 +121,8 @@ func (h *activeSessions) jobs(domain passerelle.Domain) (jobs []job) {
 	return jobs
 }
 
-// work sends what is new, and does a run of the flusher if one is due. A run
-// whose caller leaves plans nothing: what was due stays due.
+// work sends the new deliveries, and does a run of the flusher if one is due. When the
+// caller leaves during a run, the run stays due.
 func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	to, err := s.target(ctx)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable keeps of an error what somebody should hear of: not that the caller
-// has left, and not that the lease lapsed, which is in the log.
+// reportable drops errors that callers need not see: that the caller has left, and
+// that the lease lapsed, which it logs.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -158,9 +158,8 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	return nil
 }
 
-// take gets the lease, or finds that it is somebody else's. With wait it stays
-// until the lease is free, nothing may be sent to the webhook, or the context
-// ended.
+// take takes the lease. held is false when another sender has it. With wait, take tries
+// until the lease is free, the webhook is deleted or disabled, or the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (held bool, err error) {
 	for {
 		to, err := s.target(ctx)
@@ -209,8 +208,8 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// conclude ends a run, which failures may have stopped: it has told what there
-// is to tell, and plans the next run of the flusher if this was one.
+// conclude ends a run that failures may have stopped. It stores mails about the
+// webhook, and plans the next run of the flusher if this was one.
 func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) (err error) {
 	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })
 	return err
@@ -234,8 +233,8 @@ func (s *leaseSession) finish(ctx context.Context, to target, due *time.Time, st
 	return nil
 }
 
-// release ends the lease, also when the caller has left. One that lapsed
-// meanwhile is left alone.
+// release ends the lease, also when the caller has left. It does nothing when the lease
+// has lapsed.
 func (s *leaseSession) release(ctx context.Context) error {
 	var err error
 	s.limitDB(func() {
@@ -255,13 +254,12 @@ func (s *leaseSession) release(ctx context.Context) error {
 	return nil
 }
 
-// recording is a context in which what has happened is put on record, although
-// the caller may have left.
+// recording returns a context for storing results that outlives the caller's.
 func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 }
 
-// target is a webhook as it stands now, with what a request to it needs.
+// target is a webhook as it is now, with what a request to it needs.
 type target struct {
 	webhook           store.Webhook
 	clock             passerelle.Clock
@@ -272,16 +270,16 @@ type target struct {
 	timeout, interval time.Duration
 }
 
-// exchangeTime is how long an exchange may take: getting a credential, and a
-// second request with another one, may take as long as the receiver.
+// exchangeTime is the longest time of an exchange. A token request and a second try
+// with another token may take as long as the receiver itself.
 func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 
-// lease outlasts an exchange and the recording of it.
+// lease is longer than an exchange and its recording together.
 func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + leaseReserve }
 
-// covers tells whether an exchange that begins now is over and on record before the
-// lease can lapse. One that is not might be under way beside a successor's, which has
-// sent the same already and what comes after it.
+// covers reports whether an exchange that begins now is stored before the lease can
+// lapse. Otherwise the next holder could send the same delivery and its successors
+// while this exchange is in flight.
 func (s *leaseSession) covers(to *target) bool {
 	return s.until.Sub(s.d.Now()) >= to.exchangeTime()+recordTime
 }
@@ -291,8 +289,8 @@ func (s *leaseSession) target(ctx context.Context) (to target, err error) {
 	return to, err
 }
 
-// load reads the target anew for each page, so that a long run notices that the
-// webhook was deleted or leads elsewhere.
+// load reads the target. It is called for each page, so that a long run notices when
+// the webhook is deleted or gets another URL.
 func (s *leaseSession) load(ctx context.Context) (target, error) {
 	a, err := s.d.DB.Addressee(ctx, s.job.domain.ID, s.job.webhook)
 	if err != nil {

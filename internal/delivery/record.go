@@ -9,85 +9,85 @@ import (
 	"passerelle/internal/store"
 )
 
-// resultBatch is what goes on record together.
+// resultBatch is stored in one transaction.
 type resultBatch struct {
 	to      target
 	results []result
 	void    []passerelle.DeliveryID
-	// lease is for how long the webhook is kept from then on, and until the earliest
-	// end of that.
+	// lease is the length of the renewed lease, and until its earliest end.
 	lease time.Duration
 	until time.Time
-	// ended tells that failures have ended the run.
+	// ended means that failures have ended the run.
 	ended bool
-	// flushed is up to where the flusher has come, zero when no further, in the
-	// run that was due then.
+	// flushed is the last delivery that the flusher tried in the run that was due at
+	// due, zero when this batch has none.
 	flushed passerelle.DeliveryID
 	due     *time.Time
 
 	counts Counts
-	// following is at the head of its subject now.
+	// following has the successors of the accepted deliveries, which are now the oldest
+	// of their subjects.
 	following page
-	// unwanted tells that the webhook was deleted or disabled meanwhile.
+	// unwanted means that the webhook was deleted or disabled meanwhile.
 	unwanted bool
 	err      error
 }
 
-// recordBatch puts a batch on record and finds what follows.
-func (s *leaseSession) recordBatch(ctx context.Context, a resultBatch) resultBatch {
-	if a.err = s.storeBatch(ctx, &a); a.err == nil {
-		a.following = s.following(ctx, a)
+// recordBatch stores a batch and finds the deliveries that follow.
+func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBatch {
+	if b.err = s.storeBatch(ctx, &b); b.err == nil {
+		b.following = s.following(ctx, b)
 	}
-	return a
+	return b
 }
 
-// storeBatch puts a batch on record and renews the lease, all or nothing: when the
-// lease has lapsed, somebody else may have sent the same. A failure calls the
-// flusher.
-func (s *leaseSession) storeBatch(ctx context.Context, a *resultBatch) (err error) {
+// storeBatch stores a batch and renews the lease, or fails and stores nothing when the
+// lease has lapsed: another sender may have sent the same. A failed delivery makes a
+// run of the flusher due.
+func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
-	now := a.to.clock.Now(s.d.Now())
-	b := store.Batch{
-		Holder: s.holder, Lease: a.lease, Void: a.void, Stopped: a.ended,
-		NextFlush: now.Add(a.to.interval), FlushAfter: a.flushed, Due: a.due, Now: now,
+	now := b.to.clock.Now(s.d.Now())
+	record := store.Batch{
+		Holder: s.holder, Lease: b.lease, Void: b.void, Stopped: b.ended,
+		NextFlush: now.Add(b.to.interval), FlushAfter: b.flushed, Due: b.due, Now: now,
 	}
-	b.Attempts = make([]store.DeliveryAttempt, 0, len(a.results))
-	for _, x := range a.results {
-		b.Attempts = append(b.Attempts, x.attempt)
+	record.Attempts = make([]store.DeliveryAttempt, 0, len(b.results))
+	for _, x := range b.results {
+		record.Attempts = append(record.Attempts, x.attempt)
 		if x.user != 0 && x.attempt.Failure == "" {
-			b.AcceptedEvents = append(b.AcceptedEvents, x.event)
+			record.AcceptedEvents = append(record.AcceptedEvents, x.event)
 		}
 	}
-	w := a.to.webhook
+	w := b.to.webhook
 	s.limitDB(func() {
 		ctx, cancel := recording(ctx)
 		defer cancel()
-		a.until = s.d.Now().Add(a.lease)
+		b.until = s.d.Now().Add(b.lease)
 		err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
-			err := tx.RecordBatch(w, b)
-			tx.Unwanted(w, &a.unwanted)
+			err := tx.RecordBatch(w, record)
+			tx.Unwanted(w, &b.unwanted)
 			return err
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("record %d attempts: %w", len(a.results), err)
+		return fmt.Errorf("record %d attempts: %w", len(b.results), err)
 	}
-	a.counts = tally(b.Attempts)
+	b.counts = tally(record.Attempts)
 	return nil
 }
 
-// following is a page of what the accepted and the void of a batch came before,
-// and empty when nothing more is to be sent. Where that goes is asked only when there
-// is something.
-func (s *leaseSession) following(ctx context.Context, a resultBatch) (p page) {
+// following reads the successors of the accepted and the void deliveries of a batch.
+// The page is empty when nothing more may be sent. The target is loaded only when the
+// page has deliveries.
+func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	defer guard(&p.err)
-	over := a.void
-	for _, x := range a.results {
+	over := b.void
+	for _, x := range b.results {
 		if x.attempt.Failure == "" {
 			over = append(over, x.delivery)
 		}
 	}
-	if len(over) == 0 || a.ended {
+	if len(over) == 0 || b.ended {
 		return p
 	}
 	s.limitDB(func() {

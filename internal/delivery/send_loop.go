@@ -10,32 +10,33 @@ import (
 )
 
 const (
-	// pageSize is how many deliveries are read together, and half of it how few
-	// are waiting to be sent when the next page is.
+	// pageSize is how many deliveries are read together. The next page is read when
+	// no more than half of it waits to be sent.
 	pageSize = 64
-	// maxBatch and batchTime bound what was answered and is not on record: with
-	// what is under way, it is what a crash repeats.
+	// maxBatch and batchTime limit the results that are not stored yet. A crash sends
+	// these deliveries again, and those in flight.
 	maxBatch  = 1000
 	batchTime = time.Second
-	// fullBatch and patience are how many accounts, and how long, the recording
-	// waits for while there is more to send: a transaction for each account would
-	// cost more than sending does.
+	// fullBatch and recordDelay are how many results, and how long, the loop waits for
+	// before it stores a batch while there is more to send. A transaction for each
+	// result would cost more than sending does.
 	fullBatch   = 4 * pageSize
 	recordDelay = 100 * time.Millisecond
 	// keepLeaseTime is how long a lease is kept for the next event.
 	keepLeaseTime = 200 * time.Millisecond
 )
 
-// queued is a delivery on its way, to where its page found that it goes.
+// queued is a delivery to be sent, with the target that its page was read for.
 type queued struct {
 	store.Delivery
 	to *target
-	// place counts what the flusher tries in a run; it is zero for news.
+	// place numbers the deliveries that a run of the flusher tries, from 1. It is
+	// zero for new deliveries.
 	place int
 }
 
-// result is what came of sending a parcel. It does not hold the body, of which
-// many would wait for their record.
+// result is the outcome of sending a delivery. It does not hold the body, so that
+// results that wait to be stored need little memory.
 type result struct {
 	delivery passerelle.DeliveryID
 	event    int64
@@ -44,74 +45,103 @@ type result struct {
 	attempt  store.DeliveryAttempt
 }
 
-// sendLoop is what happens in a turn: while requests are under way, pages are read and
-// recorded are stored, one page and one account at a time. A page may have what came
-// on record while it was being read, which is not sent again. Only the goroutine of
-// the turn touches the fields; the others bring it what they have found. A delivery is
-// not sent before the success of its predecessor is on record, since only then a page
-// has it.
+// sendLoop sends the deliveries of a webhook during a lease session. While requests
+// are in flight, it reads pages and stores batches of results, one of each at a time.
+// Only the goroutine of the session touches the fields. Other goroutines hand their
+// findings over through channels.
+//
+// A delivery is sent only after the success of its predecessor is stored, because only
+// then does a page have it. A page may have deliveries whose results were stored while
+// it was being read. They are not sent again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
-	// due is since when this run of the flusher is, nil when it is none; stopped
-	// tells that failures ended the last one and nothing was accepted since.
-	due             *time.Time
-	stopped         bool
-	newest, overdue scan
-	last            *scan // read from last
-	more            <-chan struct{}
-	// firstPage is the webhook as it was when the last way through the news began,
-	// and to as it was on the last page.
-	firstPage page
-	to        target
-	// longest is the lease that the slowest of what was sent may need.
+	// due is when this run of the flusher became due, nil outside of a run. stopped
+	// means that failures ended the last run and nothing was accepted since.
+	due     *time.Time
+	stopped bool
+	// more signals new deliveries.
+	more <-chan struct{}
+	// to is the webhook as the last page had it. longest is the longest lease that a
+	// request of this session may need.
+	to      target
 	longest time.Duration
 
-	queue []queued
-	// places counts what the flusher has tried; furthest is the last that came
-	// on record.
-	places, furthest int
-	// taken is in the queue, under way, or answered and not on record; failed
-	// was tried and not accepted. No page leads to them again. What came on record
-	// while a page is being read is over, and taken until the page is there.
-	taken, failed map[passerelle.DeliveryID]bool
-	recordedIDs   []passerelle.DeliveryID
-
-	underWay           int
-	answered           []result
-	void               []passerelle.DeliveryID
-	unrecorded         int       // answered, and those being recorded
-	since              time.Time // when the oldest of them was answered
-	reading, recording bool
-
-	// toSend are for the carriers, and hold all that may be under way.
-	toSend   chan queued
-	senders  int
-	pages    chan page
-	answers  chan result
-	recorded chan resultBatch
-	// gone is closed when nobody listens to those any more: after a panic.
-	gone chan struct{}
-	// err ends the flow; lost tells that nothing can be recorded any more.
-	err          error
-	cannotRecord bool
+	pages    pageReader
+	queue    sendQueue
+	pool     senderPool
+	recorder recorder
+	// done is closed when the loop has ended and nobody receives any more, also
+	// after a panic. err ends the loop.
+	done chan struct{}
+	err  error
 }
 
-// newSendLoop begins a turn. A run of the flusher begins carefully and counts
-// anew; what is sent otherwise goes on counting where the last turn ended.
+// pageReader reads pages of deliveries.
+type pageReader struct {
+	// newest goes through the new deliveries, overdue through those that the flusher
+	// tries. last is the one of the two that was read from last.
+	newest, overdue scan
+	last            *scan
+	// first is the first page of the present way through the new deliveries.
+	first   page
+	reading bool
+	results chan page
+}
+
+// sendQueue holds the deliveries that wait to be sent.
+type sendQueue struct {
+	waiting []queued
+	places  int // how many deliveries of the flusher were queued
+	// void are deliveries without a body, which are only to be recorded.
+	void []passerelle.DeliveryID
+	// taken deliveries are queued, in flight, or have a result that is not stored;
+	// failed ones were tried and not accepted. Pages that contain them do not queue
+	// them again.
+	taken, failed map[passerelle.DeliveryID]bool
+	// recorded deliveries were stored while a page was being read, which may contain
+	// them. They stay taken until that page is there.
+	recorded []passerelle.DeliveryID
+}
+
+// senderPool sends deliveries in as many goroutines as requests have been in flight at
+// once. A goroutine for each request would grow its stack anew each time.
+type senderPool struct {
+	requests chan queued
+	results  chan result
+	senders  int
+	inFlight int
+}
+
+// recorder stores results.
+type recorder struct {
+	answered   []result
+	unrecorded int       // results that are not stored, those being stored included
+	since      time.Time // when the oldest of them arrived
+	furthest   int       // the highest place of a stored result
+	storing    bool
+	results    chan resultBatch
+	// broken means that nothing can be stored any more.
+	broken bool
+}
+
+// newSendLoop begins a session. A run of the flusher begins with few requests and
+// counts failures anew. Otherwise counting goes on where the last session ended.
 func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Time, more <-chan struct{}) (*sendLoop, error) {
 	l := &sendLoop{
 		session: s, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
-		newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: due == nil},
-		taken: map[passerelle.DeliveryID]bool{}, failed: map[passerelle.DeliveryID]bool{},
-		toSend: make(chan queued, maxInFlight), pages: make(chan page), answers: make(chan result, maxInFlight), recorded: make(chan resultBatch), gone: make(chan struct{}),
+		limit:    concurrency{start: maxInFlight},
+		pages:    pageReader{newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: due == nil}, results: make(chan page)},
+		queue:    sendQueue{taken: map[passerelle.DeliveryID]bool{}, failed: map[passerelle.DeliveryID]bool{}},
+		pool:     senderPool{requests: make(chan queued, maxInFlight), results: make(chan result, maxInFlight)},
+		recorder: recorder{results: make(chan resultBatch)},
+		done:     make(chan struct{}),
 	}
 	if due != nil {
 		l.limit = concurrency{start: cautiousStart}
-		l.overdue = scan{cursor: to.webhook.FlushAfter, again: to.webhook.FlushAfter > 0}
+		l.pages.overdue = scan{cursor: to.webhook.FlushAfter, again: to.webhook.FlushAfter > 0}
 		return l, nil
 	}
-	l.limit = concurrency{start: maxInFlight}
 	last := min(to.webhook.ConsecutiveFailures, maxFailures-1)
 	if last == 0 {
 		return l, nil
@@ -124,120 +154,131 @@ func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Tim
 	return l, nil
 }
 
-// run sends until nothing is left, the pace or the context ends, or something
-// fails; what is under way then is waited for and put on record.
+// run sends until nothing is left, failures or the context end it, or something
+// breaks. It then waits for the requests in flight and stores their results.
 func (l *sendLoop) run(ctx context.Context) error {
-	defer close(l.gone)
+	defer close(l.done)
 	for l.step(ctx) {
 	}
 	return l.end(ctx)
 }
 
-// handOver brings the flow what a goroutine has found.
+// handOver gives the loop what another goroutine found, unless the loop has ended.
 func handOver[T any](l *sendLoop, to chan<- T, found T) {
 	select {
 	case to <- found:
-	case <-l.gone:
+	case <-l.done:
 	}
 }
 
-// step goes on until something happens. It reports whether there is more.
+// step starts what can be started and waits for one result. It reports whether there
+// is more to do.
 func (l *sendLoop) step(ctx context.Context) (more bool) {
 	l.read(ctx)
 	l.send(ctx)
 	l.record(ctx)
-	if !l.reading && !l.recording && l.underWay == 0 {
+	if !l.pages.reading && !l.recorder.storing && l.pool.inFlight == 0 {
 		return l.keepLease(ctx)
 	}
 	select {
-	case p := <-l.pages:
+	case p := <-l.pages.results:
 		l.queuePage(p)
-	case x := <-l.answers:
-		l.addResult(x)
-	case a := <-l.recorded:
-		l.afterRecord(a)
+	case r := <-l.pool.results:
+		l.addResult(r)
+	case b := <-l.recorder.results:
+		l.afterRecord(b)
 	case <-l.more:
-		l.newest.again = !l.stopped
+		l.pages.newest.again = !l.stopped
 	}
 	return true
 }
 
-// keepLease keeps the lease a little longer when all is well, for what comes next:
-// taking it anew is a write that the next event would wait for. It reports
-// whether something came. Whoever wants the lease in this process need not wait.
+// keepLease keeps the lease of a healthy webhook for keepLeaseTime: the next event
+// would otherwise wait for a write that takes the lease anew. It reports whether there
+// is something to send. It ends early when another session of this process wants the
+// lease.
 func (l *sendLoop) keepLease(ctx context.Context) bool {
-	healthy := l.more != nil && l.due == nil && !l.stopped && l.firstPage.left == 0 && l.limit.failed == 0
+	healthy := l.more != nil && l.due == nil && !l.stopped && l.pages.first.left == 0 && l.limit.failed == 0
 	if !healthy || !l.open(ctx) {
 		return false
 	}
-	hurry, done := l.session.d.process.keptLeases.keep(l.session.job.webhook)
+	giveUp, done := l.session.d.process.keptLeases.keep(l.session.job.webhook)
 	defer done()
 	timer := time.NewTimer(keepLeaseTime)
 	defer timer.Stop()
 	select {
 	case <-l.more:
-		l.newest.again = true
+		l.pages.newest.again = true
 		return true
-	case <-hurry:
+	case <-giveUp:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	return false
 }
 
-// end leaves to the flusher what was not to be sent at once, unless the flow was
-// cut off.
+// end leaves the remaining deliveries to the flusher, unless the loop was cut off.
 func (l *sendLoop) end(ctx context.Context) error {
 	if l.err == nil && ctx.Err() == nil {
-		l.session.left = l.firstPage.left
-		l.session.scanned = l.firstPage.to.webhook
+		l.session.left = l.pages.first.left
+		l.session.scanned = l.pages.first.to.webhook
 	}
 	return l.err
 }
 
-// open tells whether more may be sent.
+// open reports whether the loop may send more.
 func (l *sendLoop) open(ctx context.Context) bool {
 	return l.err == nil && ctx.Err() == nil && !l.limit.ended()
 }
 
-// read has the next page read when few deliveries are left to send. News and
-// what failed take turns, so that neither waits for the end of the other.
+// read starts reading the next page when few deliveries are left to send.
 func (l *sendLoop) read(ctx context.Context) {
-	if l.reading || !l.open(ctx) || len(l.queue) > pageSize/2 {
+	if l.pages.reading || !l.open(ctx) || len(l.queue.waiting) > pageSize/2 {
 		return
 	}
-	from, other := &l.newest, &l.overdue
-	if l.last == from {
-		from, other = other, from
-	}
-	if !from.more() {
-		from = other
-	}
-	if !from.more() {
+	from := l.pages.next()
+	if from == nil {
 		return
 	}
-	l.reading, l.last = true, from
+	l.pages.reading, l.pages.last = true, from
 	after, first := from.begin()
-	go func() { handOver(l, l.pages, l.session.readPage(ctx, from == &l.newest, first, after)) }()
+	isNew := from == &l.pages.newest
+	go func() { handOver(l, l.pages.results, l.session.readPage(ctx, isNew, first, after)) }()
 }
 
-// queuePage queues what a page has brought. What is void is only to be recorded.
+// next is the scan to read from, nil when both have ended. New and overdue deliveries
+// alternate, so that neither waits for the end of the other.
+func (p *pageReader) next() *scan {
+	from, other := &p.newest, &p.overdue
+	if p.last == from {
+		from, other = other, from
+	}
+	switch {
+	case from.more():
+		return from
+	case other.more():
+		return other
+	}
+	return nil
+}
+
+// queuePage queues the deliveries of a page.
 func (l *sendLoop) queuePage(p page) {
-	l.reading = false
+	l.pages.reading = false
 	if p.err != nil {
 		l.fail(p.err)
 		return
 	}
-	to := p.to // and not the page, which holds bodies
+	to := p.to // a pointer to the page would keep its bodies
 	l.setTarget(to)
 	for _, d := range p.found {
-		l.enqueue(d, &to, p.isNew)
+		l.queue.add(d, &to, p.isNew)
 	}
-	l.dropRecorded()
-	l.last.move(p.found)
+	l.queue.dropRecorded()
+	l.pages.last.move(p.found)
 	p.found = nil
 	if p.isNew && p.first {
-		l.firstPage = p
+		l.pages.first = p
 	}
 }
 
@@ -245,159 +286,171 @@ func (l *sendLoop) setTarget(to target) {
 	l.to, l.longest = to, max(l.longest, to.lease())
 }
 
-func (l *sendLoop) enqueue(d store.Delivery, to *target, fresh bool) {
-	if l.taken[d.ID] || l.failed[d.ID] {
+// add queues a delivery, or notes that it is void.
+func (q *sendQueue) add(d store.Delivery, to *target, isNew bool) {
+	if q.taken[d.ID] || q.failed[d.ID] {
 		return
 	}
-	l.taken[d.ID] = true
+	q.taken[d.ID] = true
 	if d.Erased {
-		l.void = append(l.void, d.ID)
+		q.void = append(q.void, d.ID)
 		return
 	}
 	next := queued{Delivery: d, to: to}
-	if !fresh {
-		l.places++
-		next.place = l.places
+	if !isNew {
+		q.places++
+		next.place = q.places
 	}
-	l.queue = append(l.queue, next)
+	q.waiting = append(q.waiting, next)
 }
 
-// send starts as many requests as the pace allows, while the lease covers them.
+func (q *sendQueue) take() queued {
+	next := q.waiting[0]
+	q.waiting[0], q.waiting = queued{}, q.waiting[1:] // the slice keeps no body
+	return next
+}
+
+// dropRecorded lets pages queue recorded deliveries again: the next page does not
+// contain them.
+func (q *sendQueue) dropRecorded() {
+	for _, id := range q.recorded {
+		delete(q.taken, id)
+	}
+	q.recorded = q.recorded[:0]
+}
+
+// send starts as many requests as the limit allows, while the lease covers them.
 func (l *sendLoop) send(ctx context.Context) {
-	for l.ready(ctx) && l.session.covers(l.queue[0].to) {
-		next := l.queue[0]
-		l.queue[0], l.queue = queued{}, l.queue[1:]
-		l.underWay++
-		l.dispatch(context.WithoutCancel(ctx), next)
+	for l.ready(ctx) && l.session.covers(l.queue.waiting[0].to) {
+		l.dispatch(context.WithoutCancel(ctx), l.queue.take())
 	}
 }
 
-// dispatch gives a parcel to a carrier. There are as many as parcels have been under way at
-// once: a goroutine for each would grow its stack anew each time.
-func (l *sendLoop) dispatch(ctx context.Context, p queued) {
-	if l.senders < l.underWay {
-		l.senders++
+// dispatch gives a delivery to a sender.
+func (l *sendLoop) dispatch(ctx context.Context, q queued) {
+	l.pool.inFlight++
+	if l.pool.senders < l.pool.inFlight {
+		l.pool.senders++
 		go l.deliverAll(ctx)
 	}
-	l.toSend <- p
+	l.pool.requests <- q
 }
 
-// deliverAll sends one parcel after the other.
+// deliverAll sends deliveries until the loop ends.
 func (l *sendLoop) deliverAll(ctx context.Context) {
 	for {
 		select {
-		case p := <-l.toSend:
-			handOver(l, l.answers, l.session.deliver(ctx, p))
-		case <-l.gone:
+		case q := <-l.pool.requests:
+			handOver(l, l.pool.results, l.session.deliver(ctx, q))
+		case <-l.done:
 			return
 		}
 	}
 }
 
-// ready tells that the next request may be made, unless what has been answered
-// waits too long for its record.
+func (s *leaseSession) deliver(ctx context.Context, q queued) result {
+	return result{q.ID, q.EventID, q.User, q.place, s.exchange(ctx, *q.to, q.Delivery)}
+}
+
+// ready reports whether the next request may start.
 func (l *sendLoop) ready(ctx context.Context) bool {
-	return l.open(ctx) && len(l.queue) > 0 && l.underWay < l.limit.room() && l.recordingKeepsUp()
+	return l.open(ctx) && len(l.queue.waiting) > 0 && l.pool.inFlight < l.limit.room() && l.recordingKeepsUp()
 }
 
-func (s *leaseSession) deliver(ctx context.Context, p queued) result {
-	return result{p.ID, p.EventID, p.User, p.place, s.exchange(ctx, *p.to, p.Delivery)}
-}
-
+// recordingKeepsUp reports whether the results that are not stored are few and young.
 func (l *sendLoop) recordingKeepsUp() bool {
-	return l.unrecorded == 0 || l.unrecorded < maxBatch && l.session.d.Now().Sub(l.since) < batchTime
+	return l.recorder.unrecorded == 0 || l.recorder.unrecorded < maxBatch && l.sinceOldest() < batchTime
 }
 
-func (l *sendLoop) addResult(x result) {
-	l.underWay--
-	l.limit.add(x.attempt)
-	if l.unrecorded == 0 {
-		l.since = l.session.d.Now()
+func (l *sendLoop) sinceOldest() time.Duration { return l.session.d.Now().Sub(l.recorder.since) }
+
+func (l *sendLoop) addResult(r result) {
+	l.pool.inFlight--
+	l.limit.add(r.attempt)
+	if l.recorder.unrecorded == 0 {
+		l.recorder.since = l.session.d.Now()
 	}
-	l.unrecorded++
-	l.answered = append(l.answered, x)
+	l.recorder.unrecorded++
+	l.recorder.answered = append(l.recorder.answered, r)
 }
 
-// shouldRecord tells whether what was answered is to be recorded now, or the lease to be
-// renewed, also by a record of nothing, since a request waits for that.
+// shouldRecord reports whether to store a batch now. A batch may be empty: it then
+// renews the lease for a request that waits.
 func (l *sendLoop) shouldRecord(ctx context.Context) bool {
-	idle := len(l.queue) == 0 || !l.open(ctx)
-	return len(l.void) > 0 || len(l.answered) >= fullBatch || len(l.answered) > 0 && (idle || l.session.d.Now().Sub(l.since) >= recordDelay) ||
-		l.ready(ctx) && !l.session.covers(l.queue[0].to)
+	answered, idle := len(l.recorder.answered), len(l.queue.waiting) == 0 || !l.open(ctx)
+	return len(l.queue.void) > 0 || answered >= fullBatch || answered > 0 && (idle || l.sinceOldest() >= recordDelay) ||
+		l.ready(ctx) && !l.session.covers(l.queue.waiting[0].to)
 }
 
-// record has stored what has been answered, once the batch before is.
+// record starts storing the results so far, once the batch before is stored.
 func (l *sendLoop) record(ctx context.Context) {
-	if l.recording || l.cannotRecord || !l.shouldRecord(ctx) {
+	r := &l.recorder
+	if r.storing || r.broken || !l.shouldRecord(ctx) {
 		return
 	}
-	a := resultBatch{to: l.to, lease: l.longest, due: l.due, results: l.answered, void: l.void, ended: l.limit.ended()}
-	for _, x := range a.results {
-		if x.place > l.furthest {
-			l.furthest, a.flushed = x.place, x.delivery
+	b := resultBatch{to: l.to, lease: l.longest, due: l.due, results: r.answered, void: l.queue.void, ended: l.limit.ended()}
+	for _, one := range b.results {
+		if one.place > r.furthest {
+			r.furthest, b.flushed = one.place, one.delivery
 		}
 	}
-	l.answered, l.void, l.recording = nil, nil, true
-	go func() { handOver(l, l.recorded, l.session.recordBatch(ctx, a)) }()
+	r.answered, l.queue.void, r.storing = nil, nil, true
+	go func() { handOver(l, r.results, l.session.recordBatch(ctx, b)) }()
 }
 
-// afterRecord goes on after a batch came on record. What follows the accepted ones is
-// at the head of its subject now, wherever it stands.
-func (l *sendLoop) afterRecord(a resultBatch) {
-	l.recording = false
-	if a.err != nil {
-		l.fail(a.err)
-		l.cannotRecord = true
+// afterRecord goes on after a batch was stored.
+func (l *sendLoop) afterRecord(b resultBatch) {
+	l.recorder.storing = false
+	if b.err != nil {
+		l.fail(b.err)
+		l.recorder.broken = true
 		return
 	}
-	l.session.until = a.until
-	l.session.counts.add(a.counts)
-	l.unrecorded -= len(a.results)
-	l.since = l.session.d.Now()
-	for _, x := range a.results {
-		l.recordedIDs = append(l.recordedIDs, x.delivery)
-		if x.attempt.Failure != "" {
-			l.failed[x.delivery] = true
-		}
+	l.session.until = b.until
+	l.session.counts.add(b.counts)
+	l.recorder.unrecorded -= len(b.results)
+	l.recorder.since = l.session.d.Now()
+	l.queue.finish(b)
+	if !l.pages.reading {
+		l.queue.dropRecorded()
 	}
-	l.recordedIDs = append(l.recordedIDs, a.void...)
-	if !l.reading {
-		l.dropRecorded()
-	}
-	l.resume(a)
-	if a.unwanted {
-		l.queue = nil
+	l.queueFollowing(b)
+	if b.unwanted {
+		l.queue.waiting = nil
 	}
 }
 
-// resume begins with news when something was accepted after a stop, and queues what
-// follows.
-func (l *sendLoop) resume(a resultBatch) {
+// finish notes the deliveries of a stored batch.
+func (q *sendQueue) finish(b resultBatch) {
+	for _, one := range b.results {
+		q.recorded = append(q.recorded, one.delivery)
+		if one.attempt.Failure != "" {
+			q.failed[one.delivery] = true
+		}
+	}
+	q.recorded = append(q.recorded, b.void...)
+}
+
+// queueFollowing queues the successors of the accepted deliveries, which are now the
+// oldest of their subjects. The first success after a stop lets new deliveries through
+// again.
+func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
-	l.stopped = a.ended || was && a.counts.Delivered+len(a.void) == 0
-	l.newest.again = !l.stopped && (was || l.newest.again)
-	p := a.following
+	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0
+	l.pages.newest.again = !l.stopped && (was || l.pages.newest.again)
+	p := b.following
 	if p.err != nil || len(p.found) == 0 {
 		l.fail(p.err)
 		return
 	}
-	to := p.to // and not the page, which holds bodies
+	to := p.to // a pointer to the page would keep its bodies
 	l.setTarget(to)
 	for _, d := range p.found {
-		fresh := !l.stopped && to.webhook.AtOnce(d)
-		if fresh || l.due != nil {
-			l.enqueue(d, &to, fresh)
+		isNew := !l.stopped && to.webhook.AtOnce(d)
+		if isNew || l.due != nil {
+			l.queue.add(d, &to, isNew)
 		}
 	}
-}
-
-// dropRecorded ends what keeps pages from leading to what is on record, since the next page
-// does not have it.
-func (l *sendLoop) dropRecorded() {
-	for _, id := range l.recordedIDs {
-		delete(l.taken, id)
-	}
-	l.recordedIDs = l.recordedIDs[:0]
 }
 
 func (l *sendLoop) fail(err error) {

@@ -9,18 +9,17 @@ import (
 	"passerelle"
 )
 
-// maxTroubled is how many of the webhooks that a process works for may be such
-// that have failed: however many receivers are dead, the others find room.
+// maxTroubled is how many failing webhooks a process works for at once: however many
+// receivers are dead, the others find room.
 const maxTroubled = maxWebhooks / 2
 
-// Sender works for webhooks in the background, in a goroutine for each one
-// that has something to send, which ends when nothing is left. No webhook waits
-// for another: a pass that waited for the receivers would make the news of all
-// wait for the slowest of them, and a pool of few workers is soon full of
-// requests that will time out.
+// Sender sends webhooks in the background. Each webhook with something to send has a
+// goroutine, which ends when nothing is left. No webhook waits for another: if all
+// shared one pass, the slowest receiver would delay everybody, and a small pool would
+// soon be full of requests that time out.
 //
-// A webhook is worked for once at a time; its worker is told of what comes for it
-// meanwhile, and looks again. Across processes the lease in the database decides.
+// A webhook has one worker at a time, which is signalled when more comes for it. Across
+// processes, the lease in the database decides who sends.
 type Sender struct {
 	delivery *Delivery
 	// ctx ends when the workers are to stop.
@@ -33,20 +32,20 @@ type Sender struct {
 	workers  sync.WaitGroup
 }
 
-// worker is the goroutine of one webhook. Again is the visit asked for while
-// it works, of which more tells it.
+// worker is the goroutine of one webhook. again is the job that was requested while it
+// works, and more signals it.
 type worker struct {
 	job
 	again *job
 	more  chan struct{}
 }
 
-// requestAgain asks for a further visit.
+// requestAgain requests one more job.
 func (w *worker) requestAgain(j job) {
 	w.again = &j
 	select {
 	case w.more <- struct{}{}:
-	default: // it has not yet heard of the last time
+	default: // the last signal is still unread
 	}
 }
 
@@ -57,19 +56,18 @@ func NewSender(d *Delivery) *Sender {
 	return s
 }
 
-// Pass starts work for every webhook that has something new to send or for
-// which the flusher is due, in all domains, and returns without waiting for
-// it. It is meant to be called by a loop that every event wakes, and about
-// every second besides: for the flusher, for events of other processes, and
-// for webhooks that found no room. What fails in the work is logged.
+// Pass starts a worker for every webhook of any domain that has new deliveries or for
+// which the flusher is due, and returns without waiting for them. A loop calls it after
+// each event, and about every second for the flusher, for events of other processes,
+// and for webhooks that found no room. Errors of workers are logged.
 func (s *Sender) Pass(ctx context.Context) error {
 	domains, err := s.delivery.DB.Domains(ctx)
 	if err != nil {
 		return fmt.Errorf("list domains: %w", err)
 	}
 	var errs []error
-	// News is what somebody waits for: it is asked for first, and nothing else before
-	// it is on its way.
+	// Somebody waits for new deliveries, so they start before the flusher's work is
+	// even listed.
 	for _, list := range []func(context.Context, passerelle.Domain) ([]job, error){s.delivery.withNewDeliveries, s.delivery.due} {
 		for _, domain := range domains {
 			jobs, err := list(ctx, domain)
@@ -82,10 +80,10 @@ func (s *Sender) Pass(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop lets the requests under way come to an end, starts no more, and returns
-// when all is on record and every lease is released, or with the context's
-// error when that ends first. What is not on record then is sent again by
-// whoever comes next, once the leases have lapsed. Pass does nothing afterwards.
+// Stop starts no more requests, waits for those in flight, and returns when their
+// results are stored and all leases are released. It fails with the context's error
+// when the context ends first: deliveries without a stored result are then sent again
+// once the leases have lapsed. Pass does nothing after Stop.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()
@@ -103,7 +101,7 @@ func (s *Sender) Stop(ctx context.Context) error {
 	}
 }
 
-// startJob gives a webhook its worker, or the worker a further visit.
+// startJob starts a worker for a webhook, or gives its worker one more job.
 func (s *Sender) startJob(j job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +129,8 @@ func (s *Sender) work(w *worker) {
 	}
 }
 
-// next is the further visit that was asked for. When there is none the worker
-// has ended: who asks from now on starts another.
+// next is the job that was requested meanwhile. When there is none, the worker ends,
+// and the next request starts another worker.
 func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,29 +12,27 @@ import (
 	"passerelle/webhook"
 )
 
-// SignedRequest is a request that somebody has received, and wants to know whether it is
-// ours and unaltered.
+// SignedRequest is a request that a receiver got, and whose signature is to be checked.
 type SignedRequest struct {
-	// Provider is the one whose secrets are tried, by id or name.
+	// Provider is the id or name of the provider whose secrets are tried.
 	Provider string
-	// Method and URL are those of the request; of the URL the path counts.
+	// Method and URL are those of the request. Only the path of the URL is used.
 	Method, URL string
-	// Date and Signature are the values of the headers, Body the bytes after
-	// decompression.
+	// Date and Signature are the header values. Body has the bytes after decompression.
 	Date, Body, Signature string
 }
 
-// SignatureCheck is what came of checking a signature.
+// SignatureCheck is the result of checking a signature.
 type SignatureCheck struct {
 	Valid bool
-	// Reason says in sentences what was found, and of a signature that does not
-	// match what was signed instead, where that can be seen.
+	// Reason says in sentences what was found. For a signature that does not match, it
+	// names the mistake of the signer when that can be recognised.
 	Reason string
 }
 
-// Verify checks a signature by the secrets of a provider, as a receiver does, and
-// says more than a receiver may. It tells nobody what the right signature is. What
-// cannot be checked at all is an Invalid error that names the field.
+// Verify checks a signature with the secrets of a provider, as a receiver does, and
+// explains the result. It never reveals the right signature. It fails with Invalid,
+// naming the field, when the request cannot be checked.
 func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q SignedRequest) (SignatureCheck, error) {
 	address, err := url.Parse(q.URL)
 	if err != nil || address.Path == "" && address.Host == "" {
@@ -57,10 +55,10 @@ func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q Signe
 	return q.check(address, signed, secrets, d.Now()), nil
 }
 
-// secret is one by which a provider signs, and what to call it.
+// secret is a signing secret of a provider, and its name in reasons.
 type secret struct{ text, name string }
 
-// secrets are those of a provider that signs.
+// secrets returns the signing secrets of a provider.
 func (d *Delivery) secrets(ctx context.Context, domain passerelle.Domain, provider string) ([]secret, error) {
 	if provider == "" {
 		return nil, passerelle.MissingField("id_auth", "is required: a provider of type "+HMAC+", by id or name")
@@ -84,8 +82,8 @@ func (d *Delivery) secrets(ctx context.Context, domain passerelle.Domain, provid
 	return all, nil
 }
 
-// signingMistakes are what else is signed by those who get it wrong: something else in
-// the place of the path, or of the body.
+// signingMistakes are common mistakes: the signer used another value in place of the
+// path or the body.
 var signingMistakes = []struct {
 	path   func(*url.URL) string
 	body   func(string) string
@@ -114,7 +112,7 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// check looks for the secret that made the signature, and else for a mistake.
+// check looks for the secret that made the signature, and otherwise for a mistake.
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
@@ -138,15 +136,14 @@ func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secre
 	return SignatureCheck{Reason: "Path, date, body or secret is another one than what was signed. The body has to be what came, byte for byte, after decompression."}
 }
 
-// fits compares in constant time, for the instant of the signature: whether that
-// is long ago is another question.
+// fits compares in constant time. It ignores the age of the signature.
 func (q SignedRequest) fits(s secret, path, body string, signed time.Time) bool {
 	header := http.Header{}
 	webhook.Signature{Date: q.Date, Value: q.Signature}.Set(header)
 	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil
 }
 
-// late says of a date that receivers refuse it.
+// late says that receivers refuse a date, or nothing when they accept it.
 func late(signed, now time.Time) string {
 	if now.Sub(signed).Abs() <= webhook.DefaultTolerance {
 		return ""
