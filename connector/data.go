@@ -127,6 +127,16 @@ type DataReader interface {
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 
+// Terminator is the ability to end a person's consent at the institution.
+type Terminator interface {
+	DataReader
+	// Terminate ends what the last read remembered. It is called after the connection
+	// was deleted, without the person, and again after an error; a consent that has
+	// ended already is no error. Of the request, Domain, Connection, Memory and Now are
+	// set.
+	Terminate(ctx context.Context, req DataRequest) error
+}
+
 // FileName names a file in the institution's own words: the document of a
 // subscription, or the attachment of a transaction of an account. The others
 // are empty.

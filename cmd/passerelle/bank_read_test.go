@@ -340,3 +340,42 @@ func TestRevokedConsent(t *testing.T) {
 		}
 	})
 }
+
+// TestDeletedConnectionEndsItsConsent: the bank hears of it, even when it is away at first.
+func TestDeletedConnectionEndsItsConsent(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	uuid := banks.uuid("redirect")
+	valid := func() (n int) {
+		var out struct{ Consents []struct{ Status string } }
+		banks.steer("GET", "redirect/consents", nil, &out)
+		for _, one := range out.Consents {
+			if one.Status == "valid" {
+				n++
+			}
+		}
+		return n
+	}
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
+		for _, gone := range []string{"/users/me/connections/", "/users/me"} {
+			c := newCustomer(t, s, banks)
+			c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
+			if n := valid(); n != 1 {
+				t.Fatalf("%d consents are valid", n)
+			}
+			banks.steer("POST", "redirect/faults", map[string]any{"call": "DELETE /v1/consents", "status": 503, "times": 1}, nil)
+			if strings.HasSuffix(gone, "/") {
+				gone += itoa(c.connection().ID)
+			}
+			c.OK(c.Call("DELETE", gone, c.token, nil))
+			c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
+			if n := valid(); n != 1 {
+				t.Errorf("%d consents are valid although the bank did not hear of the end", n)
+			}
+			c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": "2m"}))
+			c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
+			if n := valid(); n != 0 {
+				t.Errorf("%d consents are valid after the deletion of %s\n%s", n, gone, s.Logs)
+			}
+		}
+	})
+}

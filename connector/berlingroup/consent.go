@@ -83,6 +83,11 @@ type consentAnswer struct {
 	Links      links  `json:"_links"`
 }
 
+const consentsPath = "/v1/consents"
+
+// path is where the bank has the consent.
+func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(m.Consent) }
+
 // admit sees to it that there is a consent that is valid, or ends the read with what the
 // person has to do for one.
 func (v *reading) admit(ctx context.Context) error {
@@ -108,7 +113,7 @@ func (v *reading) admit(ctx context.Context) error {
 // when it is valid.
 func (v *reading) decided(ctx context.Context) (bool, error) {
 	var state consentAnswer
-	path := "/v1/consents/" + url.PathEscape(v.memory.Consent)
+	path := v.memory.path()
 	if err := v.get(ctx, request{call: "consent status", path: path + "/status"}, &state); err != nil {
 		return false, err
 	}
@@ -145,7 +150,7 @@ func (v *reading) granted(ctx context.Context, path string) error {
 // wish asks the bank for a consent.
 func (v *reading) wish(ctx context.Context) error {
 	v.memory = readMemory{Calls: v.memory.Calls}
-	r := request{call: "consent", method: http.MethodPost, path: "/v1/consents", header: v.header(), body: consentWish{
+	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.header(), body: consentWish{
 		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: v.file.Profile.CallsADay,
 	}}
 	v.addWayBack(r.header)
@@ -239,4 +244,18 @@ func (b *Bank) follow(r request, href string) (string, error) {
 		return "", b.fault(r, errElsewhere, fmt.Sprintf("its link to %s leads to another host, which is not followed", r.call))
 	}
 	return address, nil
+}
+
+// Terminate ends the consent that a deleted connection had.
+func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
+	m := recall(of.Memory)
+	if m.Consent == "" {
+		return nil
+	}
+	end := request{call: "end consent", method: http.MethodDelete, path: m.path()}
+	a, err := r.bank.call(ctx, end)
+	if err != nil || a.good() || a.status == http.StatusNotFound || readState(a.status, r.bank.messages(end, a)) == passerelle.SCARequired {
+		return err
+	}
+	return r.bank.refused(end, a)
 }

@@ -34,7 +34,9 @@ type syncRun struct {
 	settings settings.Values
 	holder   string
 	attended bool
-	started  time.Time
+	// terminable connectors end consents at the institution.
+	terminable bool
+	started    time.Time
 	// sync numbers what this run changes.
 	sync int64
 	// back is how the person returns who is sent to a page of the institution's.
@@ -128,6 +130,7 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	if err != nil {
 		return err
 	}
+	_, run.terminable = reader.(connector.Terminator)
 	im := &importer{syncRun: run, ctx: ctx}
 	out := &sink{importer: im}
 	failpoint.Before("bank")
@@ -163,7 +166,11 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 		tx.SetUpdateError(c)
 		run.storeReturn(tx)
 		if o.Memory != nil {
-			if err := tx.SetConnectionMemory(c, o.Memory); err != nil {
+			remember := tx.SetConnectionMemory
+			if run.terminable {
+				remember = tx.TerminableMemory
+			}
+			if err := remember(c, o.Memory); err != nil {
 				return err
 			}
 		}

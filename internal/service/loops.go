@@ -33,6 +33,11 @@ func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
+// terminateConsents tells institutions of a domain that connections were deleted.
+func (s *Service) terminateConsents(ctx context.Context, d passerelle.Domain) error {
+	return s.Aggregation.TerminateConsents(ctx, d)
+}
+
 // synchronise reads the connections of a domain that are due.
 func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	_, err := s.Aggregation.RunDue(ctx, d)

@@ -111,6 +111,9 @@ func (l *Simulation) rest(ctx context.Context, d passerelle.Domain) (Result, err
 		if err != nil {
 			return ran, err
 		}
+		if err := l.Aggregation.TerminateConsents(ctx, d); err != nil {
+			return ran, err
+		}
 		sent, err := l.Delivery.RunDue(ctx, d)
 		if err != nil {
 			return ran, err

@@ -281,12 +281,16 @@ func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	return nil
 }
 
+// keptForTermination is what a deletion at $1 leaves of a connection for its termination:
+// zero and an instant make the instant, and NULL stays NULL.
+const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
+
 // DeleteConnection takes a connection and all that is below it out of sight,
-// with its secrets, and leaves the erasing of the rest to EraseWithdrawn. What
+// with its secrets but those that end the consent, and leaves the erasing of the rest to EraseWithdrawn. What
 // was agreed to for it is on record as withdrawn. ErrNotFound when it is not
 // there.
 func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL
+	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
 	tx.EndReturn(domain, id)
 	tx.exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0

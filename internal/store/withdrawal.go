@@ -125,7 +125,7 @@ var erasable = map[string][]struct{ table, condition string }{
 		{"bank_account", "connection_id = $1"},
 		{"connection_log", "connection_id = $1"},
 		{"connection_source", "connection_id = $1"},
-		{"connection", "id = $1"},
+		{"connection", "id = $1 AND terminate IS NULL"},
 	},
 }
 
@@ -237,7 +237,7 @@ func (tx *Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription)
 func (tx *Tx) WithdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
 	tx.exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
 		micros(now), int64(domain), int64(user))
-	tx.exec(`UPDATE connection SET deleted = $1, credentials = $2, memory = NULL, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
+	tx.exec(`UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
 		micros(now), []byte{}, int64(domain), int64(user))
 	tx.exec(`DELETE FROM connection_return WHERE domain_id = $1 AND user_id = $2`, int64(domain), int64(user))
 }

@@ -284,6 +284,7 @@ column connection.holder text NOT NULL DEFAULT ''::text
 column connection.lease_until bigint NOT NULL DEFAULT 0
 column connection.deleted bigint
 column connection.read_soon boolean NOT NULL DEFAULT false
+column connection.terminate bigint
 constraint connection.connection_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint connection.connection_pkey PRIMARY KEY (id)
 CREATE INDEX connection_due ON connection USING btree (domain_id, next_try) WHERE ((next_try IS NOT NULL) AND (deleted IS NULL))
@@ -293,6 +294,7 @@ CREATE INDEX connection_lapsing ON connection USING btree (domain_id, consent_un
 CREATE INDEX connection_of_connector ON connection USING btree (domain_id, connector_uuid, id) WHERE (deleted IS NULL)
 CREATE INDEX connection_of_user ON connection USING btree (domain_id, user_id, id) WHERE (deleted IS NULL)
 CREATE UNIQUE INDEX connection_pkey ON connection USING btree (id)
+CREATE INDEX connection_terminating ON connection USING btree (domain_id, terminate, id) WHERE ((terminate IS NOT NULL) AND (deleted IS NOT NULL))
 CREATE INDEX connection_unfinished ON connection USING btree (domain_id, expire) WHERE ((expire IS NOT NULL) AND (deleted IS NULL))
 CREATE INDEX connection_well ON connection USING btree (domain_id, id) WHERE ((state IS NULL) AND (deleted IS NULL))
 column connection_log.id bigint NOT NULL IDENTITY

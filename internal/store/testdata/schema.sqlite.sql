@@ -269,7 +269,7 @@ CREATE TABLE connection (
   holder          TEXT NOT NULL DEFAULT '',
   lease_until     BIGINT NOT NULL DEFAULT 0,
   deleted         BIGINT
-, read_soon BOOLEAN NOT NULL DEFAULT FALSE);
+, read_soon BOOLEAN NOT NULL DEFAULT FALSE, terminate BIGINT);
 CREATE INDEX connection_due ON connection (domain_id, next_try) WHERE next_try IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_in_trouble ON connection (domain_id, state, id) WHERE state IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_in_trouble_at ON connection (domain_id, connector_uuid, state, id) WHERE state IS NOT NULL AND deleted IS NULL;
@@ -277,6 +277,7 @@ CREATE INDEX connection_lapsing ON connection (domain_id, consent_until)
   WHERE consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'));
 CREATE INDEX connection_of_connector ON connection (domain_id, connector_uuid, id) WHERE deleted IS NULL;
 CREATE INDEX connection_of_user ON connection (domain_id, user_id, id) WHERE deleted IS NULL;
+CREATE INDEX connection_terminating ON connection (domain_id, terminate, id) WHERE terminate IS NOT NULL AND deleted IS NOT NULL;
 CREATE INDEX connection_unfinished ON connection (domain_id, expire) WHERE expire IS NOT NULL AND deleted IS NULL;
 CREATE INDEX connection_well ON connection (domain_id, id) WHERE state IS NULL AND deleted IS NULL;
 CREATE TABLE connection_log (

@@ -1,0 +1,83 @@
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+)
+
+// An institution that does not hear of the end of a consent is told again after a minute,
+// then after twice as long each time, at most ten times. One call takes so long.
+const (
+	firstTermination = time.Minute
+	maxTerminations  = 10
+	terminationTime  = 30 * time.Second
+)
+
+// TerminateConsents ends the consents of deleted connections of a domain at their
+// institutions, as far as that is due. What an institution does not hear of in the end is
+// logged; the consent then ends by itself.
+func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
+	for {
+		due, err := a.DB.TerminationsDue(ctx, d.ID, a.now(d), maxDue)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		var errs []error
+		for _, t := range due {
+			errs = append(errs, a.terminate(ctx, d, t))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t store.Termination) error {
+	now := a.now(d)
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.TryTermination(t, now.Add(firstTermination<<t.Tries))
+		return nil
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return nil // somebody else does it
+	}
+	if err != nil {
+		return fmt.Errorf("note that the consent of connection %d is ended: %w", t.Connection, err)
+	}
+	if failed := a.callTerminator(ctx, d, t); failed != nil {
+		a.Log.Warn("an institution did not hear of the end of a consent", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
+		if t.Tries+1 < maxTerminations {
+			return nil
+		}
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.EndTermination(t, a.now(d))
+		tx.AfterCommit(a.Erase)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note that the consent of connection %d has ended: %w", t.Connection, err)
+	}
+	return nil
+}
+
+var errNoTerminator = errors.New("the connector is no longer offered")
+
+func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t store.Termination) error {
+	reader, _ := a.Connectors.DataReader(t.Connector)
+	terminator, able := reader.(connector.Terminator)
+	if !able {
+		return errNoTerminator
+	}
+	ctx, cancel := context.WithTimeout(ctx, terminationTime)
+	defer cancel()
+	return connector.Guard(func() error {
+		return terminator.Terminate(ctx, connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Now: a.now(d)})
+	})
+}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+)
+
+// Termination is a deleted connection whose consent the institution still has.
+type Termination struct {
+	Domain     passerelle.DomainID
+	Connection passerelle.ConnectionID
+	User       passerelle.UserID
+	Connector  string // its UUID
+	// Memory is what the last read left.
+	Memory []byte
+	// Tries counts those that failed.
+	Tries int64
+
+	due int64
+}
+
+// TerminableMemory replaces what a sync left, and has the institution told when the
+// connection is deleted.
+func (tx *Tx) TerminableMemory(c Connection, memory []byte) error {
+	tx.exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
+	return tx.SetConnectionMemory(c, memory)
+}
+
+// TerminationsDue lists the consents of a domain that are to be ended at an instant of it,
+// the longest overdue first.
+func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
+	all, err := collect(ctx, r, func(row scanner) (t Termination, err error) {
+		err = row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &t.Memory, &t.Tries, &t.due)
+		return t, err
+	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate FROM connection
+		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), micros(now), limit)
+	for i := range all {
+		if all[i].Memory == nil || err != nil {
+			continue
+		}
+		if all[i].Memory, err = r.keys.Open(connectionPlace(domain, all[i].Connection, "memory"), all[i].Memory); err != nil {
+			err = fmt.Errorf("open the memory of connection %d: %w", all[i].Connection, err)
+		}
+	}
+	return all, err
+}
+
+// TryTermination notes that the institution is told now, and when it is told again unless
+// EndTermination says that it knows. ErrConflict when somebody else tells it.
+func (tx *Tx) TryTermination(t Termination, next time.Time) {
+	tx.execOne(ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
+		micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
+}
+
+// EndTermination leaves what is left of the connection to EraseWithdrawn.
+func (tx *Tx) EndTermination(t Termination, now time.Time) {
+	tx.exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
+	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: micros(now)})
+}
