@@ -142,6 +142,7 @@ func (run *syncRun) create(ctx context.Context, values map[string]string, e stor
 	if err != nil {
 		return fmt.Errorf("store a connection: %w", err)
 	}
+	run.values, run.sources = values, []store.ConnectionSource{run.source}
 	return nil
 }
 
@@ -307,11 +308,14 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 			return fmt.Errorf("list the sources of connection %d: %w", run.c.ID, err)
 		}
 		return nil
+	}, func(r *store.Reader) error {
+		run.values, run.memory, run.secretless = r.ConnectionSecrets(ctx, run.domain.ID, run.c.ID)
+		return nil
 	})
 	if err != nil {
 		return errors.Join(err, run.release(ctx))
 	}
-	run.c, run.source, run.sync = c, sources[0], c.Sync+1
+	run.c, run.source, run.sources, run.sync = c, sources[0], sources, c.Sync+1
 	return nil
 }
 
@@ -341,15 +345,16 @@ func (run *syncRun) sort(ctx context.Context, given map[string]string) (answers 
 	if len(news) == 0 {
 		return answers, nil
 	}
-	stored, _, err := run.DB.ConnectionSecrets(ctx, run.domain.ID, run.c.ID)
-	if err != nil {
-		return nil, fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, err)
+	if run.secretless != nil {
+		return nil, fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, run.secretless)
 	}
-	maps.Copy(stored, news)
-	if err := connector.CheckValues(fields, "", run.source.Name, stored); err != nil {
+	values := maps.Clone(run.values)
+	maps.Copy(values, news)
+	if err := connector.CheckValues(fields, "", run.source.Name, values); err != nil {
 		return nil, err
 	}
-	return answers, run.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(run.c, stored) })
+	run.values = values
+	return answers, run.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(run.c, values) })
 }
 
 // own are the values that are of fields of the connector. What the institution

@@ -109,8 +109,9 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
-		if _, wanted := im.Wanted(key); wanted {
+		if from, wanted := im.Wanted(key); wanted {
 			a := im.accounts[key]
+			a.transactions.from = from
 			checks = append(checks,
 				func(r *store.Reader) error { return a.transactions.checkEmpty(im.ctx, r) },
 				func(r *store.Reader) error { return a.investments.checkEmpty(im.ctx, r) })

@@ -70,9 +70,7 @@ func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.
 func (im *importer) fetched() error {
 	e, w := store.Event{Name: webhook.AccountsFetched}, im.newPayload(im.ctx)
 	im.openUser(w, "connection")
-	if err := im.openConnection(im.ctx, w); err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
+	im.openConnection(w)
 	w.add(`,"accounts":[`)
 	n := 0
 	for _, key := range im.accountKeys {
@@ -98,11 +96,8 @@ func (run *syncRun) openUser(w *payloadWriter, next string) {
 }
 
 // openConnection writes the connection, up to where its accounts follow.
-func (run *syncRun) openConnection(ctx context.Context, w *payloadWriter) error {
-	sources, err := run.DB.SourcesOf(ctx, run.domain.ID, run.c.ID)
-	if err != nil {
-		return fmt.Errorf("list the sources of connection %d: %w", run.c.ID, err)
-	}
+func (run *syncRun) openConnection(w *payloadWriter) {
+	sources := slices.Clone(run.sources)
 	for i := range sources {
 		if sources[i].ID == run.source.ID {
 			sources[i] = run.source // as the unit of the event stores it
@@ -111,7 +106,6 @@ func (run *syncRun) openConnection(ctx context.Context, w *payloadWriter) error 
 	shown := run.Show(run.c, run.zone())
 	shown.Connector, shown.Sources = run.connector(), ShowSources(sources, run.zone())
 	w.open(shown)
-	return nil
 }
 
 // finalEvents are those that end a run. They leave out what was not read.
@@ -277,9 +271,7 @@ func (run *syncRun) connectionSynced(ctx context.Context) (store.Event, error) {
 
 // writeConnection writes the connection with the report of a run.
 func (run *syncRun) writeConnection(ctx context.Context, w *payloadWriter, t report) error {
-	if err := run.openConnection(ctx, w); err != nil {
-		return err
-	}
+	run.openConnection(w)
 	w.add(`,"accounts":[`)
 	for i, a := range t.accounts {
 		w.item(i)

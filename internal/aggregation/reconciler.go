@@ -40,6 +40,12 @@ type reconciler[D any] struct {
 	// empty says that nothing was stored before the run, once checked is true:
 	// then nothing that is handed over is known, and nothing missed.
 	empty, checked bool
+	// from is the day from which on a row is missing when it is not handed over; a
+	// zero date stands for all days. Once listed is true, stored are the rows from
+	// that day on that were there before the run: they come with the first page.
+	from   passerelle.Date
+	stored []storedRow
+	listed bool
 	// missing are the rows that findMissing has found.
 	missing []int64
 }
@@ -48,6 +54,12 @@ type reconciler[D any] struct {
 type newRow[D any] struct {
 	row     D
 	details store.Details
+}
+
+// storedRow is a row that was there before the run, with the hash of its key.
+type storedRow struct {
+	id  int64
+	key uint64
 }
 
 var seed = maphash.MakeSeed()
@@ -98,7 +110,9 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 // known are the rows of the keys that were stored before.
 func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]store.Known, err error) {
 	if err = rc.checkEmpty(im.ctx, &im.DB.Reader); err == nil && !rc.empty {
-		known, err = im.DB.KnownByKey(im.ctx, rc.rows, keys)
+		err = im.DB.Together(im.ctx,
+			func(r *store.Reader) (err error) { known, err = r.KnownByKey(im.ctx, rc.rows, keys); return err },
+			func(r *store.Reader) error { return rc.list(im.ctx, r) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: find rows by their keys: %w", errStore, err)
@@ -200,15 +214,29 @@ func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from 
 	if rc.empty {
 		return nil
 	}
-	err := r.EachKey(ctx, rc.rows, from, func(id int64, key string) {
-		if _, seen := rc.seen[hashed(key)]; !seen {
-			rc.missing = append(rc.missing, id)
-		}
-	})
-	if err != nil {
+	if from != rc.from {
+		rc.from, rc.listed = from, false
+	}
+	if err := rc.list(ctx, r); err != nil {
 		return fmt.Errorf("%w: list rows by their keys: %w", errStore, err)
 	}
+	for _, row := range rc.stored {
+		if _, seen := rc.seen[row.key]; !seen {
+			rc.missing = append(rc.missing, row.id)
+		}
+	}
 	return nil
+}
+
+// list reads the rows that were stored before the run, once.
+func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
+	if rc.listed {
+		return nil
+	}
+	rc.stored = rc.stored[:0]
+	err := r.EachKey(ctx, rc.rows, rc.from, func(id int64, key string) { rc.stored = append(rc.stored, storedRow{id, hashed(key)}) })
+	rc.listed = err == nil
+	return err
 }
 
 // markMissing marks what findMissing has found.

@@ -30,6 +30,13 @@ type syncRun struct {
 	user     passerelle.User
 	c        store.Connection
 	source   store.ConnectionSource
+	// sources are all of the connection, as they were before the run.
+	sources []store.ConnectionSource
+	// values are those of the connector's fields, memory is what the last run left;
+	// secretless says why they could not be read.
+	values     map[string]string
+	memory     []byte
+	secretless error
 	profile  connector.Profile
 	settings settings.Values
 	holder   string
@@ -122,9 +129,8 @@ func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
 func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
-	values, memory, err := run.DB.ConnectionSecrets(ctx, run.domain.ID, run.c.ID)
-	if err != nil {
-		return fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, err)
+	if run.secretless != nil {
+		return fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, run.secretless)
 	}
 	back, err := run.prepareReturn(ctx, a.landing)
 	if err != nil {
@@ -135,8 +141,8 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	out := &sink{importer: im}
 	failpoint.Before("bank")
 	request := connector.DataRequest{
-		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: values, Answers: a.answers, Resumed: a.resumed,
-		Callback: a.callback, ReturnURL: back, Memory: memory, Present: a.attended, Now: run.started,
+		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: run.values, Answers: a.answers, Resumed: a.resumed,
+		Callback: a.callback, ReturnURL: back, Memory: run.memory, Present: a.attended, Now: run.started,
 	}
 	if request.Present {
 		request.Device = connector.DeviceOf(ctx)
