@@ -76,6 +76,8 @@ type readMemory struct {
 	// Calls are the instants of calls without the person in the last day, by what counts
 	// as the same call.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
+	// Accounts are those that were read, by our names of them.
+	Accounts map[string]accountMemory `json:"accounts,omitempty"`
 }
 
 func recall(text []byte) readMemory {

@@ -60,27 +60,55 @@ type reportAnswer struct {
 // readAccount hands over the transactions of an account that is wanted.
 func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	from, wanted := v.out.Wanted(a.key)
-	link, path := a.path("transactions")
-	if !wanted || link == "" && len(a.Links) > 0 || v.file.Profile.Accounts.kind() == availableConsent {
+	if !wanted || a.Links["transactions"].Href == "" && len(a.Links) > 0 || v.file.Profile.Accounts.kind() == availableConsent {
 		return nil
 	}
 	earliest := v.day().AddDays(1 - v.file.Profile.Accounts.HistoryDays)
 	from = later(from, earliest)
-	begin := later(from.AddDays(-overlapDays), earliest)
-	identities := identities{}
-	for _, status := range v.file.Profile.Accounts.reports() {
-		if err := v.count("transactions " + a.key); err != nil {
-			return err
-		}
-		r, err := v.at(request{call: strings.TrimPrefix(a.family, "/v1/") + " transactions", path: path, large: true}, link)
-		if err != nil {
-			return err
-		}
-		if err := v.readReport(ctx, a, query(r, url.Values{"bookingStatus": {status}, "dateFrom": {begin.String()}}), identities); err != nil {
+	if more := v.sinceLast(a, from); more != nil {
+		if done, err := v.readSince(ctx, a, more); done || err != nil {
 			return err
 		}
 	}
+	s := &history{account: a, ids: identities{}, today: v.day()}
+	begin := later(from.AddDays(-overlapDays), earliest)
+	if err := v.readHistory(ctx, s, url.Values{"dateFrom": {begin.String()}}); err != nil {
+		return err
+	}
+	v.remember(s, v.day())
 	return v.out.AccountRead(a.key, from)
+}
+
+// history is one read of the transactions of an account.
+type history struct {
+	account *bankAccount
+	ids     identities
+	today   passerelle.Date
+	// reference is that of an entry that was booked on the last day before today, which
+	// is booked.
+	reference string
+	booked    passerelle.Date
+	// anonymous counts transactions without an id of the bank's.
+	anonymous int
+}
+
+// readHistory hands over the pages of all reports.
+func (v *reading) readHistory(ctx context.Context, s *history, selected url.Values) error {
+	link, path := s.account.path("transactions")
+	for _, status := range v.file.Profile.Accounts.reports() {
+		if err := v.count("transactions " + s.account.key); err != nil {
+			return err
+		}
+		r, err := v.at(request{call: strings.TrimPrefix(s.account.family, "/v1/") + " transactions", path: path, large: true}, link)
+		if err != nil {
+			return err
+		}
+		selected.Set("bookingStatus", status)
+		if err := v.readReport(ctx, s, query(r, selected)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // overlapDays is how many days more are read than are wanted: transactions without an id
@@ -103,18 +131,18 @@ func query(r request, more url.Values) request {
 }
 
 // readReport hands over the pages of a report.
-func (v *reading) readReport(ctx context.Context, a *bankAccount, first request, ids identities) error {
+func (v *reading) readReport(ctx context.Context, s *history, first request) error {
 	pages := v.pages(first)
 	for !pages.end {
 		var told reportAnswer
 		if err := pages.turn(ctx, &told, told.next); err != nil {
 			return err
 		}
-		details, err := v.detailsOf(pages.request, told, ids)
+		details, err := v.detailsOf(pages.request, told, s)
 		if err != nil {
 			return err
 		}
-		if err := v.out.Transactions(a.key, details); err != nil {
+		if err := v.out.Transactions(s.account.key, details); err != nil {
 			return err
 		}
 	}
@@ -127,7 +155,7 @@ func (a *reportAnswer) next() string {
 }
 
 // detailsOf are the transactions of a page in the words of the service.
-func (v *reading) detailsOf(r request, told reportAnswer, ids identities) ([]passerelle.TransactionDetails, error) {
+func (v *reading) detailsOf(r request, told reportAnswer, s *history) ([]passerelle.TransactionDetails, error) {
 	var all []passerelle.TransactionDetails
 	for _, group := range []report{told.Transactions, told.CardTransactions} {
 		for i := range group.Pending {
@@ -135,7 +163,7 @@ func (v *reading) detailsOf(r request, told reportAnswer, ids identities) ([]pas
 		}
 		for _, list := range [][]transaction{group.Booked, group.Pending} {
 			for i := range list {
-				d, err := v.transactionDetails(&list[i], ids)
+				d, err := v.transactionDetails(&list[i], s)
 				if err != nil {
 					return nil, v.fault(r, errMalformed, "a transaction of its has no amount or no currency as the standard has it")
 				}
@@ -146,14 +174,14 @@ func (v *reading) detailsOf(r request, told reportAnswer, ids identities) ([]pas
 	return all, nil
 }
 
-func (v *reading) transactionDetails(t *transaction, ids identities) (passerelle.TransactionDetails, error) {
+func (v *reading) transactionDetails(t *transaction, s *history) (passerelle.TransactionDetails, error) {
 	value, err := t.Amount.decimal()
 	if err != nil {
 		return passerelle.TransactionDetails{}, err
 	}
 	booking, valued, made := date(t.BookingDate), date(t.ValueDate), date(t.TransactionDate)
 	d := passerelle.TransactionDetails{
-		Key: ids.of(t, v.file.Profile.Accounts.TransactionIDs), BDate: booking, VDate: valued, RDate: made,
+		Key: s.keyOf(t, v.file.Profile.Accounts.TransactionIDs), BDate: booking, VDate: valued, RDate: made,
 		Date: cmp.Or(booking, valued, made, v.day()), Value: value, Coming: t.pending, Type: t.kind(), Wording: t.wording(), Card: bounded(t.Card),
 	}
 	if original, err := t.OriginalAmount.decimal(); err == nil && known(t.OriginalAmount.Currency) != "" && t.OriginalAmount.Currency != t.Amount.Currency {
@@ -249,16 +277,20 @@ func (t *transaction) kind() passerelle.TransactionType {
 // identities number the transactions of an account that are alike and have no id.
 type identities map[string]int
 
-// of is the name of a transaction: the bank's where it gives one that lasts, and otherwise
-// what stays the same from the day it is pending: sum, value day, parties and texts, with
-// a number where there are several alike.
-func (ids identities) of(t *transaction, given bool) string {
+// keyOf is the name of a transaction: the bank's where it gives one that lasts, and
+// otherwise what stays the same from the day it is pending: sum, value day, parties and
+// texts, with a number where there are several alike.
+func (s *history) keyOf(t *transaction, given bool) string {
+	if day := date(t.BookingDate); t.EntryReference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
+		s.reference, s.booked = t.EntryReference, day
+	}
 	if id := cmp.Or(t.ID, t.CardID); given && id != "" {
 		return named("id", id)
 	}
+	s.anonymous++
 	content := t.content()
-	ids[content]++
-	return content + "/" + strconv.Itoa(ids[content])
+	s.ids[content]++
+	return content + "/" + strconv.Itoa(s.ids[content])
 }
 
 // named is a name of the bank's with what it is, shortened where it would be too long.

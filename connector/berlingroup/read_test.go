@@ -1,0 +1,444 @@
+package berlingroup_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// readable is a bank that is read: it gives a consent at once, and answers the rest as a
+// test wants it.
+type readable struct {
+	t *testing.T
+	*world
+	// answer answers what is asked of accounts.
+	answer http.HandlerFunc
+	// asked are the requests about accounts, with their headers.
+	asked []*http.Request
+}
+
+// answers is a handler that answers alike.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+func newReadable(t *testing.T, changes ...string) *readable {
+	t.Helper()
+	b := &readable{t: t}
+	b.world = newWorld(t, b, nil)
+	b.with(`["redirect", "oauth", "decoupled", "embedded"]`, `["redirect"]`)
+	b.file += "\n[profile.accounts]\nconsents = [\"global\"]\nbooking_statuses = [\"both\"]\n"
+	for i := 0; i < len(changes); i += 2 {
+		b.with(changes[i], changes[i+1])
+	}
+	return b
+}
+
+// ServeHTTP is the bank.
+func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodPost:
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"consentStatus": "received", "consentId": "C1", "_links": {"scaRedirect": {"href": "https://%s/page"}}}`, r.Host)
+	case strings.HasPrefix(r.URL.Path, "/v1/consents/"):
+		fmt.Fprint(w, `{"consentStatus": "valid", "validUntil": "2030-01-01"}`)
+	default:
+		b.asked = append(b.asked, r)
+		b.answer(w, r)
+	}
+}
+
+// noon is when tests happen.
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// reader reads a bank for one person, again and again.
+type bankReader struct {
+	t      *testing.T
+	reader connector.DataReader
+	memory []byte
+	now    time.Time
+}
+
+func (b *readable) reader() *bankReader {
+	b.t.Helper()
+	reader, able := b.load().Connector().(connector.DataReader)
+	if !able {
+		b.t.Fatal("the connector does not read")
+	}
+	r := &bankReader{b.t, reader, nil, noon}
+	if o, _, err := r.read(true); o.State != passerelle.WebauthRequired || o.URL == "" || err != nil {
+		b.t.Fatalf("a first read ends with %+v, %v", o, err)
+	}
+	return r
+}
+
+func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
+	r.t.Helper()
+	request := connector.DataRequest{Memory: r.memory, Present: present, ReturnURL: "https://hub.example/back?state=1", Now: r.now}
+	if present {
+		request.Device = connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser"}
+	}
+	into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}}
+	o, err := r.reader.Read(r.t.Context(), request, into)
+	if o.Memory != nil {
+		r.memory = o.Memory
+	}
+	return o, into, err
+}
+
+// taken is what a reader handed over, by keys.
+type taken struct {
+	connector.Sink
+	from     passerelle.Date
+	accounts []passerelle.AccountDetails
+	rows     map[string]passerelle.TransactionDetails
+	given    int
+	ended    map[string]passerelle.Date
+}
+
+func (s *taken) Accounts(all []passerelle.AccountDetails) error { s.accounts = all; return nil }
+
+func (s *taken) Wanted(string) (passerelle.Date, bool) {
+	if s.from.IsZero() {
+		s.from = passerelle.DateOf(noon, time.UTC).AddDays(-30)
+	}
+	return s.from, true
+}
+
+func (s *taken) Transactions(_ string, page []passerelle.TransactionDetails) error {
+	s.given += len(page)
+	for _, one := range page {
+		s.rows[one.Key] = one
+	}
+	return nil
+}
+
+func (s *taken) AccountRead(account string, from passerelle.Date) error {
+	s.ended[account] = from
+	return nil
+}
+
+// keys are those of what was handed over, sorted.
+func (s *taken) keys() (all []string) {
+	for key := range s.rows {
+		all = append(all, key)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestErrorsOfReads: what each code of the standard does to a connection, in both forms of
+// bodies, and what the operator is told.
+func TestErrorsOfReads(t *testing.T) {
+	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
+	states := map[string]passerelle.ConnectionState{
+		"FORMAT_ERROR": bug, "PARAMETER_NOT_SUPPORTED": bug, "PARAMETER_NOT_CONSISTENT": bug, "SERVICE_INVALID": bug, "SERVICE_BLOCKED": passerelle.ActionNeeded,
+		"RESOURCE_UNKNOWN": bug, "RESOURCE_EXPIRED": passerelle.WebsiteUnavailable, "RESOURCE_BLOCKED": passerelle.ActionNeeded, "TIMESTAMP_INVALID": bug,
+		"PERIOD_INVALID": bug, "SCA_METHOD_UNKNOWN": renewed, "SCA_INVALID": renewed, "STATUS_INVALID": renewed, "UNSUPPORTED_MEDIA_TYPE": bug,
+		"CONSENT_UNKNOWN": renewed, "CONSENT_INVALID": renewed, "CONSENT_EXPIRED": renewed, "ACCESS_EXCEEDED": passerelle.RateLimiting, "REQUESTED_FORMATS_INVALID": bug,
+		"SESSIONS_NOT_SUPPORTED": bug, "PRODUCT_INVALID": bug, "PRODUCT_UNKNOWN": bug, "PAYMENT_FAILED": bug, "KID_MISSING": bug, "EXECUTION_DATE_INVALID": bug, "CANCELLATION_INVALID": bug,
+		"CERTIFICATE_INVALID": bug, "CERTIFICATE_EXPIRED": bug, "CERTIFICATE_BLOCKED": bug, "CERTIFICATE_REVOKED": bug, "CERTIFICATE_MISSING": bug,
+		"SIGNATURE_INVALID": bug, "SIGNATURE_MISSING": bug, "PSU_CREDENTIALS_INVALID": passerelle.Wrongpass, "CORPORATE_ID_INVALID": passerelle.Wrongpass,
+		"TOKEN_UNKNOWN": renewed, "TOKEN_INVALID": renewed, "TOKEN_EXPIRED": renewed, "ROLE_INVALID": bug, "CARD_INVALID": bug, "NO_PIIS_ACTIVATION": bug,
+		"REFERENCE_MIX_INVALID": bug, "REFERENCE_STATUS_INVALID": bug, "FUNDS_NOT_AVAILABLE": bug, "BENEFICIARY_WHITELISTING_REQUIRED": bug,
+		"SERVICE_UNAVAILABLE": passerelle.WebsiteUnavailable, "INTERNAL_SERVER_ERROR": passerelle.WebsiteUnavailable, "NEVER_HEARD_OF": bug,
+	}
+	bank := newReadable(t)
+	reader := bank.reader()
+	consented := reader.memory
+	for code, state := range states {
+		for form, body := range map[string]string{
+			"messages": `{"tppMessages": [{"category": "WARNING", "code": "WARNING"}, {"category": "ERROR", "code": "` + code + `", "text": "Personal"}]}`,
+			"problem":  `{"type": "https://bank.example/problem", "title": "Personal", "code": "` + code + `"}`,
+		} {
+			bank.answer, reader.memory = answers(http.StatusBadRequest, body), consented
+			o, _, err := reader.read(false)
+			var fault *connector.Fault
+			if told := errors.As(err, &fault); o.State != state || told != (state == bug) {
+				t.Errorf("%s as %s ends in %q, %v, want %q", code, form, o.State, err, state)
+			} else if told && (!strings.HasPrefix(fault.Says, "Example Bank") || !strings.Contains(fault.Says, ": ") || strings.Contains(fault.Says, "Personal")) {
+				t.Errorf("%s as %s tells the operator %q", code, form, fault.Says)
+			}
+		}
+	}
+	for status, state := range map[int]passerelle.ConnectionState{
+		400: bug, 401: bug, 403: bug, 404: bug, 405: bug, 406: bug, 408: passerelle.WebsiteUnavailable, 409: bug, 415: bug,
+		429: passerelle.RateLimiting, 500: passerelle.WebsiteUnavailable, 503: passerelle.WebsiteUnavailable,
+	} {
+		bank.answer, reader.memory = answers(status, ""), consented
+		if o, _, _ := reader.read(false); o.State != state {
+			t.Errorf("%d without a body ends in %q, want %q", status, o.State, state)
+		}
+	}
+}
+
+// TestRetryAfter: a bank says when it wants to be asked again.
+func TestRetryAfter(t *testing.T) {
+	bank := newReadable(t)
+	reader := bank.reader()
+	bank.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "120")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	if o, _, err := reader.read(false); o.State != passerelle.RateLimiting || o.RetryAfter != 2*time.Minute || err != nil {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// oneAccount is the answer of a list with one account.
+const oneAccount = `{"accounts": [{"resourceId": "A1", "iban": "DE03999010010000000001", "currency": "EUR", "name": "Current",
+	"balances": [{"balanceType": "interimAvailable", "creditLimitIncluded": true, "balanceAmount": {"currency": "EUR", "amount": "900.00"}},
+		{"balanceType": "expected", "balanceAmount": {"currency": "EUR", "amount": "90.50"}},
+		{"balanceType": "closingBooked", "referenceDate": "2026-02-28", "balanceAmount": {"currency": "EUR", "amount": "90.00"}},
+		{"balanceType": "closingBooked", "referenceDate": "2026-03-01", "balanceAmount": {"currency": "EUR", "amount": "100.00"}}]}]}`
+
+// list answers a list of accounts with one, and all else by a test's wish.
+func (b *readable) list(transactions http.HandlerFunc) {
+	b.answer = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/accounts" {
+			fmt.Fprint(w, oneAccount)
+			return
+		}
+		transactions(w, r)
+	}
+}
+
+// TestHostileAnswers: what no bank should answer ends the read with a fault that names the
+// bank, and nothing else.
+func TestHostileAnswers(t *testing.T) {
+	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
+	endless := 0
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"an endless answer": {func(w http.ResponseWriter, _ *http.Request) {
+			for page := strings.Repeat(" ", 1<<20); ; {
+				if _, err := io.WriteString(w, page); err != nil {
+					return
+				}
+			}
+		}, "larger than is read"},
+		"a depth of 10,000":      {answers(200, strings.Repeat(`[`, 10000)+strings.Repeat("]", 10000)), "not JSON as the standard has it"},
+		"a page for people":      {answers(200, "<html>"), "not JSON as the standard has it"},
+		"half an answer":         {answers(200, `{"transactions": {"booked": [`), "not JSON as the standard has it"},
+		"text for a list":        {answers(200, `{"transactions": {"booked": "none"}}`), "not JSON as the standard has it"},
+		"no amount":              {answers(200, entry(`"transactionId": "1"`)), "no amount"},
+		"an amount of letters":   {answers(200, entry(`"transactionAmount": {"currency": "EUR", "amount": "1e9"}`)), "no amount"},
+		"an amount of 99 digits": {answers(200, entry(`"transactionAmount": {"currency": "EUR", "amount": "`+strings.Repeat("9", 99)+`"}`)), "no amount"},
+		"a page elsewhere":       {answers(200, `{"transactions": {"booked": [], "_links": {"next": {"href": "https://elsewhere.example/v1"}}}}`), "leads to another host"},
+		"a page without TLS":     {answers(200, `{"transactions": {"booked": [], "_links": {"next": {"href": "http://127.0.0.1/v1"}}}}`), "leads to another host"},
+		"pages in a circle":      {answers(200, `{"transactions": {"booked": [], "_links": {"next": {"href": "/v1/accounts/A1/transactions?page=2"}}}}`), "leads back"},
+		"pages without end": {func(w http.ResponseWriter, _ *http.Request) {
+			endless++
+			fmt.Fprintf(w, `{"transactions": {"booked": [], "_links": {"next": {"href": "/v1/accounts/A1/transactions?page=%d"}}}}`, endless)
+		}, "did not answer in time"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
+		}, "redirects to elsewhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newReadable(t)
+			reader := bank.reader()
+			bank.list(test.answer)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}}
+			o, err := reader.reader.Read(ctx, connector.DataRequest{Memory: reader.memory, Now: noon}, into)
+			var fault *connector.Fault
+			if !errors.As(err, &fault) || !strings.HasPrefix(fault.Says, "Example Bank") || !strings.Contains(fault.Says, test.says) {
+				t.Errorf("%+v, %v", o, err)
+			}
+			if len(into.ended) > 0 || o.Memory == nil {
+				t.Errorf("the account was read to its end, or the memory is lost")
+			}
+		})
+	}
+}
+
+// TestBalances: what is booked and what is coming, by the types of the standard.
+func TestBalances(t *testing.T) {
+	bank := newReadable(t)
+	reader := bank.reader()
+	bank.list(answers(200, `{"transactions": {"booked": []}}`))
+	o, got, err := reader.read(false)
+	if err != nil || o.State != "" || len(got.accounts) != 1 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	a := got.accounts[0]
+	if a.Balance.String() != "100.00" || a.Coming.String() != "-9.50" || a.Key != "DE03999010010000000001/EUR" || a.Type != "checking" {
+		t.Errorf("%+v: %v and %v coming", a, a.Balance, a.Coming)
+	}
+	if until := time.Date(2026, 8, 30, 0, 0, 0, 0, time.UTC); o.ConsentUntil == nil || !o.ConsentUntil.Equal(until) {
+		t.Errorf("the consent ends %v, want %v", o.ConsentUntil, until)
+	}
+}
+
+// line is a transaction without an id.
+func line(booked, valued, amount, text string) string {
+	encoded, _ := json.Marshal(map[string]any{
+		"bookingDate": booked, "valueDate": valued, "remittanceInformationUnstructured": text, "transactionAmount": map[string]string{"currency": "EUR", "amount": amount},
+	})
+	return strings.ReplaceAll(string(encoded), `"bookingDate":"",`, "")
+}
+
+func page(booked, pending []string, next string) string {
+	text := `{"transactions": {"booked": [` + strings.Join(booked, ",") + `], "pending": [` + strings.Join(pending, ",") + `]`
+	if next != "" {
+		text += `, "_links": {"next": {"href": "` + next + `"}}`
+	}
+	return text + "}}"
+}
+
+// TestIdentityWithoutIDs: transactions that have no id keep their names from the day they
+// are pending, also where several are alike, and on whatever pages they are.
+func TestIdentityWithoutIDs(t *testing.T) {
+	bank := newReadable(t)
+	reader := bank.reader()
+	coffee, rent := line("", "2026-03-01", "-2.50", "Coffee"), line("2026-02-01", "2026-02-01", "-700.00", "Rent")
+	bank.list(answers(200, page([]string{rent}, []string{coffee, coffee, line("", "2026-03-01", "-2.5", "Tea")}, "")))
+	_, before, err := reader.read(false)
+	if err != nil || len(before.rows) != 4 {
+		t.Fatalf("%d rows, %v", len(before.rows), err)
+	}
+	booked := line("2026-03-02", "2026-03-01", "-2.50", "Coffee")
+	bank.list(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("page") == "2" {
+			fmt.Fprint(w, page([]string{rent, booked}, nil, ""))
+			return
+		}
+		fmt.Fprint(w, page([]string{booked}, []string{line("", "2026-03-01", "-2.50", "tea")}, r.URL.Path+"?page=2"))
+	})
+	_, after, err := reader.read(false)
+	if err != nil || !slices.Equal(before.keys(), after.keys()) {
+		t.Errorf("%v: the names were\n%q and are\n%q", err, before.keys(), after.keys())
+	}
+	for _, row := range after.rows {
+		if row.Coming != (strings.EqualFold(row.Wording, "tea")) {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// TestIDsOfTheBank: a transaction that is told twice, because the pages moved, is one.
+func TestIDsOfTheBank(t *testing.T) {
+	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
+	reader := bank.reader()
+	bank.list(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		var lines []string
+		for i := range 10 { // each page repeats the last one of the page before
+			lines = append(lines, fmt.Sprintf(`{"transactionId": "T%d", "bookingDate": "2026-03-01", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`, n*9+i))
+		}
+		next := ""
+		if n < 5 {
+			next = r.URL.Path + "?page=" + strconv.Itoa(n+1)
+		}
+		fmt.Fprint(w, page(lines, nil, next))
+	})
+	_, got, err := reader.read(false)
+	if err != nil || got.given != 60 || len(got.rows) != 55 || len(got.ended) != 1 {
+		t.Errorf("%d given, %d rows, %d accounts, %v", got.given, len(got.rows), len(got.ended), err)
+	}
+}
+
+// TestCallsWithoutThePerson: each call is made as often in a day as the bank allows, and as
+// often as one likes while the person is there, of whom only then the bank is told.
+func TestCallsWithoutThePerson(t *testing.T) {
+	bank := newReadable(t)
+	reader := bank.reader()
+	bank.list(answers(200, page(nil, nil, "")))
+	for i := range 4 {
+		if o, _, err := reader.read(false); o.State != "" || err != nil {
+			t.Fatalf("read %d: %+v, %v", i, o, err)
+		}
+		reader.now = reader.now.Add(time.Hour)
+	}
+	asked := len(bank.asked)
+	o, _, err := reader.read(false)
+	if o.State != passerelle.RateLimiting || o.RetryAfter != 20*time.Hour || err != nil || len(bank.asked) != asked {
+		t.Errorf("a fifth read: %+v, %v, %d more calls", o, err, len(bank.asked)-asked)
+	}
+	for _, r := range bank.asked {
+		if r.Header.Get("PSU-IP-Address") != "" || r.Header.Get("PSU-User-Agent") != "" || r.Header.Get("Consent-ID") != "C1" {
+			t.Errorf("a call without the person has %v", r.Header)
+		}
+	}
+	if o, _, err := reader.read(true); o.State != "" || err != nil {
+		t.Errorf("with the person: %+v, %v", o, err)
+	}
+	if h := bank.asked[len(bank.asked)-1].Header; h.Get("PSU-IP-Address") != "192.0.2.7" || h.Get("PSU-User-Agent") != "Browser" {
+		t.Errorf("a call with the person has %v", h)
+	}
+	reader.now = reader.now.Add(21 * time.Hour)
+	if o, _, err := reader.read(false); o.State != "" || err != nil {
+		t.Errorf("a day later: %+v, %v", o, err)
+	}
+}
+
+// TestWhatIsNew: without the person a bank is asked for what came since an entry, or what
+// it has not told; and for everything every week, and when it cannot say.
+func TestWhatIsNew(t *testing.T) {
+	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
+		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
+	for knob, want := range map[string]string{"entry_reference": "entryReferenceFrom=E1", "delta_list": "deltaList=true"} {
+		t.Run(knob, func(t *testing.T) {
+			bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\n"+knob+" = true", "sca =", "calls_a_day = 100\nsca =")
+			reader := bank.reader()
+			unknown := false
+			bank.list(func(w http.ResponseWriter, r *http.Request) {
+				if unknown && !r.URL.Query().Has("dateFrom") {
+					answers(400, `{"tppMessages": [{"category": "ERROR", "code": "RESOURCE_UNKNOWN"}]}`)(w, r)
+					return
+				}
+				fmt.Fprint(w, page([]string{entries}, nil, ""))
+			})
+			last := func(present bool) (string, *taken) {
+				_, got, err := reader.read(present)
+				if err != nil || len(got.ended) != 1 {
+					t.Fatalf("%v, %d accounts read", err, len(got.ended))
+				}
+				return bank.asked[len(bank.asked)-1].URL.RawQuery, got
+			}
+			if query, _ := last(false); !strings.Contains(query, "dateFrom=2026-01-24") {
+				t.Errorf("a first read asks for %s", query)
+			}
+			query, got := last(false)
+			if !strings.Contains(query, want) || strings.Contains(query, "dateFrom") {
+				t.Errorf("a second read asks for %s", query)
+			}
+			for _, from := range got.ended {
+				if from.Compare(passerelle.DateOf(noon, time.UTC).AddDays(3650)) < 0 {
+					t.Errorf("what was not told again is gone from %s on", from)
+				}
+			}
+			if query, _ := last(true); !strings.Contains(query, "dateFrom") {
+				t.Errorf("with the person it asks for %s", query)
+			}
+			unknown = true
+			if query, _ := last(false); !strings.Contains(query, "dateFrom") {
+				t.Errorf("where the bank cannot say it asks for %s", query)
+			}
+			unknown = false
+			reader.now = noon.AddDate(0, 0, 7)
+			if query, _ := last(false); !strings.Contains(query, "dateFrom") {
+				t.Errorf("a week later it asks for %s", query)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package berlingroup
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"passerelle"
+)
+
+// Without the person, what is new since the last read is asked for where the bank can tell
+// it: after an entry, or of what it has not told yet. Neither tells what is gone, so all is
+// read by date every week, when the person is there, and after a read that broke off.
+
+// accountMemory is what is known of an account between two reads.
+type accountMemory struct {
+	// Read is the day of the last read, Whole that of the last by date.
+	Read  passerelle.Date `json:"read,omitzero"`
+	Whole passerelle.Date `json:"whole,omitzero"`
+	// Reference is the entry after which the bank is asked for more.
+	Reference string `json:"reference,omitempty"`
+}
+
+const (
+	// wholeDays is how many days are between two reads by date.
+	wholeDays = 7
+	// rereadDays is how far back before the last read the service asks for transactions
+	// of an account that it keeps; an account of which it kept nothing is asked for from
+	// much earlier.
+	rereadDays = 31
+	// farDays is more than any transaction is ahead: from then on nothing is missed that
+	// was not handed over.
+	farDays = 100 * 366
+	// maxRemembered is how many accounts are remembered.
+	maxRemembered = 200
+)
+
+// sinceLast selects what is new in an account, and is nil where all is read by date.
+func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
+	last, has := v.memory.Accounts[a.key], v.file.Profile.Accounts
+	switch {
+	case v.Present || !has.TransactionIDs || last.Whole.IsZero(),
+		v.day().Compare(last.Whole.AddDays(wholeDays)) >= 0,
+		from.Compare(last.Read.AddDays(-rereadDays)) < 0 || has.HistoryDays <= 2*rereadDays:
+		return nil
+	case has.EntryReference && last.Reference != "":
+		return url.Values{"entryReferenceFrom": {last.Reference}}
+	case has.DeltaList:
+		return url.Values{"deltaList": {"true"}}
+	}
+	return nil
+}
+
+// readSince hands over what is new, and reports false where the bank cannot tell it.
+func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (done bool, err error) {
+	last := v.memory.Accounts[a.key]
+	delete(v.memory.Accounts, a.key) // until it is read: a bank tells what is new only once
+	s := &history{account: a, ids: identities{}, today: v.day()}
+	err = v.readHistory(ctx, s, selected)
+	var refused *readRefusal
+	if errors.As(err, &refused) && refused.state == passerelle.Bug || err == nil && s.anonymous > 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.reference == "" {
+		s.reference = last.Reference
+	}
+	v.remember(s, last.Whole)
+	return true, v.out.AccountRead(a.key, v.day().AddDays(farDays))
+}
+
+// remember notes a read that came to its end.
+func (v *reading) remember(s *history, whole passerelle.Date) {
+	if v.memory.Accounts == nil {
+		v.memory.Accounts = map[string]accountMemory{}
+	}
+	_, known := v.memory.Accounts[s.account.key]
+	if known || len(v.memory.Accounts) < maxRemembered {
+		v.memory.Accounts[s.account.key] = accountMemory{Read: v.day(), Whole: whole, Reference: bounded(s.reference)}
+	}
+}
