@@ -23,19 +23,14 @@ const (
 // institutions, as far as that is due. What an institution does not hear of in the end is
 // logged; the consent then ends by itself.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
-	for {
-		due, err := a.DB.TerminationsDue(ctx, d.ID, a.now(d), maxDue)
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		var errs []error
-		for _, t := range due {
-			errs = append(errs, a.terminate(ctx, d, t))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
+	due, err := a.DB.TerminationsDue(ctx, d.ID, a.now(d), maxDue)
+	for _, t := range due {
+		err = errors.Join(err, a.terminate(ctx, d, t))
 	}
+	if err != nil || len(due) < maxDue {
+		return err
+	}
+	return a.TerminateConsents(ctx, d)
 }
 
 func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t store.Termination) error {
@@ -67,13 +62,11 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t stor
 	return nil
 }
 
-var errNoTerminator = errors.New("the connector is no longer offered")
-
 func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t store.Termination) error {
 	reader, _ := a.Connectors.DataReader(t.Connector)
 	terminator, able := reader.(connector.Terminator)
 	if !able {
-		return errNoTerminator
+		return errors.New("the connector is no longer offered")
 	}
 	ctx, cancel := context.WithTimeout(ctx, terminationTime)
 	defer cancel()
