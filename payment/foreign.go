@@ -150,6 +150,7 @@ func (r Report) tidy() Report {
 	}
 	why := r.refusal().tidy()
 	r.Code, r.Description = why.Code, why.Description
+	r.Remark = clean(r.Remark, MaxDescription)
 	r.BankPaymentID = clean(r.BankPaymentID, MaxBankPaymentID)
 	if r.By == "" {
 		r.By = ByBank

@@ -179,6 +179,7 @@ var kind = map[string]string{
 	payment.NoteCancellationOvertaken: "the payment ended before the cancellation was decided",
 	payment.NoteOccurrence:            "a periodic order was executed once",
 	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order continues",
+	payment.NoteBankStatus:            "the bank has another status, or says something about the order",
 	payment.NoteStale:                 "the bank reported an older state; nothing changed",
 	payment.NoteSenseless:             "the bank's report was not understood; nothing changed",
 }

@@ -38,6 +38,9 @@ const (
 	// NoteOccurrenceFailed: one execution of a periodic order failed, and the
 	// order goes on.
 	NoteOccurrenceFailed = "occurrenceFailed"
+	// NoteBankStatus: the bank has another word for where the order stands, or says
+	// something about it, and nothing else has changed.
+	NoteBankStatus = "bankStatus"
 	// NoteStale: a report said less than was known, and changed nothing.
 	NoteStale = "staleReport"
 	// NoteSenseless: a report could not be understood, and changed nothing.
@@ -48,7 +51,7 @@ const (
 func NoteKinds() []string {
 	return []string{
 		NoteCancelling, NoteCancellationGranted, NoteCancellationRefused, NoteCancellationOvertaken,
-		NoteOccurrence, NoteOccurrenceFailed, NoteStale, NoteSenseless,
+		NoteOccurrence, NoteOccurrenceFailed, NoteBankStatus, NoteStale, NoteSenseless,
 	}
 }
 

@@ -27,3 +27,33 @@ func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 		t.Error("notes that were taken are still there")
 	}
 }
+
+// TestWordsOfTheBankAreNoted: what a bank says is told where no change of state tells it, and
+// its texts in any case.
+func TestWordsOfTheBankAreNoted(t *testing.T) {
+	for name, test := range map[string]struct {
+		report payment.Report
+		want   []string
+	}{
+		"the same word":          {payment.Report{Status: payment.Processing, Raw: "ACSP"}, nil},
+		"another word":           {payment.Report{Status: payment.Processing, Raw: "ACSP", News: true}, []string{"bankStatus"}},
+		"with a text":            {payment.Report{Status: payment.Processing, Raw: "ACSP", News: true, Remark: "On its way"}, []string{"bankStatus On its way"}},
+		"a change tells it":      {payment.Report{Status: payment.Settled, Raw: "ACSC", News: true}, nil},
+		"a change, and a text":   {payment.Report{Status: payment.Settled, Raw: "ACSC", News: true, Remark: "Booked"}, []string{"bankStatus Booked"}},
+		"a text without bounds":  {payment.Report{Status: payment.Processing, Remark: strings.Repeat("x", payment.MaxDescription+1)}, []string{"bankStatus " + strings.Repeat("x", payment.MaxDescription)}},
+		"what nobody may report": {payment.Report{Status: payment.Processing, Raw: "ACSP", Remark: "a\x00b"}, []string{"bankStatus ab"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := in(t, payment.Pending, 1)
+			if _, err := p.Apply(test.report, now); err != nil {
+				t.Fatal(err)
+			}
+			for _, note := range p.Notes {
+				if note.Bank != test.report.Raw {
+					t.Errorf("the bank's word is %q", note.Bank)
+				}
+			}
+			wantNotes(t, p, test.want...)
+		})
+	}
+}

@@ -56,6 +56,11 @@ type Report struct {
 	BankPaymentID string
 	// Raw is the bank's own status word, kept in the timeline.
 	Raw string
+	// News says that the bank had another word before: the timeline then tells of it also
+	// where nothing else changes. Remark is what the bank says beside the word, and is
+	// told in any case.
+	News   bool
+	Remark string
 	// By is who ended a declined order; the bank unless said otherwise.
 	By Actor
 	// Cancellation is what the bank says of a cancellation it was asked for;
@@ -132,6 +137,9 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	}
 	for i := len(p.Notes); i < len(next.Notes); i++ {
 		next.Notes[i].Bank = heard.Raw
+	}
+	if heard.Remark != "" || heard.News && len(steps) == 0 && len(next.Notes) == len(p.Notes) {
+		next.add(Note{At: now, Kind: NoteBankStatus, Actor: ByBank, Bank: heard.Raw, Text: heard.Remark})
 	}
 	if len(steps) > 0 {
 		steps[len(steps)-1].Payment = next.clone()

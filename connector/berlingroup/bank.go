@@ -112,18 +112,35 @@ func settings(prefix string, table reflect.Value, where *places) []Setting {
 
 // Connector is the bank with the abilities that its file gives it.
 func (b *Bank) Connector() connector.Connector {
-	if b.profile.Data != nil {
-		return reader{b}
+	pays, reads := payer{b}, reader{b}
+	cancels := pays.cancels()
+	switch {
+	case b.profile.Payments == nil:
+		return reads
+	case b.profile.Data == nil && cancels:
+		return canceller{pays}
+	case b.profile.Data == nil:
+		return pays
+	case cancels:
+		return readingCanceller{canceller{pays}, reads}
 	}
-	return unable{b}
+	return readingPayer{pays, reads}
 }
 
-// unable is a bank that cannot be called yet.
-type unable struct{ bank *Bank }
+// readingPayer and readingCanceller are banks that are read besides.
+type (
+	readingPayer struct {
+		payer
+		reader
+	}
+	readingCanceller struct {
+		canceller
+		reader
+	}
+)
 
 // Profile says what the bank is.
-func (u unable) Profile() connector.Profile {
-	p := u.bank.profile
-	p.Payments, p.PaymentFields = nil, nil
-	return p
-}
+func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }
+
+// Profile says what the bank is.
+func (r readingCanceller) Profile() connector.Profile { return r.canceller.Profile() }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/payment"
 )
 
@@ -191,18 +193,46 @@ func placeOf(path string) payment.ErrorCode {
 	return ""
 }
 
+// reasonForm is how a text begins with a reason of ISO 20022, for which the standard has
+// no member.
+var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
+
+// reason is the code that says what a message is about, of the standard or of ISO 20022,
+// or "" where it has none that is known.
+func (m message) reason() string {
+	candidates := []string{m.Code}
+	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
+		candidates = append(candidates, found[1])
+	}
+	for _, code := range candidates {
+		if _, known := meanings[code]; known || slices.Contains(sided, code) || reasonCode(code) != "" {
+			return code
+		}
+	}
+	return ""
+}
+
+// reasonCode is ours for a reason of ISO 20022, or "".
+func reasonCode(reason string) payment.ErrorCode {
+	for code, all := range reasons {
+		if slices.Contains(all, reason) {
+			return code
+		}
+	}
+	return ""
+}
+
 // meant is what a message stands for, and false where no table has its code.
 func (m message) meant() (meaning, bool) {
-	if slices.Contains(sided, m.Code) {
+	reason := m.reason()
+	if slices.Contains(sided, reason) {
 		code := placeOf(m.Path)
 		return meaning{code: cmp.Or(code, payment.BankMessage)}, true
 	}
-	for code, words := range reasons {
-		if slices.Contains(words, m.Code) {
-			return meaning{code: code}, true
-		}
+	if code := reasonCode(reason); code != "" {
+		return meaning{code: code}, true
 	}
-	found, known := meanings[m.Code]
+	found, known := meanings[reason]
 	if place := placeOf(m.Path); place != "" && known && found.remedy == "" && (found.code == payment.InvalidValue || m.Code == "RESOURCE_UNKNOWN" || m.Code == "RESOURCE_BLOCKED") {
 		found.code = place
 	}
@@ -237,6 +267,39 @@ func judge(status int, all []message) (meaning, string) {
 		found = meaning{code: payment.NoSpecifiedReason}
 	}
 	return found, ""
+}
+
+// refusal is what it means for an order that the bank did not do what it was asked to: a
+// *payment.Refusal where that is final, connector.ErrNotSent where the bank took nothing
+// for now, and otherwise that nobody knows. Where the operator can do something about it,
+// it is a fault besides.
+func (b *Bank) refusal(r request, a answer) error {
+	all := b.messages(r, a)
+	what, text := judge(a.status, all)
+	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, words(all))) + ": " + cmp.Or(what.remedy, requestRemedy)
+	switch {
+	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codeOf(all) != "":
+		return b.fault(r, connector.ErrNotSent, says)
+	case a.status == http.StatusRequestTimeout, a.status >= http.StatusInternalServerError, a.status == http.StatusConflict && len(all) == 0:
+		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d, and nobody knows whether it has done what it was asked to", a.status))
+	case what.remedy != "":
+		return b.fault(r, &payment.Refusal{Code: what.code, Description: text}, says)
+	}
+	return &payment.Refusal{Code: what.code, Description: text}
+}
+
+// errUnknownOutcome is that a bank failed in the middle of something.
+var errUnknownOutcome = errors.New("the outcome is not known")
+
+// unanswered is what it means that a bank does not answer a question about an order.
+func (b *Bank) unanswered(r request, a answer) error {
+	all := b.messages(r, a)
+	what, _ := judge(a.status, all)
+	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, words(all)))
+	if what.remedy != "" {
+		says += ": " + what.remedy
+	}
+	return b.fault(r, errRefused, says)
 }
 
 // words are the codes of messages for the timeline.

@@ -16,11 +16,7 @@ import (
 type reader struct{ bank *Bank }
 
 // Profile says what the bank is.
-func (r reader) Profile() connector.Profile {
-	p := r.bank.profile
-	p.Payments, p.PaymentFields = nil, nil
-	return p
-}
+func (r reader) Profile() connector.Profile { return r.bank.profile }
 
 // dataSettings are what the bank tells of people.
 func (f *File) dataSettings() *connector.DataSettings {

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+)
+
+// seenPayment is what the interface shows of a payment.
+type seenPayment struct {
+	ID           int64
+	State        string
+	ErrorCode    *string `json:"error_code"`
+	Description  *string `json:"error_description"`
+	Detail       *string `json:"state_detail"`
+	Action       *string `json:"action"`
+	ValidateURI  *string `json:"validate_uri"`
+	Fields       map[string]any
+	Instructions []struct {
+		State     *string
+		ErrorCode *string `json:"error_code"`
+	}
+}
+
+// shopper pays with a bank through the interface, with a browser.
+type shopper struct {
+	*servicetest.Instance
+	t       *testing.T
+	banks   *banksOf
+	bank    string
+	token   string
+	browser *http.Client
+	// rounds counts the forms that were filled in.
+	rounds int
+}
+
+func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank string) *shopper {
+	t.Helper()
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &shopper{Instance: s, t: t, banks: banks, bank: bank, token: s.Token("payments:admin"), browser: &http.Client{CheckRedirect: stay}}
+}
+
+// creditor is an account at another bank.
+const creditor = "FR7630006000011234567890189"
+
+// line is a transfer to somebody of that name, whose name has the bank fail as it says.
+func line(name string, more map[string]any) map[string]any {
+	all := map[string]any{
+		"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "first_open_day",
+		"beneficiary": map[string]any{"scheme_name": "iban", "identification": creditor, "label": name},
+	}
+	for key, value := range more {
+		all[key] = value
+	}
+	return all
+}
+
+// order is a draft of a payment of such lines.
+func order(lines ...map[string]any) map[string]any {
+	all := make([]any, len(lines))
+	for i, one := range lines {
+		all[i] = one
+	}
+	return map[string]any{"client_redirect_uri": "https://shop.example/back", "instructions": all}
+}
+
+// inDays is a date from now.
+func inDays(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
+
+// pay creates a payment and sends it to the bank.
+func (s *shopper) pay(draft map[string]any) seenPayment {
+	s.t.Helper()
+	id := s.Create(s.token, draft)
+	return s.tell(id, map[string]any{"connector_uuid": s.banks.uuid(s.bank), "webview_url": "https://shop.example/pay", "validated": true})
+}
+
+func (s *shopper) tell(id int64, body map[string]any) (p seenPayment) {
+	s.t.Helper()
+	s.JSON(s.OK(s.Call("POST", fmt.Sprint("/payments/", id), s.token, body)), &p)
+	return p
+}
+
+func (s *shopper) look(id int64) (p seenPayment) {
+	s.t.Helper()
+	s.JSON(s.OK(s.Call("GET", fmt.Sprint("/payments/", id), s.token, nil)), &p)
+	return p
+}
+
+// due has the service do what is due after some time at its end.
+func (s *shopper) due(after string) {
+	s.t.Helper()
+	s.OK(s.Call("POST", "/sandbox/clock", s.ConfigToken, map[string]any{"advance": after}))
+	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
+}
+
+// browse sends a decision to a page of the bank and follows the way back.
+func (s *shopper) browse(page, decision string) {
+	s.t.Helper()
+	answer, err := s.browser.Get(page)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer.Body.Close()
+	if to := answer.Header.Get("Location"); to != "" {
+		page = to // the authorisation server has a page of the bank's ask
+	}
+	back := s.follow(s.browser.PostForm(page, url.Values{"decision": {decision}, "customer": {"anna"}}))
+	if to := s.follow(s.browser.Get(back)); to != "https://shop.example/pay" {
+		s.t.Fatalf("the payer came back to %s", to)
+	}
+}
+
+// follow is where an answer leads.
+func (s *shopper) follow(answer *http.Response, err error) string {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	to := answer.Header.Get("Location")
+	if to == "" {
+		s.t.Fatalf("%s: %d without a way on", answer.Request.URL, answer.StatusCode)
+	}
+	return to
+}
+
+// decideInApp decides on all that waits in the app of the bank.
+func (s *shopper) decideInApp(decision string) {
+	s.t.Helper()
+	var open struct {
+		Authorisations []struct{ ID, Approach string }
+	}
+	s.banks.steer("GET", s.bank+"/authorisations", nil, &open)
+	for _, one := range open.Authorisations {
+		if one.Approach == "decoupled" {
+			s.banks.steer("POST", s.bank+"/authorisations/"+one.ID, map[string]any{"decision": decision}, nil)
+		}
+	}
+}
+
+// values fills in a form of the bank's: Anna approves, and refuses by wrong codes.
+func (s *shopper) values(p seenPayment, decision string) map[string]any {
+	given := map[string]any{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
+	if decision == "refuse" {
+		given["code"] = "999999"
+	}
+	values := map[string]any{}
+	for name := range p.Fields {
+		values[name] = given[name]
+	}
+	s.rounds++
+	return values
+}
+
+// act does what the payer has to, until nothing is asked any more.
+func (s *shopper) act(p seenPayment, decision string) seenPayment {
+	s.t.Helper()
+	for range 12 {
+		if p.Action == nil {
+			return p
+		}
+		switch *p.Action {
+		case "redirect":
+			s.browse(*p.ValidateURI, decision)
+			p = s.look(p.ID)
+		case "decoupled":
+			s.decideInApp(decision)
+			p = s.tell(p.ID, map[string]any{"resume": true})
+		case "additionalInformationNeeded":
+			p = s.tell(p.ID, map[string]any{"fields": s.values(p, decision)})
+		case "confirm":
+			p = s.tell(p.ID, map[string]any{"confirm": decision == "approve"})
+		}
+	}
+	s.t.Fatalf("the payment goes on asking: %s\n%s", inWords(p), s.Logs)
+	return p
+}
+
+// settle has the bank and the service come to an end with a payment.
+func (s *shopper) settle(p seenPayment) seenPayment {
+	s.t.Helper()
+	for range 5 {
+		if slices.Contains([]string{"done", "accepted", "rejected", "partial", "expired"}, p.State) {
+			return p
+		}
+		s.banks.steer("POST", s.bank+"/clock", map[string]any{"advance": "2h"}, nil)
+		s.due("2h")
+		p = s.look(p.ID)
+	}
+	return p
+}
+
+func inWords(p seenPayment) string {
+	text := p.State
+	for _, more := range []*string{p.Detail, p.Action, p.ErrorCode, p.Description} {
+		if more != nil {
+			text += " " + *more
+		}
+	}
+	return text
+}
+
+// TestPayAtABank: a payment goes over mutual TLS to another program, is approved on a page
+// there, and ends.
+func TestPayAtABank(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "redirect")
+		p := s.pay(order(line("Shop", nil)))
+		if p.State != "validating" || p.Action == nil || *p.Action != "redirect" {
+			t.Fatalf("after validation: %s\n%s", inWords(p), s.Logs)
+		}
+		if p = s.settle(s.act(p, "approve")); p.State != "done" {
+			t.Errorf("in the end: %s\n%s", inWords(p), s.Logs)
+		}
+	})
+}

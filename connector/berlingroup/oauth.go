@@ -1,0 +1,105 @@
+package berlingroup
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+)
+
+// grant is one person's at the authorisation server, by an authorisation code (RFC 6749)
+// with a proof that we are who asked for it (RFC 7636).
+type grant struct {
+	Verifier string `json:"verifier"`
+	// Code is what the person came back with, until it is traded for Token.
+	Code  string `json:"code,omitempty"`
+	Token string `json:"token,omitempty"`
+	// Refresh is for a new token when the bank gave one.
+	Refresh string `json:"refresh,omitempty"`
+}
+
+// verifierSize is that of RFC 7636, section 4.1, in bytes before they are encoded.
+const verifierSize = 32
+
+func newGrant() *grant {
+	raw := make([]byte, verifierSize)
+	_, _ = rand.Read(raw) // it never fails
+	return &grant{Verifier: base64.RawURLEncoding.EncodeToString(raw)}
+}
+
+// bear has a request carry the token.
+func (g *grant) bear(h http.Header) {
+	if g.Token != "" {
+		h.Set("Authorization", "Bearer "+g.Token)
+	}
+}
+
+// openServer finds the page of the authorisation server: the one of the bank file, and no
+// other that a link of the bank names. The state is that of the person's way back.
+func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
+	if b.file.OAuth == nil {
+		r := request{call: "authorise"}
+		return b.fault(r, errNoMetadata, "it wants OAuth, and the bank file has no table oauth")
+	}
+	m, err := b.metadata(ctx)
+	if err != nil {
+		return err
+	}
+	page, err := url.Parse(m.Authorization)
+	if err != nil {
+		return err
+	}
+	back, err := url.Parse(p.back)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(a.OAuth.Verifier))
+	query := page.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": b.file.OAuth.ClientID, "redirect_uri": p.back, "scope": p.scope, "state": back.Query().Get("state"),
+		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
+	} {
+		query.Set(name, value)
+	}
+	page.RawQuery = query.Encode()
+	a.Page = page.String()
+	return nil
+}
+
+// tokens are the answer of a token endpoint.
+type tokens struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+}
+
+// trade trades the code for a token. A code that the server does not take is dropped: it
+// was not ours, or has been traded before.
+func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
+	m, err := b.metadata(ctx)
+	if err != nil {
+		return err
+	}
+	r := request{call: "token", method: http.MethodPost, address: m.Token, form: url.Values{
+		"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {p.back}, "client_id": {b.file.OAuth.ClientID}, "code_verifier": {a.OAuth.Verifier},
+	}}
+	got, err := b.call(ctx, r)
+	if err != nil {
+		return err
+	}
+	if got.status == http.StatusBadRequest {
+		a.OAuth.Code = ""
+		return nil
+	}
+	if !got.good() {
+		return &denied{r, got}
+	}
+	var given tokens
+	if err := b.decode(r, got, &given); err != nil {
+		return err
+	}
+	a.OAuth.Code, a.OAuth.Token, a.OAuth.Refresh = "", given.Access, cmp.Or(given.Refresh, a.OAuth.Refresh)
+	return nil
+}

@@ -1,0 +1,125 @@
+package berlingroup
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// orderBody is an order as the standard has it: of one transfer, of several, or of one
+// that is repeated.
+type orderBody struct {
+	transferBody
+	Debtor    *accountReference `json:"debtorAccount,omitempty"`
+	Execution string            `json:"requestedExecutionDate,omitempty"`
+	Payments  []transferBody    `json:"payments,omitempty"`
+
+	Start     string   `json:"startDate,omitempty"`
+	End       string   `json:"endDate,omitempty"`
+	Rule      string   `json:"executionRule,omitempty"`
+	Frequency string   `json:"frequency,omitempty"`
+	Day       string   `json:"dayOfExecution,omitempty"`
+	Months    []string `json:"monthsOfExecution,omitempty"`
+}
+
+// transferBody is one transfer.
+type transferBody struct {
+	EndToEnd     string            `json:"endToEndIdentification,omitempty"`
+	Amount       *amountBody       `json:"instructedAmount,omitempty"`
+	Creditor     *accountReference `json:"creditorAccount,omitempty"`
+	Agent        string            `json:"creditorAgent,omitempty"`
+	CreditorName string            `json:"creditorName,omitempty"`
+	Remittance   string            `json:"remittanceInformationUnstructured,omitempty"`
+}
+
+type amountBody struct {
+	Currency passerelle.Currency `json:"currency"`
+	Amount   string              `json:"amount"`
+}
+
+// Limits of the standard, in characters.
+const (
+	maxCreditorName = 70
+	maxRemittance   = 140
+)
+
+// order is the body for a payment. A debtor's account is named where the bank takes one.
+func (p *Profile) order(of payment.Payment, service string) orderBody {
+	var body orderBody
+	if of.Payer != nil && payers[p.DebtorAccount] != payment.PayerNotUsed {
+		body.Debtor = &accountReference{IBAN: of.Payer.Identification}
+	}
+	first := of.Instructions[0]
+	if first.DateType == payment.Deferred {
+		body.Execution = first.ExecutionDate.String()
+	}
+	if service != bulkService {
+		body.transferBody = transferOf(first)
+	}
+	for _, in := range of.Instructions {
+		if service == bulkService {
+			body.Payments = append(body.Payments, transferOf(in))
+		}
+	}
+	if service == periodicService {
+		body.repeat(first)
+	}
+	return body
+}
+
+func transferOf(in payment.Instruction) transferBody {
+	t := transferBody{
+		EndToEnd: in.ReferenceID, Amount: &amountBody{in.Amount.Currency, in.Amount.Decimal()},
+		Creditor: &accountReference{IBAN: in.Beneficiary.Identification}, CreditorName: cut(in.Beneficiary.Label, maxCreditorName), Remittance: cut(in.Label, maxRemittance),
+	}
+	if bicForm.MatchString(in.Beneficiary.Issuer) {
+		t.Agent = in.Beneficiary.Issuer
+	}
+	return t
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:most]))
+}
+
+// frequencies are our words in those of the standard. It has none for every four months,
+// which are named instead.
+var frequencies = map[payment.Frequency]string{
+	"daily": "Daily", "weekly": "Weekly", "two-weekly": "EveryTwoWeeks", "monthly": "Monthly", "two-monthly": "EveryTwoMonths",
+	"quarterly": "Quarterly", "four-monthly": "MonthlyVariable", "semiannually": "SemiAnnual", "yearly": "Annual",
+}
+
+// byWeeks are the frequencies for which a day of the month says nothing.
+var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
+
+// lastDay stands for the last day of each month.
+const lastDay = 31
+
+// repeat says when a periodic order is executed. A day on which the bank is closed moves
+// to the next one on which it is not.
+func (o *orderBody) repeat(in payment.Instruction) {
+	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
+	if !in.EndDate.IsZero() {
+		o.End = in.EndDate.String()
+	}
+	start := in.StartDate.In(time.UTC)
+	if !slices.Contains(byWeeks, in.Frequency) {
+		o.Day = strconv.Itoa(min(start.Day(), lastDay))
+	}
+	if in.Frequency != "four-monthly" {
+		return
+	}
+	first := int(start.Month()-1) % 4
+	for month := first; month < 12; month += 4 {
+		o.Months = append(o.Months, strconv.Itoa(month+1))
+	}
+}

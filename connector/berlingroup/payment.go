@@ -1,0 +1,367 @@
+package berlingroup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// payer is a bank that takes payments.
+type payer struct{ bank *Bank }
+
+// canceller is one that also cancels them.
+type canceller struct{ payer }
+
+// Profile says what the bank is.
+func (p payer) Profile() connector.Profile { return p.bank.profile }
+
+// cancels reports whether the bank cancels orders.
+func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
+
+// orderMemory is what is kept of an order between calls.
+type orderMemory struct {
+	// Path is the order's, after the address of the bank.
+	Path string `json:"path,omitempty"`
+	// Status is the last one that was told of, and Cancelled that the bank has cancelled
+	// the order when we asked it to.
+	Status    string        `json:"status,omitempty"`
+	Cancelled bool          `json:"cancelled,omitempty"`
+	Approval  authorisation `json:"approval,omitzero"`
+	// Cancelling is the approval of the order's cancellation, nil when none is under way.
+	Cancelling *authorisation `json:"cancelling,omitempty"`
+}
+
+// ordering is one call about an order.
+type ordering struct {
+	*Bank
+	connector.Order
+	memory orderMemory
+}
+
+// with recalls an order, or fails with connector.ErrUnknownOrder when there is nothing by
+// which the bank could be asked for it.
+func (p payer) with(o connector.Order) (*ordering, error) {
+	v := &ordering{Bank: p.bank, Order: o}
+	if err := json.Unmarshal(o.Memory, &v.memory); err != nil || v.memory.Path == "" {
+		return nil, connector.ErrUnknownOrder
+	}
+	return v, nil
+}
+
+// keep adds to a report what is to be remembered, if that is new.
+func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
+	if v.memory.Path == "" {
+		return r, err
+	}
+	memory, wrong := json.Marshal(v.memory)
+	if !bytes.Equal(memory, v.Memory) {
+		r.Memory = memory
+	}
+	r.BankPaymentID = path.Base(v.memory.Path)
+	return r, errors.Join(err, wrong)
+}
+
+// Initiate sends the order.
+func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
+	v := &ordering{Bank: p.bank, Order: o}
+	return v.keep(v.initiate(ctx))
+}
+
+// Status asks what became of the order.
+func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
+	v, err := p.with(o)
+	if err != nil {
+		return payment.Report{}, err
+	}
+	return v.keep(v.stands(ctx))
+}
+
+// Answer gives the bank what it waits for.
+func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
+	v, err := p.with(o)
+	if err != nil {
+		return payment.Report{}, err
+	}
+	return v.keep(v.answer(ctx, a))
+}
+
+// Cancel asks the bank to cancel the order.
+func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
+	v, err := c.with(o)
+	if err != nil {
+		return payment.Report{}, err
+	}
+	return v.keep(v.cancel(ctx))
+}
+
+// requestID names an order at the bank, the same for every call that sends it.
+func requestID(key string) string {
+	var id [16]byte
+	if raw, err := hex.DecodeString(key); err != nil || copy(id[:], raw) != len(id) {
+		sum := sha256.Sum256([]byte(key))
+		copy(id[:], sum[:])
+	}
+	return uuidOf(id)
+}
+
+// person is the payer, as the bank is told.
+func (v *ordering) person() person {
+	return person{device: v.Device, name: v.Fields[psuIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path)}
+}
+
+// placedOrder is the answer to an order.
+type placedOrder struct {
+	scaAnswer
+	ID          string    `json:"paymentId"`
+	Transaction string    `json:"transactionStatus"`
+	Messages    []message `json:"tppMessages"`
+}
+
+// status is that of the order. What the bank says to the payer is about their approval,
+// unless there is none to come.
+func (p placedOrder) status() paymentStatus {
+	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
+	if ends[p.Transaction] != "" {
+		s.Message = p.Message
+	}
+	return s
+}
+
+func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
+	profile := &v.file.Profile
+	service, product := profile.Payments.way(v.Payment.DateType(), len(v.Payment.Instructions))
+	r := request{
+		call: "initiate", method: http.MethodPost, path: "/v1/" + service + "/" + product, header: v.person().header(),
+		body: profile.order(v.Payment, service), id: requestID(v.Key), order: true,
+	}
+	profile.prefer(r.header)
+	a, err := v.call(ctx, r)
+	if err == nil && !a.good() {
+		return payment.Report{}, v.refusal(r, a)
+	}
+	var placed placedOrder
+	if err == nil {
+		err = v.decode(r, a, &placed)
+	}
+	if !v.taken(r, a, placed.ID) {
+		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its answer does not name the order that it has taken"))
+	}
+	if err == nil {
+		err = v.hear(r, &v.memory.Approval, placed.scaAnswer, a.header)
+	}
+	if _, over := ends[placed.Transaction]; err != nil && !over {
+		v.memory.Approval = authorisation{Step: atStart, At: v.memory.Path + "/authorisations", Post: true}
+		return v.later(), nil
+	}
+	return v.carryOn(ctx, placed.status()), nil
+}
+
+// shortly is how long to wait before something is tried again that only the service waits for.
+const shortly = time.Second
+
+// later is the report of an order whose approval the bank has yet to be asked for.
+func (v *ordering) later() payment.Report {
+	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
+}
+
+// taken notes which order the bank has taken, if it says so: in the body or, where that
+// cannot be read, by the address of the order.
+func (v *ordering) taken(r request, a answer, id string) bool {
+	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.good() {
+		if _, name, found := strings.Cut(at.Path, r.path+"/"); found {
+			id = name
+		}
+	}
+	if id == "" || len(id) > maxID || strings.Contains(id, "/") {
+		return false
+	}
+	v.memory.Path = r.path + "/" + url.PathEscape(id)
+	return true
+}
+
+// current is the authorisation that the payer is at.
+func (v *ordering) current() *authorisation {
+	if v.memory.Cancelling != nil {
+		return v.memory.Cancelling
+	}
+	return &v.memory.Approval
+}
+
+// stands asks the bank where the order stands, and how far its payer is.
+func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
+	a := v.current()
+	a.back(v.Callback)
+	if !v.toConfirm(a) {
+		if err := v.tried(v.redeem(ctx, a, v.person())); err != nil {
+			return payment.Report{}, err
+		}
+	}
+	status, err := v.askStatus(ctx)
+	if err != nil {
+		return payment.Report{}, err
+	}
+	if _, over := ends[status.Transaction]; !over && (v.memory.Cancelling != nil || !v.approved(status)) || status.silent() {
+		if err := v.tried(v.ask(ctx, a, v.person())); err != nil {
+			return payment.Report{}, err
+		}
+	}
+	return v.carryOn(ctx, status), nil
+}
+
+// tried forgets that the bank did not do something, where the status of the order tells
+// what comes of that.
+func (v *ordering) tried(err error) error {
+	var denial *denied
+	if errors.As(err, &denial) {
+		return nil
+	}
+	return err
+}
+
+// askStatus asks for the status of the order.
+func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
+	r := request{call: "status", method: http.MethodGet, path: v.memory.Path + "/status", header: deviceHeader(v.Device)}
+	if g := v.memory.Approval.OAuth; g != nil {
+		g.bear(r.header)
+	}
+	a, err := v.call(ctx, r)
+	if err != nil {
+		return paymentStatus{}, err
+	}
+	if !a.good() {
+		return paymentStatus{}, v.unanswered(r, a)
+	}
+	var status paymentStatus
+	return status, v.decode(r, a, &status)
+}
+
+// approved reports whether the payer has done what the bank wants of them, as far as the
+// status or the authorisation says so.
+func (v *ordering) approved(s paymentStatus) bool {
+	a := &v.memory.Approval
+	known := a.Own != "" || a.Step == atStart
+	return v.Payment.State == payment.Pending || a.Step == authorised || rank(s.Transaction) >= rank(executing) ||
+		!known && a.Back && !a.Declined && rank(s.Transaction) >= rank(checked)
+}
+
+// carryOn does what is for us to do next, and reports where the order stands.
+func (v *ordering) carryOn(ctx context.Context, s paymentStatus) payment.Report {
+	a := v.current()
+	report := v.report(s)
+	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
+	if waits && v.proceed(ctx, a, v.person()) != nil {
+		report.CheckAfter = shortly
+	}
+	if waits {
+		v.show(&report, a)
+	}
+	return report
+}
+
+// toConfirm reports whether the client is to confirm what the payer approved.
+func (v *ordering) toConfirm(a *authorisation) bool {
+	return v.ManualConfirmation && (a.Code != "" || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
+}
+
+func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.Report, error) {
+	a := v.current()
+	switch {
+	case said.Action != v.action(a):
+	case said.Action == payment.FillFields:
+		if err := v.give(ctx, a, v.person(), said.Fields); err != nil {
+			return v.givenInVain(ctx, err)
+		}
+	case said.Action == payment.Confirm && said.Yes:
+		if err := v.tried(v.redeem(ctx, a, v.person())); err != nil {
+			return payment.Report{}, err
+		}
+	case said.Action == payment.Confirm:
+		return v.withdraw(ctx)
+	}
+	return v.stands(ctx)
+}
+
+// givenInVain reports where the order stands after the bank did not take what the payer
+// gave, and with it what the bank says of that.
+func (v *ordering) givenInVain(ctx context.Context, why error) (payment.Report, error) {
+	var denial *denied
+	if !errors.As(why, &denial) {
+		return payment.Report{}, why
+	}
+	why = v.refusal(denial.r, denial.a)
+	var refused *payment.Refusal
+	if !errors.As(why, &refused) || refused.Code == payment.Bug {
+		return payment.Report{}, why
+	}
+	report, err := v.stands(ctx)
+	if report.Status == payment.Awaiting {
+		report.Description = cmp.Or(refused.Description, report.Description)
+	}
+	return report, err
+}
+
+// withdraw cancels an order that its client does not confirm. Whether the bank does so or
+// not, it executes nothing that was not confirmed.
+func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
+	v.memory.Approval.Code = ""
+	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
+	if _, err := v.call(ctx, r); err != nil {
+		return payment.Report{}, err
+	}
+	return v.stands(ctx)
+}
+
+func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
+	if v.memory.Cancelling != nil || v.memory.Cancelled {
+		return v.stands(ctx)
+	}
+	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
+	v.file.Profile.prefer(r.header)
+	a, err := v.call(ctx, r)
+	if err != nil {
+		return payment.Report{}, err
+	}
+	switch {
+	case !a.good():
+		return v.keptOn(ctx, v.refusal(r, a))
+	case a.status != http.StatusAccepted:
+		v.memory.Cancelled = true
+		return v.report(paymentStatus{Transaction: cancelled}), nil
+	}
+	var told placedOrder
+	err = v.decode(r, a, &told)
+	v.memory.Cancelling = &authorisation{Step: atStart, At: v.memory.Path + "/cancellation-authorisations", Post: true}
+	if err == nil {
+		err = v.hear(r, v.memory.Cancelling, told.scaAnswer, a.header)
+	}
+	if err != nil {
+		return payment.Report{}, err
+	}
+	if told.Transaction == "" {
+		return v.stands(ctx)
+	}
+	return v.carryOn(ctx, told.status()), nil
+}
+
+// keptOn reports where an order stands that the bank does not cancel.
+func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error) {
+	var refused *payment.Refusal
+	if !errors.As(why, &refused) || refused.Code == payment.Bug {
+		return payment.Report{}, why
+	}
+	report, err := v.stands(ctx)
+	report.Cancellation = payment.CancellationRefused
+	return report, err
+}

@@ -1,0 +1,93 @@
+package berlingroup
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"passerelle/payment"
+)
+
+// action is what the payer, or the client, has to do; empty where it is our turn.
+func (v *ordering) action(a *authorisation) payment.Action {
+	switch a.Step {
+	case atPage, atServer:
+		if v.toConfirm(a) {
+			return payment.Confirm
+		}
+		if a.Page != "" {
+			return payment.Redirect
+		}
+	case inApp:
+		return payment.Decoupled
+	case atIdentification, atPassword, atMethod, atCode:
+		return payment.FillFields
+	}
+	return ""
+}
+
+// show adds to a report what the payer has to do.
+func (v *ordering) show(report *payment.Report, a *authorisation) {
+	report.Action = v.action(a)
+	report.Description = cmp.Or(report.Description, a.Message)
+	switch report.Action {
+	case payment.Redirect:
+		report.ValidateURI = a.Page
+	case payment.FillFields:
+		report.Fields = a.fields(v.profile.Name, v.Fields[psuIDField])
+	case "":
+		report.CheckAfter = shortly
+	}
+}
+
+// fields are what the person is asked for, who is already known by the name.
+func (a *authorisation) fields(bank, name string) []payment.Field {
+	var asked []payment.Field
+	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
+		asked = append(asked, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + bank, Required: true})
+	}
+	switch a.Step {
+	case atPassword:
+		asked = append(asked, payment.Field{Name: passwordField, Type: "text", Label: "Password at " + bank, Required: true})
+	case atMethod:
+		asked = append(asked, a.methodField())
+	case atCode:
+		asked = append(asked, a.Challenge.field())
+	}
+	return asked
+}
+
+// methodField asks for the way to get a code.
+func (a *authorisation) methodField() payment.Field {
+	field := payment.Field{Name: methodField, Type: "list", Label: "How to get a code", Required: true}
+	for _, m := range a.Methods {
+		label := cmp.Or(m.Name, m.Type, m.ID)
+		if m.Explanation != "" {
+			label += " (" + m.Explanation + ")"
+		}
+		field.Values = append(field.Values, payment.FieldValue{Label: label, Value: m.ID})
+	}
+	return field
+}
+
+// maxCode is how long a code may be that the bank sets no length for.
+const maxCode = 100
+
+// field asks for a code, with all that the bank wants to have shown for it.
+func (c *challenge) field() payment.Field {
+	if c == nil {
+		c = &challenge{}
+	}
+	characters := "."
+	if c.Format == "integer" {
+		characters = "[0-9]"
+	}
+	length := c.MaxLength
+	if length <= 0 || length > maxCode {
+		length = maxCode
+	}
+	label := strings.TrimSpace(strings.Join(append([]string{c.Information}, c.Data...), " "))
+	return payment.Field{
+		Name: codeField, Type: "text", Label: cmp.Or(label, "Code"), Required: true, Regex: fmt.Sprintf("%s{1,%d}", characters, length),
+	}
+}
