@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ type seenPayment struct {
 	ValidateURI  *string `json:"validate_uri"`
 	Fields       map[string]any
 	Instructions []struct {
+		Reference string `json:"reference_id"`
 		State     *string
 		ErrorCode *string `json:"error_code"`
 	}
@@ -42,6 +45,7 @@ type shopper struct {
 
 func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank string) *shopper {
 	t.Helper()
+	s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.periodic.enabled": "1"}))
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &shopper{Instance: s, t: t, banks: banks, bank: bank, token: s.Token("payments:admin"), browser: &http.Client{CheckRedirect: stay}}
 }
@@ -107,8 +111,8 @@ func (s *shopper) browse(page, decision string) {
 		s.t.Fatal(err)
 	}
 	answer.Body.Close()
-	if to := answer.Header.Get("Location"); to != "" {
-		page = to // the authorisation server has a page of the bank's ask
+	if to, err := answer.Location(); err == nil {
+		page = to.String() // the authorisation server has a page of the bank's ask
 	}
 	back := s.follow(s.browser.PostForm(page, url.Values{"decision": {decision}, "customer": {"anna"}}))
 	if to := s.follow(s.browser.Get(back)); to != "https://shop.example/pay" {
@@ -220,4 +224,102 @@ func TestPayAtABank(t *testing.T) {
 			t.Errorf("in the end: %s\n%s", inWords(p), s.Logs)
 		}
 	})
+}
+
+// kinds are drafts of the kinds of payments, and the state in which an approved one ends.
+var kinds = map[string]struct {
+	draft func() map[string]any
+	ends  string
+}{
+	"single": {func() map[string]any { return order(line("Shop", nil)) }, "done"},
+	"bulk":   {func() map[string]any { return order(line("Shop", nil), line("Other shop", nil)) }, "done"},
+	"periodic": {func() map[string]any {
+		return order(line("Shop", map[string]any{"execution_date_type": "periodic", "start_date": inDays(60), "end_date": inDays(300), "frequency": "monthly"}))
+	}, "accepted"},
+}
+
+// approaches are the test banks, by which way their customers approve, and what it means
+// that they refuse there.
+var approaches = map[string]struct {
+	refused string
+	// forms is how many a payer fills in until it is approved.
+	forms int
+}{
+	"redirect":          {refused: "CancelledByUser"},
+	"redirect-explicit": {refused: "CancelledByUser"},
+	"oauth":             {refused: "CancelledByUser"},
+	"decoupled":         {refused: "CancelledByUser", forms: 1},
+	"embedded":          {refused: "authenticationFailed", forms: 3},
+	"embedded-3":        {refused: "authenticationFailed", forms: 5},
+	"confirmation":      {refused: "CancelledByUser"},
+}
+
+// TestPaymentsAtBanks: each kind of payment by each way to approve ends as its payer has it,
+// and as the bank's books say.
+func TestPaymentsAtBanks(t *testing.T) {
+	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for bank, approach := range approaches {
+			t.Run(bank, func(t *testing.T) {
+				s := newShopper(t, i, banks, bank)
+				waiting := map[string]seenPayment{}
+				for kind, of := range kinds {
+					s.rounds = 0
+					p := s.settle(s.act(s.pay(of.draft()), "approve"))
+					if p.State != of.ends || s.rounds != approach.forms {
+						t.Errorf("%s, approved: %s after %d forms", kind, inWords(p), s.rounds)
+					}
+					s.booked(kind, p)
+					p = s.act(s.pay(of.draft()), "refuse")
+					if p.State != "rejected" || p.ErrorCode == nil || *p.ErrorCode != approach.refused {
+						t.Errorf("%s, refused: %s", kind, inWords(p))
+					}
+					waiting[kind] = s.pay(of.draft())
+				}
+				banks.steer("POST", bank+"/clock", map[string]any{"advance": "25h"}, nil)
+				s.due("25h")
+				for kind, p := range waiting {
+					if p = s.look(p.ID); p.State != "rejected" || p.ErrorCode == nil || *p.ErrorCode != "noAnswerFromCustomer" {
+						t.Errorf("%s, never answered: %s", kind, inWords(p))
+					}
+				}
+				banks.right(bank)
+				if t.Failed() {
+					t.Log(s.Logs)
+				}
+			})
+		}
+	})
+}
+
+// booked holds what a payment says of its lines against the books of the bank.
+func (s *shopper) booked(kind string, p seenPayment) {
+	s.t.Helper()
+	var out struct {
+		Orders []struct {
+			EndToEnd string `json:"end_to_end"`
+			Status   string
+			Booked   int
+		}
+	}
+	s.banks.steer("GET", s.bank+"/orders", nil, &out)
+	for _, o := range out.Orders {
+		want := map[string]int{"single": 1, "bulk": 2}[kind]
+		if o.EndToEnd == p.Instructions[0].Reference && o.Booked != want {
+			s.t.Errorf("%s, %s: the bank has %+v", kind, inWords(p), o)
+		}
+	}
+}
+
+// right wants the books of a bank to be right.
+func (b *banksOf) right(bank string) {
+	b.t.Helper()
+	var out struct {
+		Right bool
+		Wrong []string
+	}
+	b.steer("GET", bank+"/check", nil, &out)
+	if !out.Right {
+		b.t.Errorf("the books of %s: %v", bank, out.Wrong)
+	}
 }
