@@ -111,10 +111,10 @@ func (c *changer) comeBack(w http.ResponseWriter, r *http.Request) {
 
 func (c *changer) end(ctx context.Context, id int64) error {
 	now := time.Now()
-	var told [2][]byte
+	var notice [2][]byte
 	for i, state := range []string{"pending", "done"} {
 		var err error
-		if told[i], err = json.Marshal(stateOf(id, now, state, "")); err != nil {
+		if notice[i], err = json.Marshal(stateOf(id, now, state, "")); err != nil {
 			return err
 		}
 	}
@@ -123,8 +123,8 @@ func (c *changer) end(ctx context.Context, id int64) error {
 		{insertTransition, []any{id, 3, bareDomain, 2, "pending", "done", "executed", "bank", "executed", now.UnixMicro()}},
 		{`UPDATE payment SET version = version + 1, seq = 3, state = 'done', action = NULL, validate_uri = NULL, next_check = NULL, expires_from = NULL WHERE id = $1`, []any{id}},
 		{`UPDATE instruction SET state = 'done', exec_date = $1 WHERE payment_id = $2 AND position = 0`, []any{now.Format(time.DateOnly), id}},
-		c.tell(id, 2, now, told[0]),
-		c.tell(id, 3, now, told[1]),
+		c.tell(id, 2, now, notice[0]),
+		c.tell(id, 3, now, notice[1]),
 	})
 }
 

@@ -168,7 +168,7 @@ func (v *customer) cancel(ctx context.Context, c *caller, origin string) error {
 	return err
 }
 
-func (v *customer) look(ctx context.Context, c *caller, origin string) error {
+func (v *customer) fetchPage(ctx context.Context, c *caller, origin string) error {
 	answer, err := c.call(ctx, http.MethodGet, v.address(origin), nil)
 	if err == nil && len(answer) < leastAnswer {
 		err = fmt.Errorf("the answer is too short for a payment: %s", answer)

@@ -24,7 +24,7 @@ func distances() []row {
 		trips int
 	}{
 		{"create payment", act{do: (*customer).order}, 3},
-		{"get payment", act{[]step{(*customer).order}, (*customer).look}, 2},
+		{"get payment", act{[]step{(*customer).order}, (*customer).fetchPage}, 2},
 		{"validate up to the redirect", act{[]step{(*customer).order}, (*customer).validate}, 8},
 	} {
 		all = append(all, row{

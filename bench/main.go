@@ -71,7 +71,7 @@ func (o options) measureAll(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		fmt.Fprintln(os.Stderr, measured.cells(), measured.verdict())
+		fmt.Fprintln(os.Stderr, measured.cells(), measured.result())
 		all = append(all, measured)
 	}
 	if err := o.report(ctx, os.Stdout, all); err != nil {

@@ -58,7 +58,7 @@ func noticeBesideLimit(ctx context.Context, p *place, kind string) (ours, limit 
 		_, err := c.call(ctx, http.MethodPost, r.origin, bytes.Clone(eventOf(w.domain.ID, 0).Body))
 		return begun, err
 	}
-	return p.noticing(w.telling(), r.heard), p.noticing(post, r.heard), w.subscribe(ctx, r.origin)
+	return p.noticing(w.telling(), r.received), p.noticing(post, r.received), w.subscribe(ctx, r.origin)
 }
 
 // noticeBeside measures a receiver beside so many slow ones, which want the same events.
@@ -83,23 +83,23 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 			return nil, err
 		}
 	}
-	return p.noticing(w.telling(), r.heard), nil
+	return p.noticing(w.telling(), r.received), nil
 }
 
 // listener is a receiver of webhooks that says which it has heard.
 type listener struct {
-	origin string
-	heard  chan int64
+	origin   string
+	received chan int64
 }
 
 func (p *place) listen(ctx context.Context) (r listener, err error) {
-	r.heard = make(chan int64, noticesOf)
+	r.received = make(chan int64, noticesOf)
 	r.origin, err = p.serve(ctx, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		var body struct {
 			ID int64 `json:"id"`
 		}
 		if json.NewDecoder(q.Body).Decode(&body) == nil {
-			r.heard <- body.ID
+			r.received <- body.ID
 		}
 	}))
 	return r, err
@@ -133,7 +133,7 @@ func (w *world) telling() func(context.Context) (time.Time, error) {
 
 // noticing is how many milliseconds 99 in a hundred took at most, from the moment
 // that tell names until somebody heard.
-func (p *place) noticing(tell func(context.Context) (time.Time, error), heard <-chan int64) side {
+func (p *place) noticing(tell func(context.Context) (time.Time, error), received <-chan int64) side {
 	return func(ctx context.Context) (measured, error) {
 		var took []time.Duration
 		before := processorTime()
@@ -145,7 +145,7 @@ func (p *place) noticing(tell func(context.Context) (time.Time, error), heard <-
 			if err != nil {
 				return measured{}, err
 			}
-			<-heard
+			<-received
 			took = append(took, time.Since(since))
 		}
 		slices.Sort(took)

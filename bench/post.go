@@ -168,8 +168,8 @@ type poster struct {
 	writer bareWriter
 }
 
-// letter is a delivery, and when and how long it was under way.
-type letter struct {
+// sentDelivery is a delivery, and when and how long it was under way.
+type sentDelivery struct {
 	id, webhook int64
 	body        []byte
 	at          time.Time
@@ -181,29 +181,29 @@ func (b *poster) posting(events int) side {
 		if err := b.backlog(ctx, events); err != nil {
 			return measured{}, err
 		}
-		letters := map[int64][]letter{}
+		sent := map[int64][]sentDelivery{}
 		const undelivered = `SELECT d.id, d.webhook_id, e.body FROM delivery d JOIN event e ON e.id = d.event_id WHERE d.delivered IS NULL ORDER BY d.id`
 		err := b.reader.each(ctx, undelivered, nil, func(scan func(...any) error) error {
-			var l letter
+			var l sentDelivery
 			err := scan(&l.id, &l.webhook, &l.body)
-			letters[l.webhook] = append(letters[l.webhook], l)
+			sent[l.webhook] = append(sent[l.webhook], l)
 			return err
 		})
 		if err != nil {
 			return measured{}, err
 		}
-		return timed(events*len(b.receivers), func() error { return b.postAll(ctx, letters) })
+		return timed(events*len(b.receivers), func() error { return b.postAll(ctx, sent) })
 	}
 }
 
 // postAll has as many requests under way to each receiver as the service has.
-func (b *poster) postAll(ctx context.Context, letters map[int64][]letter) error {
+func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	sent := make(chan letter, batchOf)
+	sent := make(chan sentDelivery, batchOf)
 	var working sync.WaitGroup
-	for _, all := range letters {
-		queue := make(chan letter, len(all))
+	for _, all := range batches {
+		queue := make(chan sentDelivery, len(all))
 		for _, l := range all {
 			queue <- l
 		}
@@ -219,7 +219,7 @@ func (b *poster) postAll(ctx context.Context, letters map[int64][]letter) error 
 }
 
 // carry posts one letter after the other.
-func (b *poster) carry(ctx context.Context, queue <-chan letter, sent chan<- letter, stop context.CancelCauseFunc) {
+func (b *poster) carry(ctx context.Context, queue <-chan sentDelivery, sent chan<- sentDelivery, stop context.CancelCauseFunc) {
 	for l := range queue {
 		if err := b.post(ctx, &l); err != nil {
 			stop(err)
@@ -229,7 +229,7 @@ func (b *poster) carry(ctx context.Context, queue <-chan letter, sent chan<- let
 	}
 }
 
-func (b *poster) post(ctx context.Context, l *letter) error {
+func (b *poster) post(ctx context.Context, l *sentDelivery) error {
 	l.at = time.Now()
 	body := append(fmt.Appendf(nil, `{"id_webhook_data":%d,`, l.id), l.body[1:]...)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.receivers[int(l.webhook-1)%len(b.receivers)], bytes.NewReader(body))
@@ -252,8 +252,8 @@ func (b *poster) post(ctx context.Context, l *letter) error {
 }
 
 // record puts a batch on record, and reports whether there may be more.
-func (b *poster) record(ctx context.Context, sent <-chan letter, stop context.CancelCauseFunc) bool {
-	var batch []letter
+func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop context.CancelCauseFunc) bool {
+	var batch []sentDelivery
 	for l := range sent {
 		if batch = append(batch, l); len(batch) == batchOf {
 			break

@@ -39,7 +39,7 @@ func tableOf(all []outcome) string {
 	table.WriteString("| Work | a second | limit | ratio | by processor time | goal | | held against |\n|---|---:|---:|---:|---:|---:|---|---|\n")
 	for _, m := range all {
 		cells := m.cells()
-		fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", m.name, strings.Join(cells[:], " | "), m.verdict(), m.limit)
+		fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", m.name, strings.Join(cells[:], " | "), m.result(), m.limit)
 	}
 	return table.String()
 }

@@ -156,7 +156,7 @@ func spread(all []float64, format string) string {
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", median(all), slices.Min(all), slices.Max(all))
 }
 
-func (m outcome) verdict() string {
+func (m outcome) result() string {
 	if m.passed() {
 		return "reached"
 	}

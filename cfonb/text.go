@@ -28,12 +28,12 @@ func Text(s string) string {
 		if unicode.Is(unicode.Mn, r) {
 			continue
 		}
-		b.WriteString(letter(unicode.ToUpper(r)))
+		b.WriteString(spellRune(unicode.ToUpper(r)))
 	}
 	return words(b.String())
 }
 
-func letter(r rune) string {
+func spellRune(r rune) string {
 	if spelling, known := spelt[r]; known {
 		return spelling
 	}

@@ -69,12 +69,12 @@ type Profile struct {
 	SyncDays  string
 	// Restricted connectors take no new connections; those there are go on.
 	Restricted bool
-	Look       Look
+	Labels     Labels
 }
 
-// Look is what people and programs tell a connector by, beside its name. All of
+// Labels is what people and programs tell a connector by, beside its name. All of
 // it may be empty.
-type Look struct {
+type Labels struct {
 	// Slug is a short name, not unique.
 	Slug string
 	// Code is the bank's own in its country, such as the French CIB.

@@ -76,7 +76,7 @@ func kindsOf(err error) (all []string) {
 	if err == nil {
 		return nil
 	}
-	if fault, told := err.(*Fault); told { //nolint:errorlint // each one is looked at
+	if fault, notice := err.(*Fault); notice { //nolint:errorlint // each one is looked at
 		return []string{fault.Says}
 	}
 	_, fixed := err.(syscall.Errno) //nolint:errorlint // each one is looked at

@@ -85,9 +85,9 @@ func canceller(code ErrorCode) Actor {
 	return ByPayer
 }
 
-// hearCancellation takes over what a report says of a cancellation. One that
+// applyCancellation takes over what a report says of a cancellation. One that
 // says nothing of it leaves it as it was.
-func (p *Payment) hearCancellation(r Report, now time.Time) {
+func (p *Payment) applyCancellation(r Report, now time.Time) {
 	switch r.Cancellation {
 	case CancellationAwaiting:
 		if p.Detail != Cancelling {

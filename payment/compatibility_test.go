@@ -34,7 +34,7 @@ func TestIncompatibilities(t *testing.T) {
 		d.Instructions[0].DateType, d.Instructions[0].StartDate, d.Instructions[0].Frequency = payment.Periodic, day(t, "2026-11-24"), "weekly"
 	}
 	openDays := func(s *payment.Settings) { s.OpenDaysOnly = true }
-	given := func(d *payment.Draft) { account := line().Beneficiary; d.Payer = &account }
+	supplied := func(d *payment.Draft) { account := line().Beneficiary; d.Payer = &account }
 	tests := map[string]struct {
 		change func(*payment.Settings)
 		draft  func(*payment.Draft)
@@ -53,7 +53,7 @@ func TestIncompatibilities(t *testing.T) {
 			d.Instructions[1].Beneficiary = passerelle.Account{Scheme: passerelle.SortCode, Identification: "20000055779911", Label: "Shop"}
 		}, &payment.Reason{Code: "nspBenefScheme", ConnectorValue: []passerelle.AccountScheme{passerelle.IBAN}, PaymentValue: passerelle.SortCode}},
 		"currency":               {func(s *payment.Settings) { s.Currencies = []passerelle.Currency{"GBP"} }, nil, &payment.Reason{Code: "nspCurrency", ConnectorValue: []passerelle.Currency{"GBP"}, PaymentValue: passerelle.Currency("EUR")}},
-		"payer":                  {func(s *payment.Settings) { s.PayerAccount = payment.PayerNotUsed }, given, &payment.Reason{Code: "nspPayer", ConnectorValue: payment.PayerNotUsed, PaymentValue: true}},
+		"payer":                  {func(s *payment.Settings) { s.PayerAccount = payment.PayerNotUsed }, supplied, &payment.Reason{Code: "nspPayer", ConnectorValue: payment.PayerNotUsed, PaymentValue: true}},
 		"no payer":               {func(s *payment.Settings) { s.PayerAccount = payment.PayerNotUsed }, nil, nil},
 		"payer comes later":      {func(s *payment.Settings) { s.PayerAccount = payment.PayerMandatory }, nil, nil},
 		"below the minimum":      {func(s *payment.Settings) { s.Minimum = instant }, nil, &payment.Reason{Code: "minAmount", ConnectorValue: json.Number("26.00"), PaymentValue: json.Number("25.00")}},

@@ -130,13 +130,13 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 		p.recordReport(r, err, now)
 		return nil, err
 	}
-	next, heard := p.clone(), r.tidy().concede(p.CancelCode)
-	steps, err := next.follow(heard, now)
+	next, reported := p.clone(), r.tidy().concede(p.CancelCode)
+	steps, err := next.follow(reported, now)
 	if err != nil {
 		return nil, err
 	}
 	for i := len(p.Notes); i < len(next.Notes); i++ {
-		next.Notes[i].Bank = heard.Raw
+		next.Notes[i].Bank = reported.Raw
 	}
 	if heard.Remark != "" || heard.News && len(steps) == 0 && len(next.Notes) == len(p.Notes) {
 		next.add(Note{At: now, Kind: NoteBankStatus, Actor: ByBank, Bank: heard.Raw, Text: heard.Remark})
@@ -165,9 +165,9 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 	if r.BankPaymentID != "" {
 		p.BankPaymentID = r.BankPaymentID
 	}
-	p.hearCancellation(r, now)
+	p.applyCancellation(r, now)
 	if r.Status != Awaiting {
-		p.hearOccurrences(r.Occurrences, now)
+		p.applyOccurrences(r.Occurrences, now)
 	}
 	if r.Status == Declined && p.State != Pending && !r.pays() {
 		return p.Refuse(r.refusal(), r.cause(Refused), now)
@@ -265,16 +265,16 @@ func (in *Instruction) executed(day passerelle.Date) {
 	}
 }
 
-// hearOccurrences notes the executions of a periodic order that are new. One
+// applyOccurrences notes the executions of a periodic order that are new. One
 // that failed is news like any other and does not end the order.
-func (p *Payment) hearOccurrences(all []Occurrence, now time.Time) {
+func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
-	heard := cmp.Or(in.Occurred, in.Executed)
+	reported := cmp.Or(in.Occurred, in.Executed)
 	for _, one := range all {
 		if one.Code == "" {
 			in.executed(one.Day)
 		}
-		if one.Day.Compare(heard) > 0 {
+		if one.Day.Compare(reported) > 0 {
 			in.Occurred = one.Day
 			kind, text := one.note()
 			p.add(Note{At: now, Kind: kind, Actor: ByBank, Text: text, Day: one.Day})

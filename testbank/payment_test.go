@@ -154,14 +154,14 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 		}
 		return
 	}
-	for round := range p.Rounds {
+	for round := range p.Codes {
 		if state.at("challengeData", "additionalInformation") == nil || round == 0 && state.at("challengeData", "image") == nil {
 			w.t.Errorf("round %d has no challenge: %s", round, state.raw)
 		}
 		put("authoriseTransaction", http.StatusOK, map[string]any{"scaAuthenticationData": "123456"})
 	}
 	if state.text("scaStatus") != "finalised" {
-		w.t.Errorf("after %d codes the authorisation is %s", p.Rounds, state.raw)
+		w.t.Errorf("after %d codes the authorisation is %s", p.Codes, state.raw)
 	}
 }
 

@@ -11,23 +11,23 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// tellTimeout is how long a third party may take to hear a note.
-const tellTimeout = 5 * time.Second
+// notifyTimeout is how long a third party may take to hear a note.
+const notifyTimeout = 5 * time.Second
 
-// tell brings third parties what they asked to be told. It tries once.
-func (p *Program) tell(ctx context.Context) {
-	client := &http.Client{Timeout: tellTimeout}
+// notify brings third parties what they asked to be told. It tries once.
+func (p *Program) notify(ctx context.Context) {
+	client := &http.Client{Timeout: notifyTimeout}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case note := <-p.notes:
-			p.tellOne(ctx, client, note)
+			p.notifyOne(ctx, client, note)
 		}
 	}
 }
 
-func (p *Program) tellOne(ctx context.Context, client *http.Client, note bank.Note) {
+func (p *Program) notifyOne(ctx context.Context, client *http.Client, note bank.Note) {
 	if err := send(ctx, client, note); err != nil {
 		p.log.Info("a third party was not told", slog.Any("error", err))
 	}

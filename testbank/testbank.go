@@ -161,7 +161,7 @@ func (p *Program) Serve(ctx context.Context) error {
 	for _, s := range p.servers {
 		go func() { failed <- s.http.Serve(s.listener) }()
 	}
-	go p.tell(ctx)
+	go p.notify(ctx)
 	err := p.work(ctx, failed)
 	return errors.Join(err, p.Close())
 }

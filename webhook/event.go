@@ -90,9 +90,9 @@ func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }
 
-// Stated are the events whose bodies are CFONB 120 statements in domains that want
+// StatementEvents are the events whose bodies are CFONB 120 statements in domains that want
 // them.
-func Stated() []Event { return []Event{AccountFound, ConnectionSynced, UserSynced} }
+func StatementEvents() []Event { return []Event{AccountFound, ConnectionSynced, UserSynced} }
 
 // Lookup finds an event by its exact name.
 func Lookup(name string) (Entry, bool) {

@@ -46,7 +46,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 		if g.Domain == "" {
 			return command(b)
 		}
-		if b.chosen, err = (tenant{Domain: g.Domain}).choose(all); err != nil {
+		if b.chosen, err = (domainFlags{Domain: g.Domain}).choose(all); err != nil {
 			return nil, err
 		}
 		if b.zone, err = zoneOf(c, db, b.chosen); err != nil {

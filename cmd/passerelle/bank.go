@@ -142,7 +142,7 @@ func (b *bankCheck) Run(c *console) error {
 		return err
 	}
 	defer f.Bank.Close()
-	return c.tell(bankFindings(f.Bank.Check(c.ctx), ""))
+	return c.printFindings(bankFindings(f.Bank.Check(c.ctx), ""))
 }
 
 // bankFindings are what was found about a bank in the doctor's words.

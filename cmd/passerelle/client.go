@@ -9,7 +9,7 @@ import (
 )
 
 type clientCommand struct {
-	tenant
+	domainFlags
 	Create clientCreate `cmd:"" help:"Register an application and print its secret once."`
 	List   clientList   `cmd:"" help:"List the applications, oldest first, with the approximate last use of their secrets."`
 	Show   clientShow   `cmd:"" help:"Print one application."`

@@ -11,7 +11,7 @@ import (
 )
 
 type configCommand struct {
-	tenant
+	domainFlags
 	List   configList   `cmd:"" help:"List all settings with their values and meaning."`
 	Show   configShow   `cmd:"" aliases:"get" help:"Print one setting."`
 	Update configUpdate `cmd:"" aliases:"set" help:"Set a setting."`

@@ -9,7 +9,7 @@ import (
 )
 
 type connectionCommand struct {
-	tenant
+	domainFlags
 	List connectionList `cmd:"" help:"List the connections whose last read failed, newest first."`
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 type connectorCommand struct {
-	tenant
+	domainFlags
 	bankFolder
 	List   connectorList   `cmd:"" help:"List the connectors of the domain, including hidden ones."`
 	Show   connectorShow   `cmd:"" help:"Print one connector."`

@@ -65,8 +65,8 @@ func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) 
 	return command(db)
 }
 
-// tenant is the flags of the commands that work on one domain.
-type tenant struct {
+// domainFlags is the flags of the commands that work on one domain.
+type domainFlags struct {
 	database
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
@@ -81,11 +81,11 @@ type target struct {
 }
 
 // at runs a command on the domain and shows what it returned.
-func (t tenant) at(c *console, command func(target) (any, error)) error {
+func (t domainFlags) at(c *console, command func(target) (any, error)) error {
 	return t.sealed(c, nil, command)
 }
 
-func (t tenant) sealed(c *console, ring *keys.Ring, command func(target) (any, error)) error {
+func (t domainFlags) sealed(c *console, ring *keys.Ring, command func(target) (any, error)) error {
 	return t.do(c, ring, func(db *store.DB) (any, error) {
 		all, err := db.Domains(c.ctx)
 		if err != nil {
@@ -103,7 +103,7 @@ func (t tenant) sealed(c *console, ring *keys.Ring, command func(target) (any, e
 	})
 }
 
-func (t tenant) choose(all []passerelle.Domain) (passerelle.Domain, error) {
+func (t domainFlags) choose(all []passerelle.Domain) (passerelle.Domain, error) {
 	if t.Domain == "" && len(all) == 1 {
 		return all[0], nil
 	}

@@ -56,11 +56,11 @@ func (d *doctorCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(append(findings, d.bankFolder.findings(time.Now())...))
+	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// tell shows all that was seen, and fails when something is wrong.
-func (c *console) tell(findings []finding) error {
+// printFindings shows all that was seen, and fails when something is wrong.
+func (c *console) printFindings(findings []finding) error {
 	if err := c.show(findings); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	return seen("outbound", errors.Join(refused...), "no webhook of a live domain leads where nothing is sent")
 }
 
-const lookupPatience = 5 * time.Second
+const lookupTimeout = 5 * time.Second
 
 // dialable looks up the host of a webhook, as sending to it would, and says why
 // no request would be made.
@@ -200,7 +200,7 @@ func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) 
 	if err != nil {
 		return fmt.Errorf("webhook %d: its URL cannot be read", hook.ID)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupHost(ctx, address.Hostname())
 	if err != nil {

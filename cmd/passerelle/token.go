@@ -9,7 +9,7 @@ import (
 )
 
 type tokenCommand struct {
-	tenant
+	domainFlags
 	Create tokenCreate `cmd:"" help:"Create a token that is valid until you delete it, and print it once."`
 	List   tokenList   `cmd:"" help:"List the config and users tokens, newest first, with their approximate last use."`
 	Delete tokenDelete `cmd:"" help:"Revoke a token of any kind."`

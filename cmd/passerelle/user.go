@@ -10,7 +10,7 @@ import (
 )
 
 type userCommand struct {
-	tenant
+	domainFlags
 	List   userList   `cmd:"" help:"List the users, by id."`
 	Show   userShow   `cmd:"" help:"Print one user."`
 	Delete userDelete `cmd:"" help:"Delete a user and all its data. The service erases the data soon after."`

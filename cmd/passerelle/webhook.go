@@ -14,7 +14,7 @@ import (
 )
 
 type webhookCommand struct {
-	tenant
+	domainFlags
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts signing secrets."`
 
 	Create  webhookCreate  `cmd:"" help:"Register a URL for an event."`

@@ -98,7 +98,7 @@ func (v *reading) listFamily(ctx context.Context, family string) (all []bankAcco
 	pages := v.pages(request{call: strings.TrimPrefix(family, "/v1/"), path: family + "?withBalance=true", large: true})
 	for !pages.end {
 		var list accountList
-		if err := pages.turn(ctx, &list, func() string { return list.Links["next"].Href }); err != nil {
+		if err := pages.next(ctx, &list, func() string { return list.Links["next"].Href }); err != nil {
 			return nil, err
 		}
 		for _, a := range append(list.Accounts, list.CardAccounts...) {
@@ -154,11 +154,11 @@ func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	if err != nil {
 		return err
 	}
-	var told struct {
+	var reported struct {
 		Balances []balance `json:"balances"`
 	}
-	err = v.get(ctx, r, &told)
-	a.Balances = told.Balances
+	err = v.get(ctx, r, &reported)
+	a.Balances = reported.Balances
 	return err
 }
 
@@ -280,8 +280,8 @@ func (v *reading) pages(first request) *pages {
 // maxPages bounds the pages of a list.
 const maxPages = 100_000
 
-// turn gets the next page. Next is the link in it to the one that follows, if any.
-func (p *pages) turn(ctx context.Context, into any, next func() string) error {
+// next gets the next page. Next is the link in it to the one that follows, if any.
+func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err
 	}

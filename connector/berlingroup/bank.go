@@ -103,8 +103,8 @@ func settings(prefix string, table reflect.Value, where *places) []Setting {
 		case value.IsValid() && value.Kind() == reflect.Struct:
 			all = append(all, settings(name+".", value, where)...)
 		case value.IsValid() && !value.IsZero():
-			_, given := where.at[name]
-			all = append(all, Setting{name, value.Interface(), !given})
+			_, supplied := where.at[name]
+			all = append(all, Setting{name, value.Interface(), !supplied})
 		}
 	}
 	return all

@@ -140,8 +140,8 @@ func (v *reading) granted(ctx context.Context, path string) error {
 		return err
 	}
 	until := v.day().AddDays(v.file.Profile.Accounts.ConsentDays)
-	if told, err := passerelle.ParseDate("validUntil", granted.ValidUntil); err == nil && told.Compare(until) < 0 {
-		until = told
+	if reported, err := passerelle.ParseDate("validUntil", granted.ValidUntil); err == nil && reported.Compare(until) < 0 {
+		until = reported
 	}
 	v.memory = readMemory{Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls}
 	return nil

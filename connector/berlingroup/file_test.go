@@ -176,7 +176,7 @@ max_amount   = "15000.00"
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
-		ExecutesAtOnce: true, Look: connector.Look{Color: "0b5fff"},
+		ExecutesAtOnce: true, Labels: connector.Labels{Color: "0b5fff"},
 		Sources: []connector.Source{{ID: 91011, Name: "openapi", Mechanisms: []passerelle.AuthMechanism{passerelle.ByWebauth}}},
 	}
 	reads := connector.DataSettings{
@@ -356,8 +356,8 @@ func TestPresets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range bank.Settings() {
-		if told := tagOf(reflect.TypeFor[berlingroup.File](), one.Name, "preset"); one.Preset && told != strings.Trim(strings.ReplaceAll(fmt.Sprint(one.Value), " ", ", "), "[]") {
-			t.Errorf("%s is %v where it is left out, and the page says %q", one.Name, one.Value, told)
+		if reported := tagOf(reflect.TypeFor[berlingroup.File](), one.Name, "preset"); one.Preset && reported != strings.Trim(strings.ReplaceAll(fmt.Sprint(one.Value), " ", ", "), "[]") {
+			t.Errorf("%s is %v where it is left out, and the page says %q", one.Name, one.Value, reported)
 		}
 	}
 }

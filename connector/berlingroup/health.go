@@ -105,22 +105,22 @@ func (b *Bank) Health() Health {
 	h := &b.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	told := Health{LastSuccess: h.success, LastFailure: h.failure, Failures: h.inARow, Open: h.inARow >= failuresToOpen}
+	reported := Health{LastSuccess: h.success, LastFailure: h.failure, Failures: h.inARow, Open: h.inARow >= failuresToOpen}
 	for _, call := range slices.Sorted(maps.Keys(h.calls)) {
-		told.Calls = append(told.Calls, h.calls[call].figures(call))
+		reported.Calls = append(reported.Calls, h.calls[call].figures(call))
 	}
-	return told
+	return reported
 }
 
 func (c *callHealth) figures(call string) CallHealth {
 	window := min(c.many, remembered)
-	told := CallHealth{Call: call, Calls: c.many, Window: window}
+	reported := CallHealth{Call: call, Calls: c.many, Window: window}
 	for _, good := range c.good[:window] {
 		if good {
-			told.Good++
+			reported.Good++
 		}
 	}
 	took := slices.SortedFunc(slices.Values(c.took[:window]), cmp.Compare[time.Duration])
-	told.P95 = took[(window*95+99)/100-1]
-	return told
+	reported.P95 = took[(window*95+99)/100-1]
+	return reported
 }

@@ -402,11 +402,11 @@ func codeOf(all []message) string {
 
 // retryAfter is how long a bank wants not to be asked (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	told := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(told); err == nil {
+	reported := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(reported); err == nil {
 		return time.Duration(min(max(seconds, 0), maxLife)) * time.Second
 	}
-	if at, err := http.ParseTime(told); err == nil {
+	if at, err := http.ParseTime(reported); err == nil {
 		return min(max(at.Sub(now), 0), maxLife*time.Second)
 	}
 	return 0

@@ -20,7 +20,7 @@ func (f *File) profile() connector.Profile {
 		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,
 		Idempotent: f.Profile.Idempotent, ExecutesAtOnce: !f.Profile.Confirmation,
 		Sources: []connector.Source{{ID: f.ID*10 + 1, Name: "openapi"}},
-		Look:    connector.Look{Color: f.Color},
+		Labels:  connector.Labels{Color: f.Color},
 	}
 	if f.Profile.Payments != nil {
 		p.Payments = f.Profile.settings()

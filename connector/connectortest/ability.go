@@ -111,9 +111,9 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 	return calls
 }
 
-// cancellationIsTold: the service shows a cancellation under way, and knows of
+// cancellationIsReported: the service shows a cancellation under way, and knows of
 // its end by the report alone. Asking twice is asking once.
-func cancellationIsTold(ctx context.Context, s Subject) error {
+func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if p == nil || err != nil {
 		return err

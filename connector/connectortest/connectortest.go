@@ -68,7 +68,7 @@ var rules = []struct {
 	{"a stray answer is ignored", strayAnswerIsIgnored},
 	{"a late answer is ignored", lateAnswerIsIgnored},
 	{"an order never sent cannot be asked", unsentOrderCannotBeAsked},
-	{"a cancellation is told", cancellationIsTold},
+	{"a cancellation is told", cancellationIsReported},
 	{"a kept order goes on", keptOrderGoesOn},
 	{"an ended order is not cancelled", endedOrderIsNotCancelled},
 	{"calls may coincide", callsMayCoincide},

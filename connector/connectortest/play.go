@@ -71,16 +71,16 @@ func (p *play) take(report payment.Report) error {
 	return nil
 }
 
-// rounds is how often a bank may be asked until an approved order ends, and
-// patience how long to wait in between when the bank does not say.
+// maxChecks is how often a bank may be asked until an approved order ends, and
+// checkInterval how long to wait in between when the bank does not say.
 const (
-	rounds   = 100
-	patience = time.Hour
+	maxChecks     = 100
+	checkInterval = time.Hour
 )
 
 // follow asks until the payment is final, in the time of the order.
 func (p *play) follow(ctx context.Context) error {
-	for range rounds {
+	for range maxChecks {
 		if p.payment.State.Final() {
 			return nil
 		}
@@ -88,9 +88,9 @@ func (p *play) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.order.Now = p.order.Now.Add(cmp.Or(report.CheckAfter, patience))
+		p.order.Now = p.order.Now.Add(cmp.Or(report.CheckAfter, checkInterval))
 	}
-	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, rounds)
+	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, maxChecks)
 }
 
 var (

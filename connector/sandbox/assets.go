@@ -179,8 +179,8 @@ func repayments(h holding) []passerelle.AmortizationDetails {
 	return all
 }
 
-// showWealth hands over what an account holds besides money.
-func (c customer) showWealth(h holding, out connector.Sink) error {
+// showAssets hands over what an account holds besides money.
+func (c customer) showAssets(h holding, out connector.Sink) error {
 	page := passerelle.Assets{Investments: c.held(h), MarketOrders: c.orders(h), Pockets: pockets(h), Amortizations: repayments(h)}
 	if len(page.Investments)+len(page.MarketOrders)+len(page.Pockets)+len(page.Amortizations) == 0 {
 		return nil

@@ -23,7 +23,7 @@ var _ connector.Canceller = cancellingConnector{}
 // on a page, or does it at once, or refuses: instant orders always. What has
 // ended stays as it ended.
 func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
-	return c.turn(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
+	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }
 
 // cancel takes note of the wish to cancel, and reports whether it is news.

@@ -90,21 +90,21 @@ func wait(ctx context.Context, d time.Duration) error {
 // Status says what became of the order of a key. To the bank, the first
 // question after an approval is the moment of that approval.
 func (c *Connector) Status(ctx context.Context, in connector.Order) (payment.Report, error) {
-	return c.turn(ctx, in, (*order).speak)
+	return c.advance(ctx, in, (*order).speak)
 }
 
 // Answer gives the bank what it waits for. What it does not wait for, or not
 // any more, it ignores.
 func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.Answer) (payment.Report, error) {
-	return c.turn(ctx, in, func(o *order) bool {
+	return c.advance(ctx, in, func(o *order) bool {
 		answered := o.answer(a, in.Now)
 		return o.advance(in.Now) || answered
 	})
 }
 
-// turn brings an order to the present, does something about it and says where
+// advance brings an order to the present, does something about it and says where
 // it stands.
-func (c *Connector) turn(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
+func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
 	o, err := c.world.change(ctx, in.Domain, in.Key, func(o *order) bool {
 		if o.Connector != c.bank.profile.UUID {
 			return false

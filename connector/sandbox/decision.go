@@ -89,8 +89,8 @@ func (o *order) back(d decision, page string) string {
 	return o.ReturnURL
 }
 
-// stage is what a page says and offers.
-type stage struct {
+// screen is what a page says and offers.
+type screen struct {
 	bank, title, lead string
 	buttons           []button
 }
@@ -103,23 +103,23 @@ type button struct {
 }
 
 var (
-	atBank = stage{
+	atBank = screen{
 		title:   "Approve this payment?",
 		buttons: []button{{approve, "Approve", true}, {refuse, "Refuse", false}},
 	}
-	inApp = stage{
+	inApp = screen{
 		bank: appName, title: "Confirm this payment?", lead: "This page stands in for the bank’s app on your phone.",
 		buttons: []button{{approve, "Confirm", true}, {refuse, "Refuse", false}},
 	}
-	toCancel = stage{
+	toCancel = screen{
 		title:   "Cancel this payment?",
 		lead:    "It has not been executed yet. If you keep it, it goes on as if nobody had asked.",
 		buttons: []button{{cancel, "Cancel it", true}, {keep, "Keep it", false}},
 	}
-	noQuestion = stage{title: "There is nothing to decide here", lead: "The bank waits for something else, or has all that it needs."}
+	noQuestion = screen{title: "There is nothing to decide here", lead: "The bank waits for something else, or has all that it needs."}
 
-	// decidedStages are what a page says after each decision.
-	decidedStages = map[decision]stage{
+	// decidedScreens are what a page says after each decision.
+	decidedScreens = map[decision]screen{
 		approve: {title: "You approved this payment"},
 		refuse:  {title: "You refused this payment"},
 		cancel:  {title: "You cancelled this payment"},
@@ -127,10 +127,10 @@ var (
 	}
 )
 
-// stage is where the payer stands with the order.
-func (o *order) stage() stage {
+// screen is where the payer stands with the order.
+func (o *order) screen() screen {
 	q := questions[o.step().What]
-	decided, some := decidedStages[o.Decision]
+	decided, some := decidedScreens[o.Decision]
 	switch {
 	case o.cancelling():
 		return toCancel
@@ -139,7 +139,7 @@ func (o *order) stage() stage {
 	case o.open():
 		return atBank
 	case o.cancelled():
-		return decidedStages[cancel]
+		return decidedScreens[cancel]
 	case some:
 		return decided
 	}

@@ -86,7 +86,7 @@ func (o *order) answer(a connector.Answer, now time.Time) bool {
 }
 
 // judge says what an answer leads to.
-func (o *order) judge(s step, q question, a connector.Answer, now time.Time) (verdict, ending) {
+func (o *order) judge(s step, q question, a connector.Answer, now time.Time) (judgement, ending) {
 	switch {
 	case q.form != nil:
 		return q.form.judge(a.Fields, o.Tries)
@@ -121,11 +121,11 @@ func (s scene) report() (payment.Report, error) {
 	if s.cancelled() {
 		return s.cancellation(payment.Report{})
 	}
-	tell, able := reports[s.step().Do]
+	step, able := reports[s.step().Do]
 	if !able {
 		return payment.Report{}, errMute
 	}
-	r := tell(s, s.step())
+	r := step(s, s.step())
 	if s.ran() {
 		r.Occurrences, _ = s.occurrences(s.now)
 	}

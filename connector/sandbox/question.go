@@ -83,18 +83,18 @@ var (
 	}
 )
 
-// verdict is what the bank makes of an answer: to wait on, to go on, or to end
+// judgement is what the bank makes of an answer: to wait on, to go on, or to end
 // the order.
-type verdict int
+type judgement int
 
 const (
-	waitOn verdict = iota
+	waitOn judgement = iota
 	goOn
 	endIt
 )
 
 // judge reads the values given at the attempt of that number, counted from 1.
-func (f *form) judge(values map[string]string, attempt int) (verdict, ending) {
+func (f *form) judge(values map[string]string, attempt int) (judgement, ending) {
 	if f.matches(values) {
 		return goOn, ending{}
 	}

@@ -50,14 +50,14 @@ const ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 // testConnector lets the connector of payments read as well.
 func (b *Bank) testConnector(payments cancellingConnector) testConnector {
 	profile := payments.bank.profile
-	profile.Sources, profile.Look.Code = sources(profile.ID), "30001"
+	profile.Sources, profile.Labels.Code = sources(profile.ID), "30001"
 	profile.Data = dataSettings("bank", "bankwealth", "document")
 	return testConnector{payments, reader{world: b, profile: profile, accounts: true, documents: true}}
 }
 
 func (b *Bank) provider() reader {
 	profile := connector.Profile{
-		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Provider", 64),
+		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true, Labels: labels("Sandbox Provider", 64),
 		Sources: sources(64)[1:], Data: dataSettings("document"),
 	}
 	return reader{world: b, profile: profile, documents: true}
@@ -68,7 +68,7 @@ const RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
 
 func (b *Bank) restricted() reader {
 	profile := connector.Profile{
-		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Restricted", 65),
+		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Labels: labels("Sandbox Restricted", 65),
 		Restricted: true, Sources: sources(65), Data: dataSettings("bank"),
 	}
 	return reader{world: b, profile: profile, accounts: true}
@@ -79,22 +79,22 @@ const WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
 
 func (b *Bank) website() reader {
 	profile := connector.Profile{
-		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Look: look("Sandbox Website", 66),
+		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Labels: labels("Sandbox Website", 66),
 		Sources: sources(66)[1:], Data: dataSettings("document"),
 	}
 	profile.Data.Fields[0].Required = true
 	return reader{world: b, profile: profile, documents: true}
 }
 
-// look is that of a simulated institution: the capitals of its name, and a color
+// labels is that of a simulated institution: the capitals of its name, and a color
 // by its number.
-func look(name string, id int64) connector.Look {
+func labels(name string, id int64) connector.Labels {
 	var capitals []rune
 	for _, word := range strings.Fields(name) {
 		capitals = append(capitals, []rune(strings.ToUpper(word))[0])
 	}
 	colors := []string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
-	return connector.Look{Slug: string(capitals), Color: colors[id%int64(len(colors))], URLs: []string{"https://bank.example/"}}
+	return connector.Labels{Slug: string(capitals), Color: colors[id%int64(len(colors))], URLs: []string{"https://bank.example/"}}
 }
 
 func sources(connectorID int64) []connector.Source {
@@ -249,12 +249,12 @@ type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits b
 
 func byCode(req *connector.DataRequest) (connector.Outcome, bool) {
 	code := connector.Field{Name: "otp", Label: "Code received by SMS", Type: "text", Regex: "[0-9]{6}", Required: true}
-	given := req.Answers["otp"]
-	if given == "123456" {
+	supplied := req.Answers["otp"]
+	if supplied == "123456" {
 		return connector.Outcome{}, false
 	}
 	asked := connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{code}}
-	if given != "" {
+	if supplied != "" {
 		asked.Message = "The code is wrong."
 	}
 	return asked, true
@@ -331,14 +331,14 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 		if len(p.page) < readPage {
 			continue
 		}
-		if err := errors.Join(ctx.Err(), p.turn()); err != nil {
+		if err := errors.Join(ctx.Err(), p.handOver()); err != nil {
 			return err
 		}
 	}
-	if err := p.turn(); err != nil {
+	if err := p.handOver(); err != nil {
 		return err
 	}
-	if err := c.showWealth(h, out); err != nil {
+	if err := c.showAssets(h, out); err != nil {
 		return err
 	}
 	return out.AccountRead(h.key, from)
@@ -348,25 +348,25 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 // wants it.
 type pages struct {
 	customer
-	account string
-	out     connector.Sink
-	page    []passerelle.TransactionDetails
-	given   int
+	account    string
+	out        connector.Sink
+	page       []passerelle.TransactionDetails
+	handedOver int
 }
 
 // full reports that the customer has no more than this.
-func (p *pages) full() bool { return p.manner.most > 0 && p.given+len(p.page) >= p.manner.most }
+func (p *pages) full() bool { return p.manner.most > 0 && p.handedOver+len(p.page) >= p.manner.most }
 
-func (p *pages) turn() error {
+func (p *pages) handOver() error {
 	switch {
-	case p.manner.fault == breaksOff && p.given > 0:
+	case p.manner.fault == breaksOff && p.handedOver > 0:
 		return errBroken
 	case p.manner.fault == panics:
 		panic("the sandbox bank was told to")
 	case p.full():
-		p.page = p.page[:p.manner.most-p.given]
+		p.page = p.page[:p.manner.most-p.handedOver]
 	}
-	p.given += len(p.page)
+	p.handedOver += len(p.page)
 	err := p.out.Transactions(p.account, p.page)
 	if p.manner.repeats && err == nil {
 		err = p.out.Transactions(p.account, p.page)

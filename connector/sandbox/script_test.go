@@ -120,7 +120,7 @@ func tellAll(t *testing.T, o order, now time.Time) {
 		if r, err := (scene{&o, now, "http://bank.test/page"}).report(); err == nil && r.Status == "" {
 			t.Errorf("step %d of %+v says nothing", o.At, o.Plan)
 		}
-		o.stage()
+		o.screen()
 		if o.At == len(o.Plan.Steps)-1 {
 			return
 		}

@@ -44,7 +44,7 @@ func (v *orderView) Single() bool { return len(v.Lines) == 1 }
 
 func newOrderView(o order, reference string) *orderView {
 	currency := passerelle.Currency(o.Currency)
-	now := o.stage()
+	now := o.screen()
 	v := &orderView{
 		Bank: cmp.Or(now.bank, bankName), Title: now.title, Lead: now.lead, Buttons: now.buttons, Step: o.At,
 		Reference: reference, ReturnURL: o.ReturnURL,

@@ -54,8 +54,8 @@ type Shown struct {
 	err    error
 }
 
-// Look looks a bearer token up, which takes no query when no token has its form.
-func (a *Access) Look(ctx context.Context, r *store.Reader, bearer string) Shown {
+// Lookup looks a bearer token up, which takes no query when no token has its form.
+func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) Shown {
 	s := Shown{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
 		s.token, s.err = r.TokenShown(ctx, hash(bearer))
@@ -71,7 +71,7 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 // Admit resolves the bearer token of a request to a domain, as it was looked up.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Shown) (Principal, error) {
 	if !shown.looked {
-		shown = a.Look(ctx, &a.DB.Reader, shown.Text)
+		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
 	}
 	kind, ok, err := a.recognise(ctx, domain, shown.Text)
 	if err != nil {

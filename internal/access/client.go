@@ -203,7 +203,7 @@ func checkClient(client store.Client) error {
 	if err := passerelle.CheckLine("name", client.Name, MaxName); err != nil {
 		return err
 	}
-	for _, check := range []func(store.Client) error{checkRedirects, checkLook, checkConfig, checkFrame} {
+	for _, check := range []func(store.Client) error{checkRedirects, checkAppearance, checkConfig, checkFrame} {
 		if err := check(client); err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func checkRedirects(client store.Client) error {
 	return nil
 }
 
-func checkLook(client store.Client) error {
+func checkAppearance(client store.Client) error {
 	return cmp.Or(
 		checkColor("primary_color", client.PrimaryColor, passerelle.TextContrast),
 		checkColor("secondary_color", client.SecondaryColor, passerelle.GraphicContrast),

@@ -43,8 +43,8 @@ type Aggregation struct {
 	// Background runs what nobody waits for, and is false when there is too much
 	// of it.
 	Background func(work func(context.Context)) bool
-	// Patience is how long a change waits for a connection that is being read.
-	Patience time.Duration
+	// LeaseTimeout is how long a change waits for a connection that is being read.
+	LeaseTimeout time.Duration
 	// Name tells this process from all that share the database.
 	Name string
 	Log  *slog.Logger

@@ -15,11 +15,11 @@ import (
 const maxAttachments = 20
 
 // validAttachments are the attachments of a transaction as they can be kept.
-func validAttachments(given []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
-	if len(given) > maxAttachments {
+func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
+	if len(supplied) > maxAttachments {
 		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errInvalidData, maxAttachments)
 	}
-	kept := slices.Clone(given)
+	kept := slices.Clone(supplied)
 	for i := range kept {
 		a := &kept[i]
 		if !validKey(a.Key) {

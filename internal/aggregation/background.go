@@ -26,7 +26,7 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (read int
 	if err := a.LapseConsents(ctx, d); err != nil {
 		return 0, err
 	}
-	for range eraseRounds {
+	for range eraseBatches {
 		n, err := a.SyncDue(ctx, d)
 		read += n
 		if err != nil {

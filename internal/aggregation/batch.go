@@ -161,7 +161,7 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 	first := runs[0]
 	first.user = u
 	e, w := store.Event{Name: webhook.UserSynced}, first.newStatementPayload(ctx)
-	if unheard, err := first.unwanted(ctx, &e); unheard || err != nil {
+	if unwanted, err := first.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
 	first.openUser(w, "connections")
@@ -182,10 +182,10 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 // returns, whoever read it.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
-	turn := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
+	n := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
 	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
+	case n <- struct{}{}:
+		defer func() { <-n }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}

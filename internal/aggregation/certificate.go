@@ -61,7 +61,7 @@ func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c stor
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts of connection %d: %w", c.ID, err)
 	}
-	given, err := a.DB.ConsentTimes(ctx, d.ID, c.ID)
+	supplied, err := a.DB.ConsentTimes(ctx, d.ID, c.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list the consents of connection %d: %w", c.ID, err)
 	}
@@ -72,7 +72,7 @@ func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c stor
 		}
 		one := certificate.Account{
 			Name: cmp.Or(account.CustomName, account.Name), Currency: string(account.Currency), IBAN: account.IBAN, BIC: account.BIC, Number: account.Number,
-			Consent: given[account.ID].In(zone),
+			Consent: supplied[account.ID].In(zone),
 		}
 		for _, p := range account.Parties {
 			one.Holders = append(one.Holders, certificate.Holder{Name: p.FullName, Role: p.Role})

@@ -43,7 +43,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 	for _, r := range passerelle.Recurrences(recent) {
 		c.compare(r, maxClusters-len(stored))
 	}
-	if len(c.news) == 0 {
+	if len(c.added) == 0 {
 		return nil
 	}
 	return im.store(func(tx *store.Tx) error { return c.write(tx, im, a.StoredAccount) })
@@ -53,7 +53,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 type clustering struct {
 	known map[string]store.StoredCluster
 	in    map[passerelle.TransactionID]passerelle.ClusterID
-	news  []passerelle.Recurrence
+	added []passerelle.Recurrence
 	made  int
 }
 
@@ -75,11 +75,11 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	} else {
 		c.made++
 	}
-	c.news = append(c.news, r)
+	c.added = append(c.added, r)
 }
 
 func (c *clustering) write(tx *store.Tx, im *importer, a store.StoredAccount) error {
-	for _, r := range c.news {
+	for _, r := range c.added {
 		if r.ID != 0 {
 			tx.UpdateCluster(im.domain.ID, a.User, r.Cluster)
 		} else if err := tx.CreateCluster(im.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {

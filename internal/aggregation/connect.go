@@ -242,10 +242,10 @@ const (
 )
 
 // awaitLease is takeLease for a caller who can wait: while the connection is being read,
-// and no longer than Patience. Sharing one account after the other, each of which
+// and no longer than LeaseTimeout. Sharing one account after the other, each of which
 // has the connection read, is thus nothing that fails.
 func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
-	waiting, cancel := context.WithTimeout(ctx, a.Patience)
+	waiting, cancel := context.WithTimeout(ctx, a.LeaseTimeout)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		run, reader, err := a.takeLease(ctx, d, id, connection, acts...)
@@ -337,19 +337,19 @@ func (run *syncRun) release(ctx context.Context) error {
 
 // sort tells values of the connector's own fields, which replace those that are
 // stored, from answers to what the institution asks for now.
-func (run *syncRun) sort(ctx context.Context, given map[string]string) (answers map[string]string, err error) {
+func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (answers map[string]string, err error) {
 	fields := run.profile.Data.Fields
-	news := own(fields, given)
-	answers = maps.Clone(given)
-	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := news[name]; return isOwn })
-	if len(news) == 0 {
+	fresh := own(fields, supplied)
+	answers = maps.Clone(supplied)
+	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := fresh[name]; return isOwn })
+	if len(fresh) == 0 {
 		return answers, nil
 	}
 	if run.secretless != nil {
 		return nil, fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, run.secretless)
 	}
 	values := maps.Clone(run.values)
-	maps.Copy(values, news)
+	maps.Copy(values, fresh)
 	if err := connector.CheckValues(fields, "", run.source.Name, values); err != nil {
 		return nil, err
 	}
@@ -359,10 +359,10 @@ func (run *syncRun) sort(ctx context.Context, given map[string]string) (answers 
 
 // own are the values that are of fields of the connector. What the institution
 // has no use for is not kept.
-func own(fields []connector.Field, given map[string]string) map[string]string {
+func own(fields []connector.Field, supplied map[string]string) map[string]string {
 	kept := map[string]string{}
 	for _, f := range fields {
-		if value, there := given[f.Name]; there {
+		if value, there := supplied[f.Name]; there {
 			kept[f.Name] = value
 		}
 	}

@@ -184,9 +184,9 @@ func TestConsentComesFirst(t *testing.T) {
 			t.Errorf("events of the first read: %s", got)
 		}
 		n := h.transactions()
-		told := len(events[1].body["transactions"].([]any))
-		if n < 500 || int64(told) != n {
-			t.Errorf("%d transactions, %d told of", n, told)
+		reported := len(events[1].body["transactions"].([]any))
+		if n < 500 || int64(reported) != n {
+			t.Errorf("%d transactions, %d told of", n, reported)
 		}
 		h.withheldAgain(all[0], n)
 	})
@@ -202,8 +202,8 @@ func (h *home) withheldAgain(a store.StoredAccount, n int64) {
 	if again := h.transactions(); again < n || again > n+10 {
 		h.t.Errorf("%d transactions, a day before %d", again, n)
 	}
-	if told := events[1].body["transactions"].([]any); len(told) > 20 {
-		h.t.Errorf("%d transactions are new", len(told))
+	if reported := events[1].body["transactions"].([]any); len(reported) > 20 {
+		h.t.Errorf("%d transactions are new", len(reported))
 	}
 	h.share(a, false)
 	if got := names(h.events()); got != "ACCOUNT_DISABLED" || h.transactions() != 0 || len(h.accounts(false)) != 0 {

@@ -80,7 +80,7 @@ func usable(d passerelle.Domain, p connector.Profile) bool {
 func bank(p connector.Profile, zone *time.Location) wire.Bank {
 	b := wire.Bank{
 		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Mechanism: p.Mechanism, SyncDays: p.SyncDays, Payments: p.Payments, Fields: p.PaymentFields,
-		Slug: p.Look.Slug, Code: p.Look.Code, Siret: p.Look.Siret, Color: p.Look.Color, URLs: p.Look.URLs, Beta: p.Look.Beta, Charged: p.Look.Charged,
+		Slug: p.Labels.Slug, Code: p.Labels.Code, Siret: p.Labels.Siret, Color: p.Labels.Color, URLs: p.Labels.URLs, Beta: p.Labels.Beta, Charged: p.Labels.Charged,
 	}
 	for _, s := range p.Sources {
 		b.Sources = append(b.Sources, wire.Source{ID: s.ID, Name: s.Name, Mechanisms: s.Mechanisms, Priority: s.Priority, Disabled: wire.Moment(s.Disabled, zone)})

@@ -12,9 +12,9 @@ import (
 // The bounds of one pass over a domain: users at a time, rows of each kind in a
 // transaction, and how often.
 const (
-	eraseUsers  = 100
-	eraseBatch  = 1000
-	eraseRounds = 100
+	eraseUsers   = 100
+	eraseBatch   = 1000
+	eraseBatches = 100
 )
 
 // erasePause is when a deletion is looked at again that has to wait for a
@@ -24,7 +24,7 @@ const erasePause = time.Minute
 // ExpireUsers deletes the temporary users of a domain whose time is over. One
 // who becomes permanent at that moment stays.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
-	for range eraseRounds {
+	for range eraseBatches {
 		expired, err := a.DB.ExpiredUsers(ctx, d.ID, a.Now(), eraseUsers)
 		if err != nil || len(expired) == 0 {
 			return err
@@ -40,7 +40,7 @@ func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) erro
 
 // EraseUsers erases what the deleted users of a domain had.
 func (a *Aggregation) EraseUsers(ctx context.Context, d passerelle.Domain) error {
-	for range eraseRounds {
+	for range eraseBatches {
 		due, err := a.DB.ErasuresDue(ctx, d.ID, a.Now(), eraseUsers)
 		if err != nil || len(due) == 0 {
 			return err

@@ -32,18 +32,18 @@ func (h *home) errors() (all []passerelle.ConnectionState) {
 	return all
 }
 
-// told are the accounts and subscriptions of the last event, each with its error
+// reported are the accounts and subscriptions of the last event, each with its error
 // and without news.
 func (h *home) toldErrors(events []event) (all []any) {
 	h.t.Helper()
 	last := events[len(events)-1]
 	connection := last.body["connection"].(map[string]any)
-	for kind, news := range map[string]string{"accounts": "transactions", "subscriptions": "documents"} {
+	for kind, fresh := range map[string]string{"accounts": "transactions", "subscriptions": "documents"} {
 		for _, one := range connection[kind].([]any) {
 			shown := one.(map[string]any)
 			all = append(all, shown["error"])
-			if n := len(shown[news].([]any)); last.name != "CONNECTION_SYNCED" || n != 0 {
-				h.t.Errorf("%s tells of %d %s", last.name, n, news)
+			if n := len(shown[fresh].([]any)); last.name != "CONNECTION_SYNCED" || n != 0 {
+				h.t.Errorf("%s tells of %d %s", last.name, n, fresh)
 			}
 		}
 	}
@@ -65,9 +65,9 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 			"down": passerelle.WebsiteUnavailable, "bug": passerelle.Bug, "action": passerelle.ActionNeeded, "otp": passerelle.AdditionalInformationNeeded,
 		} {
 			h.ends(c.ID, login, want)
-			told := h.toldErrors(h.events())
-			if len(told) != 3 || told[0] != string(want) || told[1] != string(want) || told[2] != string(want) {
-				t.Errorf("%s is told as %v", login, told)
+			reported := h.toldErrors(h.events())
+			if len(reported) != 3 || reported[0] != string(want) || reported[1] != string(want) || reported[2] != string(want) {
+				t.Errorf("%s is told as %v", login, reported)
 			}
 			h.ends(c.ID, "anna", "")
 			events := h.events()
@@ -76,8 +76,8 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 					t.Errorf("%s has the error %v after a success", e.name, e.body["error"])
 				}
 			}
-			if told := h.toldErrors(events); len(told) != 3 || told[0] != nil || told[1] != nil || told[2] != nil {
-				t.Errorf("a success is told as %v", told)
+			if reported := h.toldErrors(events); len(reported) != 3 || reported[0] != nil || reported[1] != nil || reported[2] != nil {
+				t.Errorf("a success is told as %v", reported)
 			}
 		}
 		h.ends(c.ID, "down", passerelle.WebsiteUnavailable)

@@ -327,8 +327,8 @@ func (h *home) recovers(name string, s *stranger, id passerelle.ConnectionID) {
 		h.t.Errorf("%s, afterwards: %q (%v), events %s", name, state, err, names(events))
 		return
 	}
-	if told := events[1].body["transactions"].([]any); len(told) > 0 {
-		h.t.Errorf("%s, afterwards: %d transactions are told of", name, len(told))
+	if reported := events[1].body["transactions"].([]any); len(reported) > 0 {
+		h.t.Errorf("%s, afterwards: %d transactions are told of", name, len(reported))
 	}
 	must(h.t, h.Disconnect(h.t.Context(), h.domain, h.user.ID, id))
 	h.events()
@@ -362,9 +362,9 @@ func TestHalfAPageIsToldOfInTheEnd(t *testing.T) {
 		if err != nil || state != passerelle.WebsiteUnavailable || names(events) != someFetched || h.transactions() != 4 {
 			t.Errorf("%q (%v), %d transactions, events %s", state, err, h.transactions(), names(events))
 		}
-		told := events[1].body["connection"].(map[string]any)["accounts"].([]any)
-		if len(told) != 1 || len(told[0].(map[string]any)["transactions"].([]any)) > 0 {
-			t.Errorf("told of %v", told)
+		reported := events[1].body["connection"].(map[string]any)["accounts"].([]any)
+		if len(reported) != 1 || len(reported[0].(map[string]any)["transactions"].([]any)) > 0 {
+			t.Errorf("told of %v", reported)
 		}
 		s.read = b.read
 		_, err = h.resume(id)
@@ -394,9 +394,9 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 		s.read = b.read
 		_, err := h.resume(id)
 		must(t, err)
-		told := h.events()[1].body["transactions"].([]any)
-		if len(told) != 1 || told[0].(map[string]any)["original_wording"] != "CAF\uFFFD \uFFFD\uFFFD!" {
-			t.Errorf("told of %v", told)
+		reported := h.events()[1].body["transactions"].([]any)
+		if len(reported) != 1 || reported[0].(map[string]any)["original_wording"] != "CAF\uFFFD \uFFFD\uFFFD!" {
+			t.Errorf("told of %v", reported)
 		}
 		found, err := h.DB.Transactions(t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Wording: "caf\uFFFD \uFFFD"}, store.Window{Limit: 10})
 		if err != nil || len(found) != 1 || found[0].TransactionDetails.Wording != "CAF\uFFFD \uFFFD\uFFFD!" {
@@ -426,8 +426,8 @@ func TestAttachmentsAreBounded(t *testing.T) {
 		if err != nil || state != "" || names(events) != strings.Replace(allRead, "CONNECTION", "TRANSACTION_ATTACHMENTS_FOUND CONNECTION", 1) {
 			t.Fatalf("%q (%v), events %s", state, err, names(events))
 		}
-		if told := events[len(events)-2].body["attachments"].([]any); len(told) != 20 || told[0].(map[string]any)["name"] != "receipt \uFFFD\uFFFD" {
-			t.Errorf("told of %v", told)
+		if reported := events[len(events)-2].body["attachments"].([]any); len(reported) != 20 || reported[0].(map[string]any)["name"] != "receipt \uFFFD\uFFFD" {
+			t.Errorf("told of %v", reported)
 		}
 	})
 }

@@ -65,11 +65,11 @@ type syncedAccount struct {
 // reported is the account as events show it: without transactions unless it was read
 // to its end.
 func (a *syncedAccount) reported() store.StoredAccount {
-	told := a.StoredAccount
+	shown := a.StoredAccount
 	if !a.read {
-		told.Readings = noReadingNumber
+		shown.Readings = noReadingNumber
 	}
-	return told
+	return shown
 }
 
 // Accounts takes the list of accounts there are. New ones are disabled until

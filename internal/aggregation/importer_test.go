@@ -134,7 +134,7 @@ func (h *home) toldOfNothing() {
 		synced = append(synced, e.body)
 	}
 	for _, account := range synced {
-		if list, given := account.(map[string]any)["transactions"].([]any); !given || len(list) > 0 {
+		if list, supplied := account.(map[string]any)["transactions"].([]any); !supplied || len(list) > 0 {
 			h.t.Errorf("%d transactions are told of", len(list))
 		}
 	}

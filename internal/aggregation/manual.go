@@ -19,10 +19,10 @@ type ManualTransaction struct {
 // CreateTransactions creates transactions in an account, all or none, and returns
 // their ids in order. No synchronisation changes them. It is a Conflict when the account is
 // not shared.
-func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in store.StoredAccount, given []ManualTransaction) ([]passerelle.TransactionID, error) {
+func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in store.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
 	now := a.now(d)
-	all, ids := make([]store.NewTransaction, len(given)), make([]passerelle.TransactionID, len(given))
-	for i, g := range given {
+	all, ids := make([]store.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))
+	for i, g := range supplied {
 		all[i] = store.NewTransaction{Manual: true, Transaction: &passerelle.Transaction{
 			TransactionDetails: g.TransactionDetails, ApplicationDate: g.RDate, Active: true, Scraped: now, LastUpdate: now, Categories: passerelle.Categorize(g.Wording, g.Type),
 		}}
@@ -32,8 +32,8 @@ func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domai
 			return err
 		}
 		for i, created := range all {
-			if ids[i] = created.ID; !given[i].Edit.None() {
-				tx.EditTransaction(d.ID, in.User, created.ID, given[i].Edit, now)
+			if ids[i] = created.ID; !supplied[i].Edit.None() {
+				tx.EditTransaction(d.ID, in.User, created.ID, supplied[i].Edit, now)
 			}
 		}
 		tx.CountTransactions(d.ID, in, int64(len(all)), 0)

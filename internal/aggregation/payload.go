@@ -56,7 +56,7 @@ func (run *syncRun) openAccount(ctx context.Context, w *payloadWriter, a store.S
 
 func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.Event, error) {
 	e, w := store.Event{Name: webhook.AccountSynced}, run.newPayload(ctx)
-	if unheard, err := run.unwanted(ctx, &e); unheard || err != nil {
+	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
 	if err := run.openAccount(ctx, w, a.StoredAccount); err != nil {
@@ -158,7 +158,7 @@ func (im *importer) shared() []*syncedAccount {
 
 func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) (store.Event, error) {
 	e, w, n := store.Event{Name: webhook.AccountCategorized}, run.newPayload(ctx), 0
-	if unheard, err := run.unwanted(ctx, &e); unheard || err != nil {
+	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
 	w.add(`{"transactions":[`)
@@ -258,7 +258,7 @@ func (t *report) addFailed(state passerelle.ConnectionState, accounts []store.St
 
 func (run *syncRun) connectionSynced(ctx context.Context) (store.Event, error) {
 	e, w := store.Event{Name: webhook.ConnectionSynced}, run.newStatementPayload(ctx)
-	if unheard, err := run.unwanted(ctx, &e); unheard || err != nil {
+	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
 	run.openUser(w, "connection")

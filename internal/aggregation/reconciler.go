@@ -100,11 +100,11 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 	if err != nil {
 		return err
 	}
-	news, err := rc.compare(fresh, known)
+	changes, err := rc.compare(fresh, known)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errInvalidData, err)
 	}
-	return rc.write(im, news)
+	return rc.write(im, changes)
 }
 
 // known are the rows of the keys that were stored before.

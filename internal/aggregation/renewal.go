@@ -87,7 +87,7 @@ func (run *syncRun) renewal() passerelle.ConnectionState {
 func ShowConsent(c store.Consent, zone *time.Location) wire.Consent {
 	return wire.Consent{
 		ID: c.ID, IDUser: int64(c.User), IDConnection: int64(c.Connection), IDAccount: number(c.Account), IDSubscription: number(c.Subscription),
-		TextVersion: c.TextVersion, Origin: c.Origin, Given: passerelle.FormatDateTime(c.Granted, zone), Withdrawn: wire.Moment(c.Withdrawn, zone),
+		TextVersion: c.TextVersion, Origin: c.Origin, Granted: passerelle.FormatDateTime(c.Granted, zone), Withdrawn: wire.Moment(c.Withdrawn, zone),
 	}
 }
 

@@ -182,9 +182,9 @@ func TestConsentsEnd(t *testing.T) {
 				t.Errorf("at the end: %d read, events %s, state %s", read, names(events), state())
 			}
 			if want != "" {
-				told := events[0].body["connection"].(map[string]any)
-				if told["state"] != "SCARequired" || told["expire"] != passerelle.FormatDateTime(end, time.UTC) || len(told["accounts"].([]any)) != 0 {
-					t.Errorf("told %v", told)
+				reported := events[0].body["connection"].(map[string]any)
+				if reported["state"] != "SCARequired" || reported["expire"] != passerelle.FormatDateTime(end, time.UTC) || len(reported["accounts"].([]any)) != 0 {
+					t.Errorf("told %v", reported)
 				}
 			}
 		}
@@ -248,7 +248,7 @@ func TestUserSynced(t *testing.T) {
 		if last.name != "USER_SYNCED" || strings.Count(names(events), "USER_SYNCED") != 1 || strings.Count(names(events), "CONNECTION_SYNCED") != 2 {
 			t.Fatalf("events %s", names(events))
 		}
-		told := last.body["connections"].([]any)
+		reported := last.body["connections"].([]any)
 		var alone []any
 		for _, e := range events {
 			if e.name == "CONNECTION_SYNCED" {
@@ -261,10 +261,10 @@ func TestUserSynced(t *testing.T) {
 		slices.SortFunc(alone, func(a, b any) int {
 			return int(a.(map[string]any)["id"].(float64) - b.(map[string]any)["id"].(float64))
 		})
-		if diff := cmp.Diff(alone, told); diff != "" {
+		if diff := cmp.Diff(alone, reported); diff != "" {
 			t.Errorf("connections are told of otherwise than by themselves:\n%s", diff)
 		}
-		if n := len(told[0].(map[string]any)["accounts"].([]any)[0].(map[string]any)["transactions"].([]any)); n < 100 {
+		if n := len(reported[0].(map[string]any)["accounts"].([]any)[0].(map[string]any)["transactions"].([]any)); n < 100 {
 			t.Errorf("%d transactions", n)
 		}
 	})

@@ -33,7 +33,7 @@ type AccountChange struct {
 // then are, by their ids: those of one connection together or not at all.
 // Enabling records the consent and has them read soon; disabling withdraws it,
 // and what was read is out of sight at once. A connection that is being read
-// longer than Patience is locked.
+// longer than LeaseTimeout is locked.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]store.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {

@@ -23,7 +23,7 @@ type SubscriptionChange struct {
 // not: those of one connection together or not at all. Enabling records the
 // consent and has them read soon; disabling withdraws the consent, and the
 // documents are out of sight at once. A connection that is being read longer than
-// Patience is locked.
+// LeaseTimeout is locked.
 // No event tells of it: the interface has none.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)

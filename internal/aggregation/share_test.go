@@ -54,7 +54,7 @@ func TestWaitingForAConnection(t *testing.T) {
 		if err := share(); !errors.As(err, &locked) || locked.Code != "connectionLocked" || len(h.accounts(false)) != 0 {
 			t.Errorf("without patience: %v", err)
 		}
-		h.Patience = time.Hour
+		h.LeaseTimeout = time.Hour
 		shared := make(chan error)
 		go func() { shared <- share() }()
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseConnection(h.domain.ID, c.ID, "somebody"); return nil }))

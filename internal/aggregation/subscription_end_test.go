@@ -57,9 +57,9 @@ func (h *home) toldDeleted(trial store.StoredSubscription) {
 	h.t.Helper()
 	events := h.events()
 	last := events[len(events)-1]
-	told := last.body["connection"].(map[string]any)["subscriptions"].([]any)
-	if last.name != "CONNECTION_SYNCED" || len(told) != 1 || told[0].(map[string]any)["deleted"] == nil || told[0].(map[string]any)["id"] != float64(trial.ID) {
-		h.t.Errorf("%s tells of %v", last.name, told)
+	reported := last.body["connection"].(map[string]any)["subscriptions"].([]any)
+	if last.name != "CONNECTION_SYNCED" || len(reported) != 1 || reported[0].(map[string]any)["deleted"] == nil || reported[0].(map[string]any)["id"] != float64(trial.ID) {
+		h.t.Errorf("%s tells of %v", last.name, reported)
 	}
 	for _, s := range h.subscriptions() {
 		if (s.Deleted != nil) != (s.ID == trial.ID) {

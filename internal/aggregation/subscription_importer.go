@@ -26,11 +26,11 @@ type syncedSubscription struct {
 // reported is the subscription as events show it: without documents unless it was
 // read to its end.
 func (s *syncedSubscription) reported() store.StoredSubscription {
-	told := s.StoredSubscription
+	shown := s.StoredSubscription
 	if !s.read {
-		told.Readings = noReadingNumber
+		shown.Readings = noReadingNumber
 	}
-	return told
+	return shown
 }
 
 // Subscriptions takes the list of subscriptions there are. New ones are
@@ -184,7 +184,7 @@ func (im *importer) SubscriptionRead(key string) error {
 
 func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscription) (store.Event, error) {
 	e, w := store.Event{Name: webhook.SubscriptionSynced}, run.newPayload(ctx)
-	if unheard, err := run.unwanted(ctx, &e); unheard || err != nil {
+	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
 	err := errors.Join(run.writeSubscription(ctx, w, s), w.attachTo(&e))

@@ -118,7 +118,7 @@ func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of 
 // makeTriggeredStatement makes a statement of the body where the domain wants that.
 func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Event) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
-	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.Stated(), e.Name) {
+	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.StatementEvents(), e.Name) {
 		return err
 	}
 	e.MediaType = statement.MediaType

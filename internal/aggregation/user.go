@@ -151,9 +151,9 @@ func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passere
 		if u.Permanent == nil {
 			return nil
 		}
-		told := u
-		told.Version++
-		return a.emit(tx, told, webhook.UserDeleted, a.now(d), zone)
+		reported := u
+		reported.Version++
+		return a.emit(tx, reported, webhook.UserDeleted, a.now(d), zone)
 	})
 	if err != nil {
 		return fmt.Errorf("delete user %d: %w", u.ID, err)

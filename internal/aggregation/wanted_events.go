@@ -18,11 +18,11 @@ func (run *syncRun) unwanted(ctx context.Context, e *store.Event) (bool, error) 
 		return false, nil
 	}
 	if run.wantedEvents == nil {
-		heard, err := run.DB.WantedEvents(ctx, run.domain.ID, run.user.ID)
+		wanted, err := run.DB.WantedEvents(ctx, run.domain.ID, run.user.ID)
 		if err != nil {
 			return false, fmt.Errorf("list the events that webhooks want: %w", err)
 		}
-		run.wantedEvents = heard
+		run.wantedEvents = wanted
 	}
 	e.Unwanted = !run.wantedEvents[e.Name]
 	return e.Unwanted, nil

@@ -91,10 +91,10 @@ func TestListeningLate(t *testing.T) {
 		if got, want := names(events), "ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"; got != want {
 			t.Fatalf("events %s, want %s", got, want)
 		}
-		told := events[2].body["connection"].(map[string]any)["accounts"].([]any)[0].(map[string]any)["transactions"].([]any)
+		reported := events[2].body["connection"].(map[string]any)["accounts"].([]any)[0].(map[string]any)["transactions"].([]any)
 		categorized := events[0].body["transactions"].([]any)
-		if len(told) != 3 || !cmp.Equal(told, categorized) {
-			t.Errorf("told of %v, categorized %v", told, categorized)
+		if len(reported) != 3 || !cmp.Equal(reported, categorized) {
+			t.Errorf("told of %v, categorized %v", reported, categorized)
 		}
 	})
 }
@@ -108,10 +108,10 @@ func TestUserIsHeardLate(t *testing.T) {
 		h.deafen()
 		eyes := storetest.Inspect(t, h.url)
 		before := synced(eyes)
-		var turn sync.Mutex
+		var n sync.Mutex
 		h.Wake = func() { // after each event
-			turn.Lock()
-			defer turn.Unlock()
+			n.Lock()
+			defer n.Unlock()
 			if len(h.hooks) == 0 && synced(eyes) == before+2 {
 				h.listen()
 			}

@@ -106,7 +106,7 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 		return kept
 	}
 	for _, f := range reader.Profile().Data.Fields {
-		if value, given := w.Values[f.Name]; given && f.Type != "password" && (len(f.Mechanisms) == 0 || slices.Contains(f.Mechanisms, passerelle.ByWebauth)) {
+		if value, supplied := w.Values[f.Name]; supplied && f.Type != "password" && (len(f.Mechanisms) == 0 || slices.Contains(f.Mechanisms, passerelle.ByWebauth)) {
 			kept[f.Name] = value
 		}
 	}
@@ -203,7 +203,7 @@ func (l Landing) arrival(c store.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
 	}
-	told := url.Values{"id_connection": {strconv.FormatInt(int64(c.ID), 10)}}
+	reported := url.Values{"id_connection": {strconv.FormatInt(int64(c.ID), 10)}}
 	switch c.State {
 	case "", passerelle.AdditionalInformationNeeded, passerelle.Decoupled, passerelle.SCARequired, passerelle.Validating:
 	default:
@@ -211,10 +211,10 @@ func (l Landing) arrival(c store.Connection, callback url.Values) string {
 		if callback.Get("error") == accessDenied {
 			code = accessDenied
 		}
-		told.Set("error", code)
-		told.Set("error_description", cmp.Or(c.Message, "The connection is in the state "+string(c.State)+"."))
+		reported.Set("error", code)
+		reported.Set("error_description", cmp.Or(c.Message, "The connection is in the state "+string(c.State)+"."))
 	}
-	return l.with(told)
+	return l.with(reported)
 }
 
 // Refused is the landing with an error, for a person who got nowhere.
@@ -222,11 +222,11 @@ func (l Landing) Refused(code, description string) string {
 	return l.with(url.Values{"error": {code}, "error_description": {description}})
 }
 
-func (l Landing) with(told url.Values) string {
+func (l Landing) with(reported url.Values) string {
 	if l.State != "" {
-		told.Set("state", l.State)
+		reported.Set("state", l.State)
 	}
-	return l.RedirectURI + "?" + told.Encode()
+	return l.RedirectURI + "?" + reported.Encode()
 }
 
 // A state is the number of the connection and a random text, with a point

@@ -42,14 +42,14 @@ type connectorConfig struct {
 
 func (in connectorConfig) change(connector string) (settings.ConnectorChange, error) {
 	days := in.SyncFrequency
-	if in.SyncPeriodicity.Given {
-		if days.Given && days != in.SyncPeriodicity {
+	if in.SyncPeriodicity.Present {
+		if days.Present && days != in.SyncPeriodicity {
 			return settings.ConnectorChange{}, passerelle.InvalidField("sync_periodicity", "is another name of sync_frequency, which has another value")
 		}
 		days = in.SyncPeriodicity
 	}
 	change := settings.ConnectorChange{Connector: connector, Mechanism: wanted(in.AuthMechanism), SyncDays: wanted(days)}
-	if in.Hidden.Given {
+	if in.Hidden.Present {
 		text := map[bool]string{true: "1", false: "0"}[in.Hidden.Value]
 		if in.Hidden.Null {
 			text = ""
@@ -61,7 +61,7 @@ func (in connectorConfig) change(connector string) (settings.ConnectorChange, er
 
 // wanted is a value that came, empty for null, or nil.
 func wanted[T ~string](value httpapi.Nullable[T]) *string {
-	if !value.Given {
+	if !value.Present {
 		return nil
 	}
 	text := string(value.Value)
@@ -151,7 +151,7 @@ type configureSourceInput struct {
 func (s *Service) configureSource(ctx context.Context, c *httpapi.Caller, in configureSourceInput) (wire.ConnectorSource, error) {
 	ctx = settings.Anew(ctx)
 	change := settings.SourceChange{Connector: in.ID, Source: in.Source, Mechanism: wanted(in.AuthMechanism)}
-	if in.Disabled.Given {
+	if in.Disabled.Present {
 		change.Disabled = &in.Disabled.Value
 	}
 	if err := s.Aggregation.ConfigureSource(ctx, c.Domain, change, c.By()); err != nil {

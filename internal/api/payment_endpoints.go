@@ -196,11 +196,11 @@ func (in connectorInput) connector() string {
 // blame makes an error about the connector name the field that came.
 func (in connectorInput) blame(err error) error {
 	const field = "connector_uuid"
-	var told *passerelle.Error
-	if !in.byNumber() || !errors.As(err, &told) || told.Field != field {
+	var reported *passerelle.Error
+	if !in.byNumber() || !errors.As(err, &reported) || reported.Field != field {
 		return err
 	}
-	return passerelle.InvalidField("id_connector", "%s", strings.TrimPrefix(told.Message, field+": "))
+	return passerelle.InvalidField("id_connector", "%s", strings.TrimPrefix(reported.Message, field+": "))
 }
 
 type createPaymentInput struct {

@@ -146,7 +146,7 @@ func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	if in.ConnectorUUID.Value != "" {
 		left = narrowed(left, []string{in.ConnectorUUID.Value})
 	}
-	if in.IDConnector.Given && !in.IDConnector.Null {
+	if in.IDConnector.Present && !in.IDConnector.Null {
 		left = narrowed(left, s.numbered(in.IDConnector.Value))
 	}
 	if in.IDConnectorSource != nil {

@@ -60,12 +60,12 @@ func shownRun(r simulation.Result) ranOutput {
 }
 
 type receivedOutput struct {
-	ID       int64           `json:"id"`
-	Name     string          `json:"name" doc:"last segment of the path it came to"`
-	Received string          `json:"received"`
-	Headers  json.RawMessage `json:"headers"`
-	Body     string          `json:"body" doc:"as it came"`
-	Verdict  string          `json:"verdict" doc:"what came of checking the signature"`
+	ID             int64           `json:"id"`
+	Name           string          `json:"name" doc:"last segment of the path it came to"`
+	Received       string          `json:"received"`
+	Headers        json.RawMessage `json:"headers"`
+	Body           string          `json:"body" doc:"as it came"`
+	SignatureCheck string          `json:"verdict" doc:"what came of checking the signature"`
 }
 
 type listReceivedOutput struct {
@@ -79,7 +79,7 @@ func (s *Service) received(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	for i, r := range got {
 		out.Requests[i] = receivedOutput{
 			ID: r.ID, Name: r.Name, Received: passerelle.FormatDateTime(r.At, c.Location),
-			Headers: json.RawMessage(r.Headers), Body: string(r.Body), Verdict: r.SignatureCheck,
+			Headers: json.RawMessage(r.Headers), Body: string(r.Body), SignatureCheck: r.SignatureCheck,
 		}
 	}
 	return out, err

@@ -175,7 +175,7 @@ func (s *stage) wrongAnswers(t *testing.T) {
 		path := s.in(t, situation)
 		before := s.record()
 		r := s.do(t, ask{method: "POST", path: path, token: "admin", body: body})
-		if _, told := r.told(t); r.status != 400 || !strings.HasPrefix(told, message) {
+		if _, reported := r.told(t); r.status != 400 || !strings.HasPrefix(reported, message) {
 			t.Errorf("%s %.80s: %d %s, want %q", situation, body, r.status, r.body, message)
 		}
 		s.untouched(t, before)

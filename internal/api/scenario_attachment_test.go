@@ -79,8 +79,8 @@ func TestAttachments(t *testing.T) {
 		stored := s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment")
 		s.advance(t, "25h") // and read again
 		_, events := before.since(s.record())
-		if told := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); told < stored || told != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
-			t.Errorf("told of %d transactions with attachments, of which there are %d and more", told, stored)
+		if reported := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); reported < stored || reported != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
+			t.Errorf("told of %d transactions with attachments, of which there are %d and more", reported, stored)
 		}
 		s.fetched(t, s.tenant("").domain) // what is being fetched is removed later
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")

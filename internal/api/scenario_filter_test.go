@@ -357,7 +357,7 @@ func TestFiltersOfABoundToken(t *testing.T) {
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
 		all := s.variety(t)
-		type told struct {
+		type reported struct {
 			ID       int64
 			Timeline struct {
 				BankPaymentID     *string `json:"bank_payment_id"`
@@ -365,10 +365,10 @@ func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 				Transitions       []struct{ To *string }
 			}
 		}
-		var list struct{ Payments []told }
+		var list struct{ Payments []reported }
 		s.do(t, ask{method: "GET", path: "/payments?order_by=id&expand=timeline", token: "admin"}).decode(t, &list)
 		for i, p := range list.Payments {
-			var one told
+			var one reported
 			s.do(t, ask{method: "GET", path: fmt.Sprintf("/payments/%d?expand=timeline", p.ID), token: "admin"}).decode(t, &one)
 			if diff := gocmp.Diff(p, one); diff != "" {
 				t.Errorf("payment %d (-listed +alone):\n%s", p.ID, diff)

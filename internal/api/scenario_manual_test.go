@@ -77,7 +77,7 @@ func TestManualTransactions(t *testing.T) {
 			"an unknown subject": {`[{"wording":"a","date":"2026-11-04","value":1,"id_category":77777}]`, "transactions[0].id_category"},
 		} {
 			r := s.do(t, ask{method: "POST", path: path, token: "user", body: refused.body})
-			if _, told := r.told(t); r.status != 400 || !strings.HasPrefix(told, refused.about) {
+			if _, reported := r.told(t); r.status != 400 || !strings.HasPrefix(reported, refused.about) {
 				t.Errorf("%s: %d %s", name, r.status, r.body)
 			}
 		}
@@ -140,7 +140,7 @@ func TestManualDocuments(t *testing.T) {
 			`{"name":"n","total_amount":"x","id_subscription":` + from["subscription"] + `}`: "total_amount",
 		} {
 			r := s.do(t, ask{method: "POST", path: "/users/me/documents", token: "user", body: body})
-			if _, told := r.told(t); r.status != 400 || !strings.HasPrefix(told, about) {
+			if _, reported := r.told(t); r.status != 400 || !strings.HasPrefix(reported, about) {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}

@@ -98,7 +98,7 @@ func stageBy(t testing.TB, url, by string, quiet bool) *stage {
 	elapsed := new(atomic.Int64)
 	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
 	s := &stage{
-		url: url, Instance: servicetest.Start(t, by, servicetest.Options{Now: now, Patience: time.Millisecond, Quiet: quiet}), elapsed: elapsed,
+		url: url, Instance: servicetest.Start(t, by, servicetest.Options{Now: now, LeaseTimeout: time.Millisecond, Quiet: quiet}), elapsed: elapsed,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
 	}
 	s.eyes = storetest.Inspect(t, url)

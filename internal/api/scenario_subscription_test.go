@@ -137,8 +137,8 @@ func (s *stage) noticed(t *testing.T, name string) []noticed {
 	for _, r := range s.Received(name) {
 		var one noticed
 		must(t, json.Unmarshal([]byte(r.Body), &one))
-		if !strings.HasPrefix(r.Verdict, "valid") {
-			t.Errorf("%s: signature %s", name, r.Verdict)
+		if !strings.HasPrefix(r.SignatureCheck, "valid") {
+			t.Errorf("%s: signature %s", name, r.SignatureCheck)
 		}
 		all = append(all, one)
 	}
@@ -208,12 +208,12 @@ func (s *stage) happened(t *testing.T, before record, want ...string) record {
 // else.
 func (s *stage) readOnce(t *testing.T, shared store.StoredSubscription) {
 	t.Helper()
-	told := s.noticed(t, "synced")
+	reported := s.noticed(t, "synced")
 	stored := s.eyes.Count(fmt.Sprintf("SELECT count(*) FROM document WHERE subscription_id = %d", shared.ID))
-	if len(told) != 1 || told[0].ID != int64(shared.ID) || told[0].Disabled != nil || int64(len(told[0].Documents)) != stored || stored < 12 {
-		t.Fatalf("told %+v of %d documents", told, stored)
+	if len(reported) != 1 || reported[0].ID != int64(shared.ID) || reported[0].Disabled != nil || int64(len(reported[0].Documents)) != stored || stored < 12 {
+		t.Fatalf("told %+v of %d documents", reported, stored)
 	}
-	for _, d := range told[0].Documents {
+	for _, d := range reported[0].Documents {
 		if d.IDSubscription != int64(shared.ID) || d.TotalAmount != "84.60" {
 			t.Errorf("document %+v", d)
 		}

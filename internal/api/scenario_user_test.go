@@ -344,9 +344,9 @@ func TestDeletingAUser(t *testing.T) {
 // good for nothing else any more.
 func TestADeletionIsToldWithTheUsersToken(t *testing.T) {
 	onStages(t, func(t *testing.T, s *stage) {
-		told := make(chan string, 2)
+		reported := make(chan string, 2)
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			told <- r.Header.Get("SVC-Event") + " " + r.Header.Get("Authorization")
+			reported <- r.Header.Get("SVC-Event") + " " + r.Header.Get("Authorization")
 		}))
 		t.Cleanup(receiver.Close)
 		hook := `{"event":"USER_DELETED","url":"` + receiver.URL + `","id_service":{client}}`
@@ -356,8 +356,8 @@ func TestADeletionIsToldWithTheUsersToken(t *testing.T) {
 		s.do(t, ask{method: "DELETE", path: "/users/me", credential: p.Token}).says(t, 204, "", "")
 		s.due(t)
 		var got []string
-		for range len(told) {
-			got = append(got, <-told)
+		for range len(reported) {
+			got = append(got, <-reported)
 		}
 		if diff := cmp.Diff([]string{"USER_DELETED Bearer " + p.Token}, got); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
@@ -544,8 +544,8 @@ func claims(t *testing.T, token string) (said map[string]any) {
 }
 
 // seconds is a time in the payload of a signed token, 0 for none.
-func seconds(told any) int64 {
-	number, _ := told.(json.Number)
+func seconds(reported any) int64 {
+	number, _ := reported.(json.Number)
 	n, _ := number.Int64()
 	return n
 }

@@ -60,7 +60,7 @@ func TestUnservedFamilies(t *testing.T) {
 			t.Errorf("nothing is told of %s", path)
 		}
 	}
-	if told := Unserved([]string{"users", "me", "nothing"}); told != "" {
-		t.Errorf("nothing is told of as %q", told)
+	if reported := Unserved([]string{"users", "me", "nothing"}); reported != "" {
+		t.Errorf("nothing is told of as %q", reported)
 	}
 }

@@ -29,13 +29,13 @@ type webhookInput struct {
 // found.
 func (in webhookInput) change(c *httpapi.Caller) delivery.Change {
 	out := delivery.Change{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
-	if in.IDAuth.Given {
+	if in.IDAuth.Present {
 		out.Auth = (*string)(&in.IDAuth.Value)
 	}
-	if in.IDService.Given {
+	if in.IDService.Present {
 		out.Client = named[passerelle.ClientID](in.IDService)
 	}
-	if in.IDUser.Given {
+	if in.IDUser.Present {
 		out.User = named[passerelle.UserID](in.IDUser)
 	}
 	return out
@@ -267,7 +267,7 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	if err != nil {
 		return webhookOutput{}, err
 	}
-	if hidden(w) && !in.WithDisabled && in.Disabled == nil && !in.Deleted.Given {
+	if hidden(w) && !in.WithDisabled && in.Disabled == nil && !in.Deleted.Present {
 		return webhookOutput{}, passerelle.Missing()
 	}
 	change := in.change(c)
@@ -284,7 +284,7 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 // deletion is whether the webhook is to be deleted or made live again, nil for
 // neither. The date is today's, whatever it says.
 func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
-	if !in.Deleted.Given {
+	if !in.Deleted.Present {
 		return nil, nil
 	}
 	deletes := !in.Deleted.Null && in.Deleted.Value != "null"

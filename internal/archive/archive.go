@@ -50,7 +50,7 @@ func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d p
 		return err
 	}
 	for _, write := range []func() error{
-		z.settings, z.consents, z.connections, z.visits, z.accounts, z.transactions, z.categories, z.clusters, z.subscriptions, z.documents, z.investments, z.history,
+		z.settings, z.consents, z.connections, z.connectionLogs, z.accounts, z.transactions, z.categories, z.clusters, z.subscriptions, z.documents, z.investments, z.history,
 		func() error { return assets(z, "marketorders", store.MarketOrders, wire.NewMarketOrder) },
 		func() error { return assets(z, "pockets", store.Pockets, wire.NewPocket) },
 		func() error { return assets(z, "loanamortizations", store.Amortizations, wire.NewAmortization) },
@@ -174,8 +174,8 @@ func (z *archive) connections() error {
 	})
 }
 
-// visits writes the accounts of all visits, connection by connection.
-func (z *archive) visits() error {
+// connectionLogs writes the records of all syncs, connection by connection.
+func (z *archive) connectionLogs() error {
 	return listed(z, "connectionlogs", "connectionlogs",
 		func(w store.Window) ([]store.ConnectionLog, error) {
 			return z.DB.ConnectionLogsOf(z.ctx, z.domain.ID, z.user, w)

@@ -66,8 +66,8 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 	if err == nil {
 		err = c.addChain(pc, &data)
 	}
-	if told, is := page.UserMessage(err); is {
-		pc.Problem = told
+	if reported, is := page.UserMessage(err); is {
+		pc.Problem = reported
 		return pages.Send(pc, "audit", "Audit log", data)
 	}
 	if err != nil {
@@ -98,11 +98,11 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (store.AuditFil
 		data.Operators = append(data.Operators, operatorOption{o.ID, o.Name})
 	}
 	query := pc.Request.URL.Query()
-	given := func(name string) string { return strings.TrimSpace(query.Get(name)) }
-	data.Act, data.Subject, data.ID, data.Refused = given("act"), given("subject"), given("id"), given("refused") == "1"
-	data.Since, data.Until = given("since"), given("until")
+	supplied := func(name string) string { return strings.TrimSpace(query.Get(name)) }
+	data.Act, data.Subject, data.ID, data.Refused = supplied("act"), supplied("subject"), supplied("id"), supplied("refused") == "1"
+	data.Since, data.Until = supplied("since"), supplied("until")
 	f.Act, f.Subject, f.Refused = data.Act, data.Subject, data.Refused
-	if f.Operator, err = numberIn[store.OperatorID]("operator", given("operator")); err != nil {
+	if f.Operator, err = numberIn[store.OperatorID]("operator", supplied("operator")); err != nil {
 		return f, err
 	}
 	data.Operator = f.Operator

@@ -33,20 +33,20 @@ func setUp(pc *page.Context, here string) {
 // keyRow is a configuration key.
 type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
-	// Given is set when the domain gave it a value; By and At are who and when.
-	Given, Unused bool
-	By, At        string
+	// Set is set when the domain gave it a value; By and At are who and when.
+	Set, Unused bool
+	By, At      string
 	// Address is that of its page.
 	Address string
 }
 
-func (c *Console) keyRow(pc *page.Context, k settings.Key, given map[string]store.Setting) keyRow {
+func (c *Console) keyRow(pc *page.Context, k settings.Key, supplied map[string]store.Setting) keyRow {
 	row := keyRow{
 		Name: k.Name, Aliases: strings.Join(k.Aliases, ", "), Value: k.Default, Default: k.Default, Takes: k.Takes(), Help: k.Help, Unused: k.Unused,
 		Address: pc.Path("/configuration/key?name=%s", url.QueryEscape(k.Name)),
 	}
-	if own, is := given[k.Name]; is {
-		row.Value, row.Given, row.By, row.At = own.Value, true, own.By, pc.Moment(&own.At)
+	if own, is := supplied[k.Name]; is {
+		row.Value, row.Set, row.By, row.At = own.Value, true, own.By, pc.Moment(&own.At)
 	}
 	return row
 }
@@ -59,29 +59,29 @@ type configurationData struct {
 
 // configuration lists the keys, those without an effect last.
 func (c *Console) configuration(pc *page.Context) error {
-	given, err := c.DB.SettingRecords(pc, pc.Domain.ID)
+	supplied, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
 		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
 	setUp(pc, "Configuration")
 	data := configurationData{Search: strings.TrimSpace(pc.Request.URL.Query().Get("search"))}
-	for _, k := range valuesOf(given).Keys() {
+	for _, k := range valuesOf(supplied).Keys() {
 		if !k.Matches(data.Search) {
 			continue
 		}
 		if k.Unused {
-			data.Unused = append(data.Unused, c.keyRow(pc, k, given))
+			data.Unused = append(data.Unused, c.keyRow(pc, k, supplied))
 		} else {
-			data.Keys = append(data.Keys, c.keyRow(pc, k, given))
+			data.Keys = append(data.Keys, c.keyRow(pc, k, supplied))
 		}
 	}
 	return pages.Send(pc, "configuration", "Configuration", data)
 }
 
 // valuesOf are the values alone.
-func valuesOf(given map[string]store.Setting) settings.Values {
+func valuesOf(supplied map[string]store.Setting) settings.Values {
 	values := settings.Values{}
-	for name, one := range given {
+	for name, one := range supplied {
 		values[name] = one.Value
 	}
 	return values
@@ -129,12 +129,12 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	given, err := c.DB.SettingRecords(pc, pc.Domain.ID)
+	supplied, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
 		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
 	setUp(pc, "Configuration")
-	data := keyData{keyRow: c.keyRow(pc, key, given), Choices: key.Choices(), Long: key.Long(), MaySetUp: pc.MaySetUp()}
+	data := keyData{keyRow: c.keyRow(pc, key, supplied), Choices: key.Choices(), Long: key.Long(), MaySetUp: pc.MaySetUp()}
 	if data.Log, data.Turn, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID, Key: key.Name}); err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ type connectionData struct {
 	connectionRow
 	Facts   []page.Detail
 	Sources []sourceRow
-	Visits  []syncRow
+	Syncs   []syncRow
 	Turn    page.Pager
 	// Reading is set while somebody reads.
 	Reading, MayAct bool
@@ -178,13 +178,13 @@ func (c *Console) connection(pc *page.Context) error {
 		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
 	}
 	w := pc.Window(2)
-	visits, err := c.DB.ConnectionLogs(pc, store.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
+	syncs, err := c.DB.ConnectionLogs(pc, store.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
 	if err != nil {
 		return fmt.Errorf("list the visits of connection %d: %w", id, err)
 	}
-	visits, data.Turn = page.Paged(pc, w, visits, store.ConnectionLog.Place)
-	for _, l := range visits {
-		data.Visits = append(data.Visits, newSyncRow(pc, l))
+	syncs, data.Turn = page.Paged(pc, w, syncs, store.ConnectionLog.Place)
+	for _, l := range syncs {
+		data.Syncs = append(data.Syncs, newSyncRow(pc, l))
 	}
 	if one.Locked && pc.Request.Method == http.MethodGet {
 		pc.Reload = readingPause

@@ -60,7 +60,7 @@ func New(config Config) http.Handler {
 	c := &Console{config}
 	webhooks := webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
 	return page.New(config.Config, slices.Concat(
-		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.labRoutes(), c.userRoutes(), c.connectionRoutes(),
+		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.simulationRoutes(), c.userRoutes(), c.connectionRoutes(),
 		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), webhooks,
 	))
 }

@@ -180,12 +180,12 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 		}
 		var states []string
 		for _, r := range d.Received("console") {
-			var told struct {
+			var reported struct {
 				ID    int64
 				State string
 			}
-			d.JSON(servicetest.Answer{Body: []byte(r.Body)}, &told)
-			states = append(states, strconv.FormatInt(told.ID, 10)+" "+told.State)
+			d.JSON(servicetest.Answer{Body: []byte(r.Body)}, &reported)
+			states = append(states, strconv.FormatInt(reported.ID, 10)+" "+reported.State)
 		}
 		for _, once := range []string{fmt.Sprint(id, " validating"), fmt.Sprint(other, " rejected")} {
 			if n := strings.Count(strings.Join(states, "|"), once); n != 1 {

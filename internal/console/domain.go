@@ -16,7 +16,7 @@ func (c *Console) domainRoutes() []page.Route {
 	return []page.Route{
 		page.Get("", c.start),
 		page.Get("domains", c.domains),
-		page.Get("domains/#", c.home),
+		page.Get("domains/#", c.overview),
 		page.Post("domains", c.createDomain),
 		page.Get("domains/#/domain", c.domainPage),
 		page.Post("domains/#/domain", c.moveDomain),

@@ -144,9 +144,9 @@ func TestWhatElseAClientHas(t *testing.T) {
 		logo := page + "/logo"
 		var picture bytes.Buffer
 		must(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 20, 10))))
-		for told, content := range map[string][]byte{"logo: must be a picture": []byte(hostile), "logo: must have at most": make([]byte, 257<<10)} {
-			if a := d.upload(page, logo, "logo", content); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, told) {
-				t.Errorf("%s: %d %s", told, a.status, a.body)
+		for reported, content := range map[string][]byte{"logo: must be a picture": []byte(hostile), "logo: must have at most": make([]byte, 257<<10)} {
+			if a := d.upload(page, logo, "logo", content); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, reported) {
+				t.Errorf("%s: %d %s", reported, a.status, a.body)
 			}
 		}
 		d.wants(page, logo, 422, "logo: must be a picture")

@@ -22,7 +22,7 @@ type paymentData struct {
 	State        string
 	Facts        []page.Detail
 	Instructions []instructionRow
-	Trail        []timelineRow
+	Timeline     []timelineRow
 	Evidence     []evidenceRow
 	Acts         []actButton
 	Objections   []objection
@@ -106,7 +106,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		ID: p.ID, State: string(p.State), Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
-	if data.Trail, err = c.timeline(pc, p, revealed); err != nil {
+	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
 		return err
 	}
 	if data.Objections, err = c.objections(pc, p); err != nil {

@@ -18,7 +18,7 @@ type support struct {
 	Written      string                `json:"written"`
 	Payment      supportPayment        `json:"payment"`
 	Instructions []supportLine         `json:"instructions"`
-	Trail        []timelineRow         `json:"trail"`
+	Timeline     []timelineRow         `json:"trail"`
 	Objections   []objection           `json:"incompatibilities"`
 }
 
@@ -57,7 +57,7 @@ func (c *Console) supportFile(pc *page.Context) error {
 		return err
 	}
 	file := support{Domain: pc.Domain.Kind, Written: pc.Time(pc.Now()), Payment: c.supportPayment(pc, p)}
-	if file.Trail, err = c.timeline(pc, p, false); err != nil {
+	if file.Timeline, err = c.timeline(pc, p, false); err != nil {
 		return err
 	}
 	if file.Objections, err = c.objections(pc, p); err != nil {

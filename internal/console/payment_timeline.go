@@ -14,11 +14,11 @@ import (
 
 // The kinds of row in the trail of a payment.
 const (
-	trailRequest  = "request"
-	trailBank     = "bank"
-	trailState    = "state"
-	trailNote     = "note"
-	trailDelivery = "delivery"
+	timelineRequest  = "request"
+	timelineBank     = "bank"
+	timelineState    = "state"
+	timelineNote     = "note"
+	timelineDelivery = "delivery"
 )
 
 // timelineRow is one thing that happened to a payment, or came of it.
@@ -51,7 +51,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	if err != nil {
 		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
 	}
-	told, err := c.deliveriesByTransition(pc, p.ID)
+	reported, err := c.deliveriesByTransition(pc, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("load the deliveries about payment %d: %w", p.ID, err)
 	}
@@ -63,7 +63,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 		}
 		rows = append(rows, row)
 		if happened.Transition != nil {
-			rows = append(rows, told[happened.Transition.Seq]...)
+			rows = append(rows, reported[happened.Transition.Seq]...)
 		}
 	}
 	for _, left := range attempts {
@@ -90,12 +90,12 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		return timelineRow{At: pc.Time(at), Kind: trailNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(pc, n.Text, revealed), at: n.At}
+		return timelineRow{At: pc.Time(at), Kind: timelineNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(pc, n.Text, revealed), at: n.At}
 	}
 	t := row.Transition
-	shown := timelineRow{At: pc.Time(t.At), Kind: trailState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
+	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
 	if t.From == "" {
-		shown.Kind, shown.What, shown.Because = trailRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
+		shown.Kind, shown.What, shown.Because = timelineRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
 		return shown
 	}
 	shown.What = string(t.From) + " → " + string(t.To)
@@ -109,7 +109,7 @@ var outcomes = map[string]string{
 
 // exchange is something said to the bank.
 func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
-	row := timelineRow{At: pc.Time(a.Created), Kind: trailBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
+	row := timelineRow{At: pc.Time(a.Created), Kind: timelineBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
 	case store.AttemptInitiation:
 		row.What, row.Because = "order sent to "+c.connectorName(a.Connector)+", "+a.Mechanism, "the payer validated"
@@ -146,7 +146,7 @@ func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.Payment
 	rows := map[int64][]timelineRow{}
 	for _, d := range deliveries {
 		row := timelineRow{
-			At: pc.Time(d.Created), Kind: trailDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
+			At: pc.Time(d.Created), Kind: timelineDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
 			Because: "the change of state above", Who: "service", Effect: true, at: d.Created,
 		}
 		for _, one := range requests[d.ID] {

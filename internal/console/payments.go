@@ -96,9 +96,9 @@ func amountText(m passerelle.Money) string { return m.Decimal() + " " + string(m
 // window is the page of the list that an address names.
 func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: page.PageSize + 1}
-	if from, given := l.place(pc, query.Get("after")); given {
+	if from, supplied := l.place(pc, query.Get("after")); supplied {
 		w.From = from
-	} else if from, given := l.place(pc, query.Get("before")); given {
+	} else if from, supplied := l.place(pc, query.Get("before")); supplied {
 		w.From, w.Backward = from, true
 	}
 	return w

@@ -85,13 +85,13 @@ func TestProvidersThatGetTokens(t *testing.T) {
 		with := func(fields ...string) []string {
 			return append([]string{"type", "oauth", "name", "tokens", "url", "https://token.example/get", "client_id", hostile, "client_secret", "of-the-client"}, fields...)
 		}
-		for told, fields := range map[string][]string{
+		for reported, fields := range map[string][]string{
 			"config.url:": with("url", "token.example"), "config.client_id:": with("client_id", ""), "config.client_secret:": with("client_secret", ""),
 			"config.public_cert:": with("public_cert", "x", "private_cert", "y"), "config.private_cert:": with("public_cert", "x"), "name:": with("name", "a/b"),
 		} {
-			a := d.wants(form+"?type=oauth", form, 422, told, fields...)
+			a := d.wants(form+"?type=oauth", form, 422, reported, fields...)
 			if strings.Contains(a.body, "of-the-client") || strings.Contains(a.body, hostile) {
-				t.Errorf("%s the form comes back with %s", told, a.body)
+				t.Errorf("%s the form comes back with %s", reported, a.body)
 			}
 		}
 		d.wants(form+"?type=oauth", form, 303, "", with()...)

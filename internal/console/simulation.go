@@ -19,9 +19,9 @@ import (
 	"passerelle/payment"
 )
 
-func (c *Console) labRoutes() []page.Route {
+func (c *Console) simulationRoutes() []page.Route {
 	return []page.Route{
-		page.Get("domains/#/lab", c.lab),
+		page.Get("domains/#/lab", c.simulation),
 		page.Post("domains/#/lab/clock", c.moveClock),
 		page.Post("domains/#/lab/run", c.runSandbox),
 		page.Get("domains/#/lab/scenarios", c.scenarios),
@@ -40,8 +40,8 @@ const (
 	actEmpty = "empty receiver"
 )
 
-// labData is the lab's first page.
-type labData struct {
+// simulationData is the lab's first page.
+type simulationData struct {
 	Now    string
 	Frozen bool
 	// May is set when the operator may do more than look.
@@ -61,11 +61,11 @@ var fired = []struct{ name, label string }{
 	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
 }
 
-func (c *Console) lab(pc *page.Context) error {
+func (c *Console) simulation(pc *page.Context) error {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return err
 	}
-	data := labData{Now: pc.Time(pc.Now()), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
+	data := simulationData{Now: pc.Time(pc.Now()), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
 	query := pc.Request.URL.Query()
 	for _, one := range fired {
 		if n, err := strconv.Atoi(query.Get(one.name)); err == nil {
@@ -98,7 +98,7 @@ func (c *Console) moveClock(pc *page.Context) error {
 		change.Freeze = &still
 	}
 	_, ran, err := do.Move(pc, pc.Domain, change)
-	return c.backToLab(pc, ran, err)
+	return c.backToSimulation(pc, ran, err)
 }
 
 func (c *Console) runSandbox(pc *page.Context) error {
@@ -107,14 +107,14 @@ func (c *Console) runSandbox(pc *page.Context) error {
 		return err
 	}
 	ran, err := do.Run(pc, pc.Domain)
-	return c.backToLab(pc, ran, err)
+	return c.backToSimulation(pc, ran, err)
 }
 
-// backToLab tells what an act did, or what was wrong with it.
-func (c *Console) backToLab(pc *page.Context, ran simulation.Result, err error) error {
+// backToSimulation tells what an act did, or what was wrong with it.
+func (c *Console) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
-		return c.lab(pc)
+		return c.simulation(pc)
 	}
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 
 // consentRow is one time that something was shared.
 type consentRow struct {
-	ID                                 int64
-	Connection                         passerelle.ConnectionID
-	To, Words, Where, Given, Withdrawn string
+	ID                                   int64
+	Connection                           passerelle.ConnectionID
+	To, Words, Where, Granted, Withdrawn string
 }
 
 // consents lists what the user agreed to, the newest first.
@@ -34,7 +34,7 @@ func (c *Console) consents(pc *page.Context) error {
 }
 
 func newConsentRow(pc *page.Context, one store.Consent) consentRow {
-	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Given: pc.Moment(&one.Granted), Withdrawn: pc.Moment(one.Withdrawn)}
+	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Granted: pc.Moment(&one.Granted), Withdrawn: pc.Moment(one.Withdrawn)}
 	switch {
 	case one.Account != 0:
 		row.To = fmt.Sprintf("account %d", one.Account)

@@ -57,8 +57,8 @@ func (p *person) useTests(name string) {
 	p.checked(name + "-test")
 	p.clear("#data", "{\n\"a\": }")
 	p.do(servicetest.Follow("main button"), servicetest.Shown(`.problem`))
-	if told := p.value(`document.querySelector(".problem").textContent`); !strings.Contains(told, "line 2") {
-		t.Errorf("the mistake is told as %s", told)
+	if reported := p.value(`document.querySelector(".problem").textContent`); !strings.Contains(reported, "line 2") {
+		t.Errorf("the mistake is told as %s", reported)
 	}
 	p.clear("#data", `{"label": "`+strings.ReplaceAll(hostile, `"`, `\"`)+`"}`)
 	p.do(servicetest.Follow("main button"), servicetest.Shown(`pre.bytes`))

@@ -66,8 +66,8 @@ func TestEvents(t *testing.T) {
 			for _, fault := range all.fits(r.Name, r.Name, decoded(t, []byte(r.Body))) {
 				t.Error(fault)
 			}
-			if !strings.HasPrefix(r.Verdict, "valid ") {
-				t.Errorf("%s: the signature is %s", r.Name, r.Verdict)
+			if !strings.HasPrefix(r.SignatureCheck, "valid ") {
+				t.Errorf("%s: the signature is %s", r.Name, r.SignatureCheck)
 			}
 			if kind := r.Headers.Get("Content-Type"); kind != "application/json; charset=utf-8" {
 				t.Errorf("%s: Content-Type %s", r.Name, kind)

@@ -183,9 +183,9 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 // caller, and whatever stands before it anybody could have written.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
-	heard := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for i := len(heard) - 1; i >= 0 && isProxy(address, trusted); i-- {
-		said := withoutPort(strings.TrimSpace(heard[i]))
+	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for i := len(received) - 1; i >= 0 && isProxy(address, trusted); i-- {
+		said := withoutPort(strings.TrimSpace(received[i]))
 		if said == "" {
 			break
 		}
@@ -216,22 +216,22 @@ func last(values []string) string {
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
 	token, _ := bearer(x.request.Header) // one that is missing or wrong is told where one is needed
-	tenant, shown, err := a.config.Tenant(ctx, host, token)
+	served, shown, err := a.config.Domain(ctx, host, token)
 	if err != nil {
 		return err
 	}
 	x.shown = shown
-	x.caller.Domain, x.caller.Settings = tenant.Domain, tenant.Settings
+	x.caller.Domain, x.caller.Settings = served.Domain, served.Settings
 	x.caller.Location = x.caller.Settings.Location()
 	x.caller.Base = scheme + "://" + host + cmp.Or(x.version, version)
-	x.caller.Now = tenant.Clock.Now(a.config.Now())
+	x.caller.Now = served.Clock.Now(a.config.Now())
 	x.caller.Strict = strict(x.request.Header)
 	x.caller.Request = a.config.RequestID(ctx)
 	x.caller.Address = Address(x.request, a.config.TrustedProxies)
 	if err := a.limit(x, x.fromAddress(), settings.AddressRate, "from this address"); err != nil {
 		return err
 	}
-	if tenant.Closed {
+	if served.Closed {
 		return errClosed
 	}
 	return nil

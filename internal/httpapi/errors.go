@@ -81,10 +81,10 @@ type failure struct {
 // classify maps any error to what a client may know of it. Only a
 // *passerelle.Error carries text outwards.
 func classify(err error) failure {
-	var told *passerelle.Error
+	var reported *passerelle.Error
 	switch {
-	case errors.As(err, &told) && statusOf(told) != 0:
-		return failure{status: statusOf(told), code: told.Code, message: told.Message, retryAfter: told.RetryAfter}
+	case errors.As(err, &reported) && statusOf(reported) != 0:
+		return failure{status: statusOf(reported), code: reported.Code, message: reported.Message, retryAfter: reported.RetryAfter}
 	case errors.Is(err, context.Canceled):
 		return failure{status: statusClientGone, code: "unavailable"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, passerelle.Unavailable):

@@ -55,7 +55,7 @@ func (n *node) member(name string) *node {
 
 // parseJSON reads a body of JSON. The standard library decides whether the
 // text is JSON at all; what it tolerates and the interface does not (keys
-// given twice, invalid UTF-8, half surrogates) is refused here by name.
+// supplied twice, invalid UTF-8, half surrogates) is refused here by name.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)
@@ -268,7 +268,7 @@ func (s *names) add(name string, of *node) bool {
 			s.many[of.nodes[i].name] = true
 		}
 	}
-	given := s.many[name]
+	supplied := s.many[name]
 	s.many[name] = true
-	return given
+	return supplied
 }

@@ -19,14 +19,14 @@ type Page struct {
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
 	Cursor string `query:"cursor" doc:"place in the list, as found in a link; opaque"`
 
-	given bool
-	turn  cursor
-	links linker
+	limitSet bool
+	turn     cursor
+	links    linker
 }
 
-// LimitGiven reports whether the request named a limit; some lists ask strict
+// LimitSet reports whether the request named a limit; some lists ask strict
 // clients for one.
-func (p Page) LimitGiven() bool { return p.given }
+func (p Page) LimitSet() bool { return p.limitSet }
 
 // Window is what a list handler reads from the store.
 type Window struct {
@@ -67,7 +67,7 @@ type Listing struct {
 }
 
 func (p *Page) settle(x *exchange, _ reflect.StructTag) error {
-	p.given = x.query.Has("limit")
+	p.limitSet = x.query.Has("limit")
 	p.links = newLinker(x)
 	if p.Cursor == "" {
 		return nil

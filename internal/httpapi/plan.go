@@ -147,7 +147,7 @@ func (p *plan) embed(f reflect.StructField, index []int) {
 		}
 		p.settlers = append(p.settlers, settlement{index: index, tag: f.Tag})
 	}
-	if about, told := reflect.New(f.Type).Interface().(describer); told {
+	if about, reported := reflect.New(f.Type).Interface().(describer); reported {
 		p.query.list[len(p.query.list)-1].rules.doc += about.describe(f.Tag)
 	}
 }

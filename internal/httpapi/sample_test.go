@@ -339,7 +339,7 @@ func newService(t testing.TB) *service {
 	t.Helper()
 	s := &service{sample: &sample{}, db: openStore(t)}
 	s.Handler = httpapi.New(httpapi.Config{
-		Tenant:         s.tenant,
+		Domain:         s.tenant,
 		Authenticate:   authenticate,
 		MAC:            mac,
 		Sign:           s.sign,

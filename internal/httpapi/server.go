@@ -22,10 +22,10 @@ import (
 // Config wires the package to the rest of the service. Every function must be
 // set; they are called concurrently.
 type Config struct {
-	// Tenant finds what a request has to know of the domain that a host names, and
+	// Domain finds what a request has to know of the domain that a host names, and
 	// looks up the bearer token that comes with it, if one does; an unknown host is a
 	// NotFound error.
-	Tenant func(ctx context.Context, host, bearer string) (store.ServedDomain, access.Shown, error)
+	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.Shown, error)
 	// Authenticate resolves a bearer token of the domain; an unknown, expired
 	// or revoked one is an Unauthenticated error with code invalidToken.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.Shown) (access.Principal, error)

@@ -46,15 +46,15 @@ func digits(s string) bool {
 // update that clears a value, or a filter for what has none. In a query or a
 // form null is the word "null".
 type Nullable[T ~string | ~int64 | ~bool] struct {
-	// Given is false when the field did not come.
-	Given bool
+	// Present is false when the field did not come.
+	Present bool
 	// Null is true when it came as null; Value is then zero.
 	Null  bool
 	Value T
 }
 
 func (o *Nullable[T]) readNode(at *path, n *node) error {
-	o.Given = true
+	o.Present = true
 	if n.shape == null || n.shape == loose && n.text == "null" {
 		o.Null = true
 		return nil

@@ -116,7 +116,7 @@ func (l *line) dialer(conversation context.Context) smtp.DialContextFunc {
 		if err != nil {
 			return nil, err
 		}
-		l.Conn, l.left = connection, maxHeard
+		l.Conn, l.left = connection, maxReply
 		l.free = context.AfterFunc(conversation, func() { connection.Close() }) //nolint:errcheck // whoever uses it is told
 		if l.server.security != implicit {
 			return l, nil

@@ -27,8 +27,8 @@ import (
 const (
 	// Timeout is from dialling to the server's last word.
 	Timeout = 30 * time.Second
-	// maxHeard is how many bytes a server may say.
-	maxHeard = 1 << 20
+	// maxReply is how many bytes a server may say.
+	maxReply = 1 << 20
 )
 
 // Server is a mail server and who mails come from. It is safe for concurrent

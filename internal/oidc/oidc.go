@@ -135,12 +135,12 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	if found, err := p.remembered(); found != nil || err != nil {
 		return found, err
 	}
-	patience := time.NewTimer(waiting)
-	defer patience.Stop()
+	timeout := time.NewTimer(waiting)
+	defer timeout.Stop()
 	select {
 	case p.asking <- struct{}{}:
 		defer func() { <-p.asking }()
-	case <-patience.C:
+	case <-timeout.C:
 		return nil, fmt.Errorf("%w: it has not answered yet", ErrAway)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())

@@ -45,7 +45,7 @@ const (
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
-	forgetRounds  = 1000
+	forgetBatches = 1000
 )
 
 // LockMinutes is how long one who is locked out has to wait at most.
@@ -107,15 +107,15 @@ func (a *Operators) SignIn(ctx context.Context, at Attempt) (IssuedSession, erro
 // admit opens the session of an operator who was recognised, twice when a second
 // factor was given, unless they may not come in any more at that moment.
 func (a *Operators) admit(ctx context.Context, o store.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
-	stage, life := single, sessionLife
+	step, life := single, sessionLife
 	switch {
 	case twice:
-		stage = double
+		step = double
 	case o.SecondFactor:
-		stage, life = waiting, waitingLife
+		step, life = waiting, waitingLife
 	}
-	pass, err := a.open(ctx, o, stage, life, func(tx *store.Tx, s store.Session) error {
-		if err := also(tx); err != nil || stage == waiting {
+	pass, err := a.open(ctx, o, step, life, func(tx *store.Tx, s store.Session) error {
+		if err := also(tx); err != nil || step == waiting {
 			return err
 		}
 		return tx.Audit(a.entry(o.ID, s.ID, request, actSignIn))
@@ -209,7 +209,7 @@ func (a *Operators) take(ctx context.Context, all ...store.SignInCounter) error 
 // nobody has, from ever new addresses.
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
-	for range forgetRounds {
+	for range forgetBatches {
 		n, err := a.DB.CountSignIns(ctx)
 		if err != nil || n == 0 || n == left {
 			return err

@@ -114,10 +114,10 @@ func (a *Operators) find(ctx context.Context, token string) (Session, error) {
 // open makes a session, with whatever else has to be true at the same moment. It is
 // ErrConflict when the operator is not any more who was recognised: one who was
 // disabled meanwhile, or has another password or second factor.
-func (a *Operators) open(ctx context.Context, o store.Operator, stage string, life time.Duration, also func(*store.Tx, store.Session) error) (IssuedSession, error) {
+func (a *Operators) open(ctx context.Context, o store.Operator, step string, life time.Duration, also func(*store.Tx, store.Session) error) (IssuedSession, error) {
 	now := a.Now()
 	pass := IssuedSession{Token: rand.Text(), Session: store.Session{
-		Operator: o.ID, CSRF: randomBytes(20), Step: stage, Created: now, Seen: now, Expires: now.Add(life),
+		Operator: o.ID, CSRF: randomBytes(20), Step: step, Created: now, Seen: now, Expires: now.Add(life),
 	}}
 	pass.TokenHash = hash(pass.Token)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {

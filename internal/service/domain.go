@@ -33,10 +33,10 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	return known, err
 }
 
-// tenant finds the domain that the host of a request names. On a developer's
+// servedDomain finds the domain that the host of a request names. On a developer's
 // machine every loopback name is the first domain, whatever the port.
-func (s *Service) tenant(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
-	found, err := tenantOf(ctx, r, strings.ToLower(host))
+func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
+	found, err := domainByHost(ctx, r, strings.ToLower(host))
 	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && domains.Loopback(host) {
 		found, err = r.FirstServedDomain(ctx)
 	}
@@ -52,9 +52,9 @@ func (s *Service) tenant(ctx context.Context, r *store.Reader, host string) (sto
 	return found, nil
 }
 
-// tenantOf looks for a host as it is, and then without a default port, which
+// domainByHost looks for a host as it is, and then without a default port, which
 // no base URL names.
-func tenantOf(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
+func domainByHost(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := r.ServedDomainByHost(ctx, host)
 	for _, port := range domains.DefaultPorts {
 		bare, named := strings.CutSuffix(host, ":"+port)
@@ -66,7 +66,7 @@ func tenantOf(ctx context.Context, r *store.Reader, host string) (store.ServedDo
 }
 
 func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, error) {
-	found, err := s.tenant(ctx, &s.DB.Reader, host)
+	found, err := s.servedDomain(ctx, &s.DB.Reader, host)
 	return found.Domain, err
 }
 
@@ -78,12 +78,12 @@ func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "
 // is shown there.
 func (s *Service) enter(ctx context.Context, host, bearer string) (found store.ServedDomain, shown access.Shown, err error) {
 	if bearer == "" {
-		found, err = s.tenant(ctx, &s.DB.Reader, host)
+		found, err = s.servedDomain(ctx, &s.DB.Reader, host)
 		return found, shown, err
 	}
 	err = s.DB.Together(ctx,
-		func(r *store.Reader) (err error) { found, err = s.tenant(ctx, r, host); return err },
-		func(r *store.Reader) error { shown = s.Access.Look(ctx, r, bearer); return nil })
+		func(r *store.Reader) (err error) { found, err = s.servedDomain(ctx, r, host); return err },
+		func(r *store.Reader) error { shown = s.Access.Lookup(ctx, r, bearer); return nil })
 	return found, shown, err
 }
 

@@ -82,8 +82,8 @@ const expiredKept = 24 * time.Hour
 
 // A purge removes a million rows at most, in units of this size.
 const (
-	purgeBatch  = 10_000
-	purgeRounds = 100
+	purgeBatch   = 10_000
+	purgeBatches = 100
 )
 
 // partBatch is how many large pieces of bodies are removed at once.
@@ -93,8 +93,8 @@ const partBatch = 100
 // leaves the others alone.
 func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(
-		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeRounds),
-		s.DB.PurgeParts(ctx, partBatch, purgeRounds),
+		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeBatches),
+		s.DB.PurgeParts(ctx, partBatch, purgeBatches),
 		s.eachDomain(s.Delivery.Purge)(ctx),
 	)
 }

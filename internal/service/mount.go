@@ -48,15 +48,15 @@ func (s *Service) places() places {
 // in the database, and who is turned away is to cost nothing there.
 // Both listeners have it.
 func (s *Service) entry() *httpd.Limiter {
-	if s.door != nil {
-		return s.door
+	if s.limiter != nil {
+		return s.limiter
 	}
 	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
-	s.door = &httpd.Limiter{
+	s.limiter = &httpd.Limiter{
 		Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Bodies: cmp.Or(s.config.MaxBodies, DefaultMaxBodies),
 		Full: full, Refuse: s.api.Refuse,
 	}
-	return s.door
+	return s.limiter
 }
 
 func (s *Service) busyPlaces() places {

@@ -79,11 +79,11 @@ func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 
 func receivingError(err error) error {
 	var (
-		long *http.MaxBytesError
-		told *passerelle.Error
+		long     *http.MaxBytesError
+		reported *passerelle.Error
 	)
 	switch {
-	case err == nil, errors.As(err, &told):
+	case err == nil, errors.As(err, &reported):
 		return err
 	case errors.As(err, &long):
 		return &passerelle.Error{

@@ -65,9 +65,9 @@ type Config struct {
 	// Loopback is for the developer's machine: every loopback name reaches
 	// the first domain, and webhooks may be sent to loopback addresses.
 	Loopback bool
-	// Patience is how long a change waits for a connection that is being read; zero
+	// LeaseTimeout is how long a change waits for a connection that is being read; zero
 	// is ten seconds.
-	Patience time.Duration
+	LeaseTimeout time.Duration
 	// Banks is a folder of bank files; empty for none.
 	Banks string
 	// Timing is that of the simulated banks.
@@ -119,12 +119,11 @@ const DefaultMaxBodies = 128 << 20
 // one that does meets a fault, and a client that is told so can try elsewhere.
 const DefaultDatabaseTimeout = 30 * time.Second
 
-// maxVisits is how many connections are read in the background at once because
-// their persons asked.
-const maxVisits = 64
+// maxSyncs is how many reads that persons asked for run in the background at once.
+const maxSyncs = 64
 
-// maxErrands is how many files are fetched at once because readers wait for them.
-const maxErrands = 16
+// maxFileFetches is how many files that readers wait for are fetched at once.
+const maxFileFetches = 16
 
 // Service is the assembled program. It is used once: Open, Start, Stop.
 type Service struct {
@@ -149,17 +148,17 @@ type Service struct {
 	// scenarios are those of the simulated banks.
 	scenarios []wire.Scenario
 	// provider vouches for operators, nil for nobody does.
-	provider *oidc.Provider
-	server   *httpd.Server
-	ops      *httpd.Server
-	desk     *httpd.Server
-	door     *httpd.Limiter
-	metrics  *httpd.Metrics
-	loops    background.Group
-	// visits are those that no request waits for, errands the files that readers
-	// wait for.
-	visits, errands *background.Pool
-	sender          *delivery.Sender
+	provider      *oidc.Provider
+	server        *httpd.Server
+	ops           *httpd.Server
+	consoleServer *httpd.Server
+	limiter       *httpd.Limiter
+	metrics       *httpd.Metrics
+	loops         background.Group
+	// syncs are the reads that no request waits for. fileFetches fetches the files that
+	// readers wait for.
+	syncs, fileFetches *background.Pool
+	sender             *delivery.Sender
 	// draining is true once the program has been told to stop.
 	draining atomic.Bool
 	// warned is when an unknown proxy was last told of, in microseconds.
@@ -246,17 +245,17 @@ func (s *Service) assemble(ctx context.Context) error {
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.eachDomain(s.terminateConsents), Log: c.Log}
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
-	s.visits = &background.Pool{Size: maxVisits, Log: c.Log}
+	s.syncs = &background.Pool{Size: maxSyncs, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Patience: cmp.Or(c.Patience, 10*time.Second), Background: s.visits.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {
 			if loop := fetchers[connector]; loop != nil {
 				loop.Wake()
 			}
 		},
 	}
-	s.errands = &background.Pool{Size: maxErrands, Log: c.Log}
-	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.errands.Go, Log: c.Log}
+	s.fileFetches = &background.Pool{Size: maxFileFetches, Log: c.Log}
+	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
 	s.loops = background.Group{
 		send, erase, terminate, synchronise,
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
@@ -300,7 +299,7 @@ func (s *Service) listen() error {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
 	if own := s.config.ConsoleListen; own != "" && own != NoConsole {
-		s.desk, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Failure: s.panicked})
+		s.consoleServer, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Failure: s.panicked})
 		if err != nil {
 			return fmt.Errorf("listen for the console on %s: %w", own, err)
 		}
@@ -327,10 +326,10 @@ func (s *Service) warnOfProfiles() {
 
 // ConsoleAddr is the address of the console where it has one of its own.
 func (s *Service) ConsoleAddr() string {
-	if s.desk == nil {
+	if s.consoleServer == nil {
 		return ""
 	}
-	return s.desk.Addr()
+	return s.consoleServer.Addr()
 }
 
 // Addr is the address the program listens on, as host:port.
@@ -356,8 +355,8 @@ func (s *Service) Serve() {
 	if s.ops != nil {
 		s.ops.Start(httpd.Ops(s.metrics, s.config.Profiles))
 	}
-	if s.desk != nil {
-		s.desk.Start(s.asCalled(s.ownConsole()))
+	if s.consoleServer != nil {
+		s.consoleServer.Start(s.asCalled(s.ownConsole()))
 	}
 }
 
@@ -377,7 +376,7 @@ func (s *Service) newAPI() *httpapi.API {
 	c := s.config
 	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Documents: s.Documents, Simulation: s.Simulation, Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Now: c.Now}
 	return httpapi.New(httpapi.Config{
-		Tenant: s.enter, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
+		Domain: s.enter, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }
 

@@ -38,7 +38,7 @@ func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (s *Service) stopServing(ctx context.Context) error {
 	err := s.server.Stop(ctx)
-	for _, other := range []*httpd.Server{s.desk, s.ops} {
+	for _, other := range []*httpd.Server{s.consoleServer, s.ops} {
 		if other != nil {
 			err = errors.Join(err, other.Stop(ctx))
 		}
@@ -48,7 +48,7 @@ func (s *Service) stopServing(ctx context.Context) error {
 
 // stopWork stops first what makes work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
-	stopped := within(ctx, func() error { s.loops.Stop(); s.visits.Stop(); s.errands.Stop(); return nil })
+	stopped := within(ctx, func() error { s.loops.Stop(); s.syncs.Stop(); s.fileFetches.Stop(); return nil })
 	if stopped != nil {
 		stopped = fmt.Errorf("stop the background loops: %w", stopped)
 	}

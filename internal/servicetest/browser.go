@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserPatience bounds everything a test does in a browser.
-const browserPatience = 3 * time.Minute
+// browserTimeout bounds everything a test does in a browser.
+const browserTimeout = 3 * time.Minute
 
 // Browser starts a headless Chromium for a test, in a window of the given size
 // in CSS pixels. It fails the test where there is no Chromium.
@@ -23,7 +23,7 @@ func Browser(t testing.TB, width, height int64) context.Context {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
-	timed, cancel := context.WithTimeout(context.Background(), browserPatience)
+	timed, cancel := context.WithTimeout(context.Background(), browserTimeout)
 	t.Cleanup(cancel)
 	ctx, closeBrowser := chromedp.NewContext(timed, chromedp.WithAllocatorOptions(
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+temporary),

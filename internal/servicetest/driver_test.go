@@ -312,7 +312,7 @@ const firstTold = 1_000_000
 // sync has events of a few connections happen, one after the other, until stop
 // is closed, and returns the deliveries that the answers told of.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
-	told := map[int64]bool{}
+	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
 		d.awaitBeginning()
 		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": firstTold + n%3})
@@ -322,14 +322,14 @@ func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 			d.read(answer, &out)
 		case status/100 == 4:
 			d.t.Errorf("an event was refused with %d: %s", status, answer)
-			return told
+			return reported
 		}
 		for _, id := range out.Deliveries {
-			told[id] = true
+			reported[id] = true
 		}
 		<-time.After(20 * time.Millisecond)
 	}
-	return told
+	return reported
 }
 
 func isClosed(stop <-chan struct{}) bool {

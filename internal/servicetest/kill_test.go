@@ -81,11 +81,11 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	close(over)
 	l.behave(accepts)
 	<-paying
-	told := <-syncing
+	reported := <-syncing
 
 	l.settle()
 	l.check()
-	l.checkTold(told)
+	l.checkTold(reported)
 	p.Doctor()
 	p.Kill()
 	d.checkSubmissions()

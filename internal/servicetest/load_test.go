@@ -90,11 +90,11 @@ func (o load) run(do func(*ledger)) {
 	close(over)
 	l.behave(accepts)
 	<-paying
-	told, readers := <-syncing, l.people.gone()
+	reported, readers := <-syncing, l.people.gone()
 
 	l.settle()
 	l.check()
-	l.checkTold(told)
+	l.checkTold(reported)
 	d.checkReaders(readers)
 	d.checkSubmissions()
 	d.checkAnswers()

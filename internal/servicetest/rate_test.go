@@ -38,9 +38,9 @@ func TestRatesOfASandbox(t *testing.T) {
 		wants("200 2/0")
 		wants("429 2/0")
 		refused := s.Call("POST", "/payments", token, servicetest.Draft())
-		var told struct{ Code, Description, Message string }
-		s.JSON(refused, &told)
-		if refused.Status != http.StatusTooManyRequests || told.Code != "rateLimited" || told.Message == "" || refused.Header.Get("Retry-After") == "" {
+		var reported struct{ Code, Description, Message string }
+		s.JSON(refused, &reported)
+		if refused.Status != http.StatusTooManyRequests || reported.Code != "rateLimited" || reported.Message == "" || refused.Header.Get("Retry-After") == "" {
 			t.Errorf("refused with %d %s %v", refused.Status, refused.Body, refused.Header)
 		}
 		set(map[string]string{settings.AddressRate: "1", settings.TokenRate: "0"})

@@ -57,8 +57,8 @@ type Options struct {
 	// Now is real time; nil means the machine's clock.
 	Now    func() time.Time
 	Timing sandbox.Timing
-	// Patience is that of service.Config.
-	Patience time.Duration
+	// LeaseTimeout is that of service.Config.
+	LeaseTimeout time.Duration
 	// Created is when the domain came to be; zero means now.
 	Created time.Time
 	// Banks is that of service.Config.
@@ -82,7 +82,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
-		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, Patience: o.Patience, Migrate: true, Now: o.Now, Identities: o.Identities, Banks: o.Banks,
+		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, LeaseTimeout: o.LeaseTimeout, Migrate: true, Now: o.Now, Identities: o.Identities, Banks: o.Banks,
 		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx := context.Background()
@@ -266,10 +266,10 @@ func (s *Instance) Received(name string) []Received {
 
 // Received is one request at the built-in receiver.
 type Received struct {
-	Name    string
-	Headers http.Header
-	Body    string
-	Verdict string
+	Name           string
+	Headers        http.Header
+	Body           string
+	SignatureCheck string `json:"verdict"`
 }
 
 // Subscribe registers a webhook for an event to a name of the built-in

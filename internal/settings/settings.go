@@ -171,8 +171,8 @@ func canonical(changes map[string]*string) (map[string]*string, error) {
 				return nil, err
 			}
 		}
-		other, given := wanted[key.Name]
-		if given && (other == nil) != (value == nil) || given && deref(other) != deref(value) {
+		other, set := wanted[key.Name]
+		if set && (other == nil) != (value == nil) || set && deref(other) != deref(value) {
 			return nil, passerelle.InvalidField(name, "has one value here and another under another name of the key")
 		}
 		wanted[key.Name] = value

@@ -199,15 +199,15 @@ func TestValuesThatSlippedIn(t *testing.T) {
 
 func TestSetAndLoad(t *testing.T) {
 	db, domain := open(t)
-	given := map[string]string{settings.Timezone: "Europe/Paris", settings.PeriodicEnabled: "1", settings.SignatureAliases: "BI, OLD", settings.FlushInterval: "5"}
-	if err := settings.Set(t.Context(), db, domain, given, now); err != nil {
+	set := map[string]string{settings.Timezone: "Europe/Paris", settings.PeriodicEnabled: "1", settings.SignatureAliases: "BI, OLD", settings.FlushInterval: "5"}
+	if err := settings.Set(t.Context(), db, domain, set, now); err != nil {
 		t.Fatal(err)
 	}
 	v, err := settings.Load(t.Context(), &db.Reader, domain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(settings.Values(given), v); diff != "" {
+	if diff := cmp.Diff(settings.Values(set), v); diff != "" {
 		t.Error(diff)
 	}
 	if !v.On(settings.PeriodicEnabled) || v.Int(settings.FlushInterval) != 5 || !slices.Equal(v.List(settings.SignatureAliases), []string{"BI", "OLD"}) {

@@ -58,8 +58,8 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 // apply is the clock after the change, which asks for exactly one thing.
 func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.Clock, error) {
 	asked := 0
-	for _, given := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {
-		if given {
+	for _, supplied := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {
+		if supplied {
 			asked++
 		}
 	}

@@ -84,13 +84,13 @@ func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name stri
 
 // refusedAs holds what became of a move against what the scenario says.
 func refusedAs(move sandbox.Move, err error) error {
-	var told *passerelle.Error
+	var reported *passerelle.Error
 	switch {
 	case move.Refused == "":
 		return err
 	case err == nil:
 		return passerelle.Conflicting("It was to be refused with %s, and was not.", move.Refused)
-	case errors.As(err, &told) && told.Code == move.Refused:
+	case errors.As(err, &reported) && reported.Code == move.Refused:
 		return nil
 	}
 	return err
@@ -123,14 +123,14 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if move.Do == sandbox.Check {
 		return p.advance(ctx, time.Minute)
 	}
-	if err := p.tell(ctx, move); err != nil {
+	if err := p.report(ctx, move); err != nil {
 		return err
 	}
 	_, err := p.rest(ctx, p.domain) // a bank may not have answered in time
 	return err
 }
 
-func (p *play) tell(ctx context.Context, move sandbox.Move) (err error) {
+func (p *play) report(ctx context.Context, move sandbox.Move) (err error) {
 	answer := func(a initiation.Answer, by payment.Actor) error {
 		_, err := p.Initiation.Answer(ctx, p.domain, p.payment, by, a)
 		return err

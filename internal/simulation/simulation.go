@@ -63,8 +63,8 @@ func Open(d passerelle.Domain) error {
 	return nil
 }
 
-// maxRounds is how many rounds are run until what is done is to come to rest.
-const maxRounds = 1000
+// maxPasses is how many rounds are run until what is done is to come to rest.
+const maxPasses = 1000
 
 // Result counts what was done.
 type Result struct {
@@ -102,7 +102,7 @@ func (l *Simulation) enter(d passerelle.Domain) (leave func(), err error) {
 
 func (l *Simulation) rest(ctx context.Context, d passerelle.Domain) (Result, error) {
 	var ran Result
-	for range maxRounds {
+	for range maxPasses {
 		followed, err := l.Initiation.RunDue(ctx, d)
 		if err != nil {
 			return ran, err

@@ -88,9 +88,9 @@ func fieldValues(form url.Values) map[string]string {
 // fill gives the bank what it asked for. When it asks for the same again, what
 // it got was wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
-	pc.given = fieldValues(form)
+	pc.values = fieldValues(form)
 	before := s.payment
-	after, err := w.answer(pc, s, payment.ActFields, initiation.Answer{Action: payment.FillFields, Fields: pc.given})
+	after, err := w.answer(pc, s, payment.ActFields, initiation.Answer{Action: payment.FillFields, Fields: pc.values})
 	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
 		return w.proceed(pc, s, err, stepOnward)
 	}
@@ -166,12 +166,12 @@ var problems = []struct{ field, key string }{
 // problemOf is what the payer can mend of an error; without a key there is
 // nothing.
 func problemOf(err error) problem {
-	var told *passerelle.Error
-	if !errors.As(err, &told) || told.Kind != passerelle.Invalid {
+	var reported *passerelle.Error
+	if !errors.As(err, &reported) || reported.Kind != passerelle.Invalid {
 		return problem{}
 	}
 	for _, p := range problems {
-		if rest, at := strings.CutPrefix(told.Field, p.field); at {
+		if rest, at := strings.CutPrefix(reported.Field, p.field); at {
 			return problem{key: p.key, field: rest}
 		}
 	}

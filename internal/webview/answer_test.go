@@ -329,8 +329,8 @@ func TestABanksMessageTravelsInBounds(t *testing.T) {
 	} {
 		p := s.create(t, nil)
 		s.report(t, p, payment.Report{Status: payment.Declined, Code: payment.BankMessage, Description: description})
-		told := url.Values{"payment_state": {"rejected"}, "error_code": {"bankMessage"}, "bank_message": {want}}
-		checkBack(t, s.get(t, s.open(t, p.ID, nil)), "/back", p.ID, told)
+		reported := url.Values{"payment_state": {"rejected"}, "error_code": {"bankMessage"}, "bank_message": {want}}
+		checkBack(t, s.get(t, s.open(t, p.ID, nil)), "/back", p.ID, reported)
 	}
 }
 

@@ -75,9 +75,9 @@ func TestThePayerApprovesTheCancellationAtTheBank(t *testing.T) {
 	}
 }
 
-func withMessage(told url.Values, message string) url.Values {
+func withMessage(reported url.Values, message string) url.Values {
 	more := url.Values{"bank_message": {message}}
-	for name, values := range told {
+	for name, values := range reported {
 		more[name] = values
 	}
 	return more
@@ -135,11 +135,11 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 				}
 				got := s.post(t, page, "same-origin", cancel)
 				if c.says == "" {
-					told := byPayer
+					reported := byPayer
 					if c.name == "at once" {
-						told = withMessage(byPayer, "The payment was cancelled on the client's demand.")
+						reported = withMessage(byPayer, "The payment was cancelled on the client's demand.")
 					}
-					checkBack(t, s.get(t, got.location), "/sorry", p.ID, told)
+					checkBack(t, s.get(t, got.location), "/sorry", p.ID, reported)
 					return
 				}
 				if got.status == http.StatusSeeOther {
@@ -184,7 +184,7 @@ func (s *stack) numbered(t *testing.T, id int64) connector.Connector {
 
 func TestAClientsCancellationLeadsWhereItSaid(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
-		for decision, told := range map[string]url.Values{
+		for decision, reported := range map[string]url.Values{
 			"cancel": {"payment_state": {"rejected"}, "error_code": {"CancelledByClient"}, "bank_message": {"The payment was cancelled on the client's demand."}},
 			"keep":   {"payment_state": {"validating"}},
 		} {
@@ -194,8 +194,8 @@ func TestAClientsCancellationLeadsWhereItSaid(t *testing.T) {
 			})
 			must(t, err)
 			back := s.post(t, s.onward(t, page+"&step=onward"), "same-origin", url.Values{"decision": {decision}})
-			told.Set("state", "other & more")
-			checkBack(t, s.get(t, back.location), "/sorry", p.ID, told)
+			reported.Set("state", "other & more")
+			checkBack(t, s.get(t, back.location), "/sorry", p.ID, reported)
 		}
 	})
 }

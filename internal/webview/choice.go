@@ -127,7 +127,7 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: pc.institution(b, ""), Unknown: t.User == 0}
 	body.Title, body.Bank = pc.words.Say("credentials.title", b.Name), b.Name
 	body.Action, body.Step, body.Button = pc.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", pc.words.Say(on.key()+".button")
-	body.Questions = t.Filter.entries(b, asked(b, on), pc.given, pc.problem.field)
+	body.Questions = t.Filter.entries(b, asked(b, on), pc.values, pc.problem.field)
 	for _, other := range waysOf(b) {
 		if other != on {
 			body.Others = append(body.Others, otherWay{pc.words.Say(other.key() + ".other"), pc.to(t, bankStep, b.UUID, "by", string(other.Mechanism))})
@@ -147,7 +147,7 @@ func (w way) key() string { return "credentials." + string(w.Mechanism) }
 
 // entries are fields as a person fills them in, with what the client filled in
 // before. Its secrets are kept back: they are added when the form comes.
-func (f filter) entries(b wire.Bank, fields []payment.Field, given map[string]string, wrong string) []question {
+func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)
 	for i := range fields {
@@ -159,7 +159,7 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, given map[string]st
 			shown[fields[i].Name] = value
 		}
 	}
-	maps.Copy(shown, given)
+	maps.Copy(shown, supplied)
 	return questions(fields, shown, wrong)
 }
 
@@ -179,10 +179,10 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 		return nil
 	}
 	b, on := all[i], wayBy(all[i], query.Get("by"))
-	pc.given = fieldValues(form)
+	pc.values = fieldValues(form)
 	values := map[string]string{}
 	for _, f := range asked(b, on) {
-		if value := cmp.Or(pc.given[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {
+		if value := cmp.Or(pc.values[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {
 			values[f.Name] = value
 		}
 	}

@@ -155,8 +155,8 @@ func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) 
 		choice := d.choice(chosen, pc.returnURL(s.payment.ID))
 		_, err = w.evidenceOf(pc, s, payment.ActOrder, chosen.Name, p.TermsVersion).Validate(pc.context(), pc.domain, s.payment.ID, choice)
 	}
-	if told := problemOf(err); told.key != "" {
-		d.Problem, d.Wrong = told.key, told.field
+	if reported := problemOf(err); reported.key != "" {
+		d.Problem, d.Wrong = reported.key, reported.field
 		return w.retry(pc, s, d)
 	}
 	if err == nil {

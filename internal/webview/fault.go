@@ -68,9 +68,9 @@ func wrongLink(err error) error {
 
 // messageOf is what an error tells the client.
 func messageOf(err error) string {
-	var told *passerelle.Error
-	if errors.As(err, &told) {
-		return told.Message
+	var reported *passerelle.Error
+	if errors.As(err, &reported) {
+		return reported.Message
 	}
 	return ""
 }

@@ -135,11 +135,11 @@ func (pc *pageContext) countryName(code string) string {
 
 // folded is a text for comparing, accents and case apart.
 func folded(text string) string {
-	return strings.ToLower(strings.Map(func(letter rune) rune {
-		if unicode.Is(unicode.Mn, letter) {
+	return strings.ToLower(strings.Map(func(character rune) rune {
+		if unicode.Is(unicode.Mn, character) {
 			return -1
 		}
-		return letter
+		return character
 	}, norm.NFD.String(strings.TrimSpace(text))))
 }
 

@@ -40,15 +40,15 @@ func (t *flowSession) managed() url.Values {
 
 // connected tells which connections were made.
 func (t *flowSession) connected() url.Values {
-	told := url.Values{"connection_id": {connectionText(t.Made[0])}}
+	reported := url.Values{"connection_id": {connectionText(t.Made[0])}}
 	if t.Most > 1 {
 		all := make([]string, len(t.Made))
 		for i, id := range t.Made {
 			all[i] = connectionText(id)
 		}
-		told.Set("connection_ids", strings.Join(all, ","))
+		reported.Set("connection_ids", strings.Join(all, ","))
 	}
-	return told
+	return reported
 }
 
 // finishConnect sends a person to the client who has done what they came for.
@@ -59,7 +59,7 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession, _ url.Values) e
 	case len(t.Made) == 0:
 		return w.cancelFlow(pc, t)
 	}
-	told := t.connected()
+	reported := t.connected()
 	if t.New {
 		u, err := w.Aggregation.User(pc.context(), pc.domain, t.User)
 		if err != nil {
@@ -70,9 +70,9 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession, _ url.Values) e
 		if err != nil {
 			return fmt.Errorf("make a code for user %d: %w", u.ID, err)
 		}
-		told.Set("code", code.Text)
+		reported.Set("code", code.Text)
 	}
-	return w.finishFlow(pc, t, told)
+	return w.finishFlow(pc, t, reported)
 }
 
 // cancelFlow sends a person to the client who does not go on. It is told of what is
@@ -81,19 +81,19 @@ func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
 		return w.finishFlow(pc, t, t.managed())
 	}
-	told := failure(accessDenied, "The person went no further.")
+	reported := failure(accessDenied, "The person went no further.")
 	id, err := t.about(pc)
 	if err != nil || id == 0 {
-		return w.finishFlow(pc, t, told)
+		return w.finishFlow(pc, t, reported)
 	}
 	s, err := w.loadConnection(pc, t, id)
 	if err == nil && s.c.State.Resolution() == passerelle.ByRetry || err == nil && s.c.State == passerelle.NotSupported {
-		told = failure(serverError, "The connection is in the state "+string(s.c.State)+".")
+		reported = failure(serverError, "The connection is in the state "+string(s.c.State)+".")
 	}
 	if t.Flow == flowReconnect {
-		told.Set("connection_id", connectionText(id))
+		reported.Set("connection_id", connectionText(id))
 	}
-	return w.finishFlow(pc, t, told)
+	return w.finishFlow(pc, t, reported)
 }
 
 // finishedBody is what the last page of a flow shows when there is no address
@@ -111,20 +111,20 @@ type finishedBody struct {
 // finishFlow ends a flow, of which the browser keeps nothing: the next person at it
 // may be another. The client is told where it receives people, or by a message to
 // its page that is around this one. One that was begun on another goes back to that.
-func (w *Webview) finishFlow(pc *pageContext, t *flowSession, told url.Values) error {
+func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
 		pc.flowCookie(t.handle+added, t.Framed).Forget(pc.writer)
 	}
-	if t.Home != "" {
-		web.Redirect(pc.writer, pc.onward(flowManage, t.Home))
+	if t.Parent != "" {
+		web.Redirect(pc.writer, pc.onward(flowManage, t.Parent))
 		return nil
 	}
 	if t.State != "" {
-		told.Set("state", t.State)
+		reported.Set("state", t.State)
 	}
 	if !t.framed() && t.RedirectURI != "" {
-		web.Redirect(pc.writer, result(told).at(t.RedirectURI))
+		web.Redirect(pc.writer, result(reported).at(t.RedirectURI))
 		return nil
 	}
 	body := finishedBody{frame: pc.flowFrame(t), Title: pc.words.Say("finished.title"), Text: pc.words.Say("finished.text")}
@@ -132,7 +132,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, told url.Values) e
 	page := w.flowPage(pc, t, "finished", body.Title, nil)
 	page.Status = 0
 	if t.framed() {
-		message, err := termination(told)
+		message, err := termination(reported)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, told url.Values) e
 		page.Module = "finished.mjs"
 	}
 	if t.RedirectURI != "" {
-		body.Address = result(told).at(t.RedirectURI)
+		body.Address = result(reported).at(t.RedirectURI)
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)
@@ -159,14 +159,14 @@ var members = map[string]string{
 }
 
 // termination is the message by which pages of this API family end, as JSON.
-func termination(told url.Values) (string, error) {
+func termination(reported url.Values) (string, error) {
 	data := map[string]any{}
 	for parameter, member := range members {
-		if told.Has(parameter) {
-			data[member] = told.Get(parameter)
+		if reported.Has(parameter) {
+			data[member] = reported.Get(parameter)
 		}
 	}
-	if told.Has("connection_deleted") {
+	if reported.Has("connection_deleted") {
 		data["connectionDeleted"] = true
 	}
 	raw, err := json.Marshal(map[string]any{"type": "powensWebviewTermination", "data": data})

@@ -64,9 +64,9 @@ type flowState struct {
 	Sources []string `json:"o,omitempty"`
 	// Most is how many connections may be made.
 	Most int `json:"m,omitempty"`
-	// Home is the handle of the flow on which this one was begun, to add a
+	// Parent is the handle of the flow on which this one was begun, to add a
 	// connection to those that are managed there; empty for one with its own link.
-	Home string `json:"h,omitempty"`
+	Parent string `json:"h,omitempty"`
 	// Made are the connections of which something was shared, and Deleted the last
 	// one that was deleted.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
@@ -179,10 +179,10 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 // named reports whether a domain parameter means the domain that was called: by
 // its host, the first part of that, or its name.
 func (pc *pageContext) named(domain string) bool {
-	_, home, _ := strings.Cut(web.Origin(pc.domain.BaseURL), "://")
-	bare, _, _ := strings.Cut(home, ":")
+	_, parent, _ := strings.Cut(web.Origin(pc.domain.BaseURL), "://")
+	bare, _, _ := strings.Cut(parent, ":")
 	first, _, _ := strings.Cut(bare, ".")
-	return domain == "" || slices.ContainsFunc([]string{home, bare, first, pc.domain.Name}, func(name string) bool { return strings.EqualFold(name, domain) })
+	return domain == "" || slices.ContainsFunc([]string{parent, bare, first, pc.domain.Name}, func(name string) bool { return strings.EqualFold(name, domain) })
 }
 
 // newFlowSession reads a link, apart from the code.

@@ -175,7 +175,7 @@ func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	leaving := "journey.leave"
 	if t.Flow == flowManage {
 		leaving = "list.done" // there is nothing to go on with
-	} else if t.Home != "" {
+	} else if t.Parent != "" {
 		leaving = "share.back"
 	}
 	return flowBody{
@@ -267,7 +267,7 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 		if err != nil {
 			return err
 		}
-		body.Questions = questions(fields, pc.given, pc.problem.field)
+		body.Questions = questions(fields, pc.values, pc.problem.field)
 		if len(fields) == 0 {
 			here.step = "bank" // credentials are given there
 		}
@@ -352,14 +352,14 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 
 // entryProblem is what a person can mend of what they filled in.
 func entryProblem(err error) problem {
-	var told *passerelle.Error
+	var reported *passerelle.Error
 	switch {
-	case !errors.As(err, &told) || told.Kind != passerelle.Invalid:
+	case !errors.As(err, &reported) || reported.Kind != passerelle.Invalid:
 		return problem{}
-	case told.Code == string(passerelle.Wrongpass):
+	case reported.Code == string(passerelle.Wrongpass):
 		return problem{key: "problem.refused"}
 	}
-	return problem{key: "problem.entry", field: told.Field}
+	return problem{key: "problem.entry", field: reported.Field}
 }
 
 // fillIn gives the institution what it asked for, and nothing else.
@@ -368,10 +368,10 @@ func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) er
 	if err != nil {
 		return err
 	}
-	pc.given = fieldValues(form)
+	pc.values = fieldValues(form)
 	values := map[string]string{}
 	for _, f := range fields {
-		if value, given := pc.given[f.Name]; given {
+		if value, supplied := pc.values[f.Name]; supplied {
 			values[f.Name] = value
 		} else if f.Required {
 			pc.problem = problem{"problem.entry", f.Name}

@@ -79,7 +79,7 @@ func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 		return errUnread
 	}
 	other := &flowSession{client: t.client, flowState: flowState{
-		handle: t.handle + added, Home: t.handle, Flow: flowConnect, Form: t.Form, Client: t.Client, User: t.User, Until: t.Until,
+		handle: t.handle + added, Parent: t.handle, Flow: flowConnect, Form: t.Form, Client: t.Client, User: t.User, Until: t.Until,
 		Framed: t.Framed, Most: 1, Filter: t.Filter,
 	}}
 	if err := w.storeFlow(pc, other); err != nil {

@@ -37,10 +37,10 @@ type result url.Values
 // outcome tells where a payment stands and, of a rejected one, why. Clients
 // take error for the payer's own decision, whoever heard of it first.
 func outcome(p *payment.Payment, state string) result {
-	told := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
+	reported := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
 	add := func(name, value string) {
 		if value != "" {
-			told.Set(name, value)
+			reported.Set(name, value)
 		}
 	}
 	add("state", state)
@@ -51,7 +51,7 @@ func outcome(p *payment.Payment, state string) result {
 	if p.ErrorCode == payment.CancelledByUser {
 		add("error", "cancelled")
 	}
-	return result(told)
+	return result(reported)
 }
 
 // at is the address of a client, which has no query of its own, with the

@@ -231,11 +231,11 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 
 // checkBack holds an answer to the way back to the client: the path there, and
 // what travels along. Empty values do not.
-func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, told url.Values) {
+func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
-	for name := range told {
-		if value := told.Get(name); value != "" {
+	for name := range reported {
+		if value := reported.Get(name); value != "" {
 			want.Set(name, value)
 		}
 	}

@@ -44,11 +44,11 @@ func (q question) Kind() string {
 
 // questions are fields with what was filled in before; wrong names the one that
 // was at fault.
-func questions(fields []payment.Field, given map[string]string, wrong string) []question {
+func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
 	all := make([]question, len(fields))
 	for i, field := range fields {
 		all[i] = question{
-			Field: field, Input: fieldPrefix + field.Name, Value: given[field.Name], Wrong: field.Name == wrong && wrong != "",
+			Field: field, Input: fieldPrefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
 			Pattern: pattern(field.Regex), Digits: digits(field.Regex),
 			Open: field.Type == "list" && len(field.Values) <= fewChoices, Alone: len(fields) == 1,
 		}

@@ -75,11 +75,11 @@ func (w *Webview) enter(pc *pageContext) error {
 
 // returnToClient sends a browser to the configured host, and reports whether it had to.
 func (w *Webview) returnToClient(pc *pageContext) bool {
-	home := web.Origin(pc.domain.BaseURL)
-	if _, host, _ := strings.Cut(home, "://"); strings.EqualFold(host, pc.request.Host) {
+	parent := web.Origin(pc.domain.BaseURL)
+	if _, host, _ := strings.Cut(parent, "://"); strings.EqualFold(host, pc.request.Host) {
 		return false
 	}
-	web.Redirect(pc.writer, home+pc.request.URL.RequestURI())
+	web.Redirect(pc.writer, parent+pc.request.URL.RequestURI())
 	return true
 }
 

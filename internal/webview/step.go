@@ -148,7 +148,7 @@ func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepB
 // quick banks are quick and slow ones cost little.
 const (
 	shortestPoll = 2 * time.Second
-	longestLook  = time.Minute
+	longestCheck = time.Minute
 	longWait     = 20 * time.Second
 )
 
@@ -160,7 +160,7 @@ func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error 
 		body.Leave = pc.awayAddress(s.payment)
 	}
 	page := pc.page(s, "wait", body.Title, body, "")
-	page.Refresh = min(max(waited/4, shortestPoll), longestLook)
+	page.Refresh = min(max(waited/4, shortestPoll), longestCheck)
 	return pages.Send(pc.writer, page)
 }
 
@@ -191,9 +191,9 @@ func during(p *payment.Payment, key string) string {
 // page itself or, in browsers without scripts, by the payer's pressing a
 // button; then the page is only read again. After a while nobody is there.
 const (
-	askAgain      = 7 * time.Second
-	readAgain     = 10 * time.Second
-	payerPatience = 15 * time.Minute
+	askAgain     = 7 * time.Second
+	readAgain    = 10 * time.Second
+	payerTimeout = 15 * time.Minute
 )
 
 // approve asks the payer to approve in the bank's app.
@@ -207,9 +207,9 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 		body.Notice = "notice.unseen"
 	}
 	page := pc.page(s, "approve", body.Title, nil, "")
-	if waited < payerPatience && pc.notice == "" {
+	if waited < payerTimeout && pc.notice == "" {
 		page.Module, page.Fallback = "resume.mjs", readAgain
-		body.After, body.Left = int(askAgain.Seconds()), int((payerPatience - waited).Seconds())
+		body.After, body.Left = int(askAgain.Seconds()), int((payerTimeout - waited).Seconds())
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)
@@ -218,7 +218,7 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 // ask asks the payer what the bank wants to know.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "fields")
-	body.Questions = questions(s.payment.Fields, pc.given, pc.problem.field)
+	body.Questions = questions(s.payment.Fields, pc.values, pc.problem.field)
 	return w.send(pc, s, "fields", body)
 }
 

@@ -168,11 +168,11 @@ func newWish(query url.Values) (aggregation.Webauth, error) {
 // sendBack tells the client what it did wrong, or what is the matter with the
 // connection. Faults of our own are shown.
 func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error) error {
-	var told *passerelle.Error
-	if !errors.As(err, &told) {
+	var reported *passerelle.Error
+	if !errors.As(err, &reported) {
 		return err
 	}
-	web.Forward(pc.writer, wish.Refused(told.Code, told.Message))
+	web.Forward(pc.writer, wish.Refused(reported.Code, reported.Message))
 	return nil
 }
 

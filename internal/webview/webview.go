@@ -149,7 +149,7 @@ type pageContext struct {
 	// filled in, for the page on which it is shown again; notice is the key of a
 	// text about what else came of it.
 	problem problem
-	given   map[string]string
+	values  map[string]string
 	notice  string
 }
 

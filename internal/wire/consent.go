@@ -9,6 +9,6 @@ type Consent struct {
 	IDSubscription *int64  `json:"id_subscription" doc:"the subscription that was shared"`
 	TextVersion    string  `json:"text_version" doc:"version of the words that were agreed to"`
 	Origin         string  `json:"origin" doc:"where it was given: api or webview"`
-	Given          string  `json:"given"`
+	Granted        string  `json:"given"`
 	Withdrawn      *string `json:"withdrawn" doc:"when it ended; null while it lasts"`
 }

@@ -32,7 +32,7 @@ type TimelineRow struct {
 	Actor      payment.Actor    `json:"actor" doc:"client, payer, bank or service"`
 	BankStatus *string          `json:"bank_status" doc:"the bank's own word, as it came"`
 	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone; of an occurrence the first instant of its day"`
-	HeardAt    *string          `json:"heard_at" doc:"of an occurrence: when the bank told of it; else null"`
+	ReportedAt *string          `json:"heard_at" doc:"of an occurrence: when the bank told of it; else null"`
 	Text       *string          `json:"text" doc:"for people"`
 }
 
@@ -49,7 +49,7 @@ func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
 	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
 	if !n.Day.IsZero() {
-		row.HeardAt = optional(row.At)
+		row.ReportedAt = optional(row.At)
 		row.At = passerelle.FormatDateTime(n.Day.In(zone), zone)
 	}
 	return row

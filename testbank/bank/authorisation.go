@@ -38,9 +38,9 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
-	// Round counts the codes that were right, Wrong the passwords and codes that were not.
-	Round int `json:"round,omitempty"`
-	Wrong int `json:"wrong,omitempty"`
+	// CodesEntered counts the codes that were right, Wrong the passwords and codes that were not.
+	CodesEntered int `json:"round,omitempty"`
+	Wrong        int `json:"wrong,omitempty"`
 	// Confirmation is the code that the third party has to bring.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Application is what OAuth asked for.

@@ -54,8 +54,8 @@ type Profile struct {
 	SCA          []Approach
 	Explicit     bool
 	Confirmation bool
-	// Rounds is how many codes the embedded approach asks for.
-	Rounds int
+	// Codes is how many codes the embedded approach asks for.
+	Codes int
 	// Signatories is how many customers have to authorise.
 	Signatories   int
 	DebtorAccount string
@@ -103,7 +103,7 @@ const (
 func usual(name, shows string, change func(*Profile)) Profile {
 	p := Profile{
 		Name: name, Shows: shows,
-		SCA: []Approach{Redirect}, Rounds: 1, Signatories: 1, DebtorAccount: Optional,
+		SCA: []Approach{Redirect}, Codes: 1, Signatories: 1, DebtorAccount: Optional,
 		LinkLife: 10 * time.Minute, Life: 24 * time.Hour, CallsADay: 4, Minor: 11,
 		Products:    map[string][]string{Single: {SEPA, Instant, Target2}, Bulk: {SEPA, Instant}, Periodic: {SEPA}},
 		FutureDates: true,
@@ -126,7 +126,7 @@ func Profiles() []Profile {
 		usual("decoupled", "The customer approves in the bank's app.", func(p *Profile) { p.SCA = []Approach{Decoupled} }),
 		usual("embedded", "Password, choice of a method and one code, all through the third party.", func(p *Profile) { p.SCA = []Approach{Embedded} }),
 		usual("embedded-3", "As embedded, with three codes, the second beside an image.", func(p *Profile) {
-			p.SCA, p.Rounds = []Approach{Embedded}, 3
+			p.SCA, p.Codes = []Approach{Embedded}, 3
 		}),
 		usual("confirmation", "Redirect, and the third party confirms with the code that came back.", func(p *Profile) { p.Confirmation = true }),
 		usual("multilevel", "Two customers, Anna and Bert, have to authorise.", func(p *Profile) { p.Signatories, p.Explicit = 2, true }),

@@ -150,10 +150,10 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err 
 	if s.Code != Code {
 		return b.wrong(tx, a, "scaAuthenticationData", "the code is wrong")
 	}
-	a.Round++
-	if a.Round < b.Profile.Rounds {
+	a.CodesEntered++
+	if a.CodesEntered < b.Profile.Codes {
 		// Each further code comes another way: the picture follows the message.
-		a.Status, a.Method = "started", Methods()[a.Round%len(Methods())].ID
+		a.Status, a.Method = "started", Methods()[a.CodesEntered%len(Methods())].ID
 		return nil, nil
 	}
 	return nil, b.approve(tx, a)

@@ -65,8 +65,8 @@ func (b *Book) Update(ctx context.Context, f func(*Tx) error) error {
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit a transaction: %w", err)
 	}
-	for _, told := range t.after {
-		told()
+	for _, reported := range t.after {
+		reported()
 	}
 	return nil
 }

@@ -84,13 +84,13 @@ func checkDigest(header string, body []byte) error {
 	algorithm, value, _ := strings.Cut(header, "=")
 	short, long := sha256.Sum256(body), sha512.Sum512(body)
 	sum := map[string][]byte{"SHA-256": short[:], "SHA-512": long[:]}[algorithm]
-	given, err := base64.StdEncoding.DecodeString(value)
+	supplied, err := base64.StdEncoding.DecodeString(value)
 	switch {
 	case header == "":
 		return bank.Refuse("FORMAT_ERROR", "Digest", "a signed request has a digest")
 	case sum == nil || err != nil:
 		return bank.Refuse("FORMAT_ERROR", "Digest", "a digest is SHA-256= or SHA-512= and base64")
-	case subtle.ConstantTimeCompare(sum, given) != 1:
+	case subtle.ConstantTimeCompare(sum, supplied) != 1:
 		return bank.Refuse("SIGNATURE_INVALID", "Digest", "it is not that of the body")
 	}
 	return nil

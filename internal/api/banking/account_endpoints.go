@@ -371,7 +371,7 @@ func (s *Service) changeAccountsOf(ctx context.Context, c *httpapi.Caller, in ch
 
 // changedAccounts changes accounts and renders them.
 func (s *Service) changedAccounts(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange, e httpapi.Expansion) (changedAccounts, error) {
-	changed, err := s.turnAccounts(ctx, c, connection, in, change)
+	changed, err := s.storeAccountChange(ctx, c, connection, in, change)
 	if err != nil {
 		return changedAccounts{}, err
 	}
@@ -427,9 +427,9 @@ func (s *Service) changedAll(ctx context.Context, c *httpapi.Caller, f store.Acc
 	return severalAccounts{summed(shown, changed), len(changed)}, err
 }
 
-// turnAccounts changes those that are named, of a connection or of any when it
-// is zero.
-func (s *Service) turnAccounts(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange) ([]store.StoredAccount, error) {
+// storeAccountChange changes the accounts that the path names. A zero connection means
+// any connection.
+func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange) ([]store.StoredAccount, error) {
 	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: in.IDs, All: in.WithDisabled})
 	if err != nil {
 		return nil, err
@@ -449,12 +449,12 @@ type deleteAccountsOfInput struct {
 }
 
 func (s *Service) deleteAccounts(ctx context.Context, c *httpapi.Caller, in deleteAccountsInput) (httpapi.Nothing, error) {
-	_, err := s.turnAccounts(ctx, c, 0, in.accountsPath, withheld)
+	_, err := s.storeAccountChange(ctx, c, 0, in.accountsPath, withheld)
 	return httpapi.Nothing{}, err
 }
 
 func (s *Service) deleteAccountsOf(ctx context.Context, c *httpapi.Caller, in deleteAccountsOfInput) (httpapi.Nothing, error) {
-	_, err := s.turnAccounts(ctx, c, in.Connection, in.accountsPath, withheld)
+	_, err := s.storeAccountChange(ctx, c, in.Connection, in.accountsPath, withheld)
 	return httpapi.Nothing{}, err
 }
 

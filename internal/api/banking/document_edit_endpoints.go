@@ -132,11 +132,11 @@ func (in documentFields) edit() (store.DocumentEdit, error) {
 }
 
 // own reads what is set of one thing; null is none.
-func own[T ~string | ~int64 | ~bool, U any](into *store.Own[U], given httpapi.Nullable[T], read func(T) (U, error)) error {
-	if into.Set = given.Given; !given.Given || given.Null {
+func own[T ~string | ~int64 | ~bool, U any](into *store.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
+	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil
 	}
-	value, err := read(given.Value)
+	value, err := read(supplied.Value)
 	into.Value = &value
 	return err
 }
@@ -159,8 +159,8 @@ func documentCategory(id int64) (int64, error) {
 }
 
 // amountOf reads an amount that was given.
-func amountOf(field string, given httpapi.Number) (decimal.Decimal, error) {
-	d, err := bound(field, string(given))
+func amountOf(field string, supplied httpapi.Number) (decimal.Decimal, error) {
+	d, err := bound(field, string(supplied))
 	if err != nil {
 		return decimal.Decimal{}, err
 	}

@@ -122,7 +122,7 @@ func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documen
 }
 
 func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documentQuery, there store.DocumentFilter) (listDocumentsOutput, error) {
-	if c.Strict && !q.LimitGiven() {
+	if c.Strict && !q.LimitSet() {
 		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
 	}
 	f, err := q.filter(c, there)

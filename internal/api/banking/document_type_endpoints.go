@@ -72,14 +72,14 @@ type changeDocumentTypeInput struct {
 }
 
 func (s *Service) changeDocumentType(ctx context.Context, c *httpapi.Caller, in changeDocumentTypeInput) (wire.DocumentType, error) {
-	change := store.DocumentTypeChange{DocumentType: store.DocumentType{Number: in.ID}, SetName: in.Name.Given, SetAttachable: in.Attachable.Given}
-	if in.Name.Given && !in.Name.Null {
+	change := store.DocumentTypeChange{DocumentType: store.DocumentType{Number: in.ID}, SetName: in.Name.Present, SetAttachable: in.Attachable.Present}
+	if in.Name.Present && !in.Name.Null {
 		if err := checkTypeName(in.Name.Value); err != nil {
 			return wire.DocumentType{}, err
 		}
 		change.Name = &in.Name.Value
 	}
-	if in.Attachable.Given && !in.Attachable.Null {
+	if in.Attachable.Present && !in.Attachable.Null {
 		change.Attachable = &in.Attachable.Value
 	}
 	if change.SetName || change.SetAttachable {

@@ -19,7 +19,7 @@ import (
 // accounts in connections in accounts multiply.
 const (
 	maxBelow    = 1000
-	maxNews     = 1000
+	maxRecent   = 1000
 	maxEmbedded = 50_000
 )
 
@@ -212,7 +212,7 @@ func (e embedding) accounts(ctx context.Context, rows []store.StoredAccount, ask
 			embedAbove(out, func(a *wire.BankAccount) int64 { return a.IDConnection }, above, connectionID, func(a *wire.BankAccount) **wire.Connection { return &a.Connection })
 			return err
 		}},
-		embeds{"transactions", func(asked httpapi.Expansion) error { return e.news(ctx, out, ids, asked) }})
+		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
 }
 
 // connectionsAbove are the connections of accounts or subscriptions.
@@ -224,11 +224,11 @@ func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.Connec
 	return e.connections(ctx, slices.Collect(maps.Values(found)), asked)
 }
 
-// news puts into accounts what the last synchronisation of their connections
+// recentTransactions puts into accounts what the last synchronisation of their connections
 // brought or changed.
-func (e embedding) news(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
+func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
 	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
-	rows, err := e.DB.NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxNews)
+	rows, err := e.DB.NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)
 	if err != nil {
 		return fmt.Errorf("list what is new in connections: %w", err)
 	}

@@ -71,8 +71,8 @@ func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in 
 		return createTransactionsOutput{}, err
 	}
 	all := make([]aggregation.ManualTransaction, len(in.Transactions))
-	for i, given := range in.Transactions {
-		if all[i], err = s.manualTransaction(ctx, c, at.user, given); err != nil {
+	for i, supplied := range in.Transactions {
+		if all[i], err = s.manualTransaction(ctx, c, at.user, supplied); err != nil {
 			return createTransactionsOutput{}, below(fmt.Sprintf("transactions[%d].", i), err)
 		}
 	}
@@ -94,12 +94,12 @@ func below(place string, err error) error {
 	return &there
 }
 
-func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, given newTransaction) (out aggregation.ManualTransaction, err error) {
-	if out.TransactionDetails, err = given.details(); err != nil {
+func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, supplied newTransaction) (out aggregation.ManualTransaction, err error) {
+	if out.TransactionDetails, err = supplied.details(); err != nil {
 		return out, err
 	}
-	if out.Edit, err = given.edit(); err == nil && out.Edit.Categories == nil {
-		out.Edit.Categories, err = s.numberedCategory(ctx, c, user, given.category())
+	if out.Edit, err = supplied.edit(); err == nil && out.Edit.Categories == nil {
+		out.Edit.Categories, err = s.numberedCategory(ctx, c, user, supplied.category())
 	}
 	return out, err
 }

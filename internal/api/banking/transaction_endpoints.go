@@ -237,7 +237,7 @@ func (q transactionQuery) query() transactionQuery { return q }
 func listTransactions[In listOfTransactions](s *Service) func(context.Context, *httpapi.Caller, In) (listTransactionsOutput, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in In) (listTransactionsOutput, error) {
 		q := in.query()
-		if c.Strict && !q.LimitGiven() {
+		if c.Strict && !q.LimitSet() {
 			return listTransactionsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
 		}
 		at, err := s.settle(ctx, c, in.place())

@@ -24,9 +24,9 @@ type Pager struct {
 func (pc *Context) Window(numbers int) store.Window {
 	w := store.Window{Descending: true, Limit: PageSize + 1}
 	query := pc.Request.URL.Query()
-	if from, given := place(query.Get("after"), numbers); given {
+	if from, supplied := place(query.Get("after"), numbers); supplied {
 		w.From = from
-	} else if from, given := place(query.Get("before"), numbers); given {
+	} else if from, supplied := place(query.Get("before"), numbers); supplied {
 		w.From, w.Backward = from, true
 	}
 	return w

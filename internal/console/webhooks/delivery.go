@@ -108,13 +108,13 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.Detail {
 	return page.Details(
 		"Event", string(d.Event), "To", w.URL, "Happened", pc.Moment(&d.Created), "Of user", orNothing(int64(d.User)),
-		"Held back until", pc.Moment(d.NotBefore), "Accepted", pc.Moment(d.Delivered), "Given up", givenUp(pc, d),
+		"Held back until", pc.Moment(d.NotBefore), "Accepted", pc.Moment(d.Delivered), "Given up", dropped(pc, d),
 		"Requests", strconv.FormatInt(d.Attempts, 10), "Tried again", nextTryOf(pc, w, d), "Media type", d.MediaType,
 	)
 }
 
-// givenUp says when and why a delivery was given up.
-func givenUp(pc *page.Context, d store.WebhookData) string {
+// dropped says when and why a delivery was given up.
+func dropped(pc *page.Context, d store.WebhookData) string {
 	if d.State() != store.WebhookDropped {
 		return ""
 	}

@@ -81,7 +81,7 @@ func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Deta
 // bodyForm says how bodies are sent, which is set for the whole domain.
 func bodyForm(values settings.Values, event webhook.Event) string {
 	form := "JSON"
-	if values.On(settings.CFONB) && slices.Contains(webhook.Stated(), event) {
+	if values.On(settings.CFONB) && slices.Contains(webhook.StatementEvents(), event) {
 		form = "CFONB 120 (" + settings.CFONB + ")"
 	}
 	if values.On(settings.Compression) {

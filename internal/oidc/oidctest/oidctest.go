@@ -56,17 +56,17 @@ type Provider struct {
 	// Now is the time that tokens are made at.
 	Now func() time.Time
 
-	t      testing.TB
-	mu     sync.Mutex
-	key    jose.JSONWebKey
-	visits map[string]url.Values
-	calls  map[string]int
+	t        testing.TB
+	mu       sync.Mutex
+	key      jose.JSONWebKey
+	requests map[string]url.Values
+	calls    map[string]int
 }
 
 // Start runs a provider until the test ends, with TLS or without.
 func Start(t testing.TB, secure bool) *Provider {
 	t.Helper()
-	p := &Provider{t: t, visits: map[string]url.Values{}, calls: map[string]int{}, Claims: map[string]any{}, Faults: map[string]string{}, Answer: url.Values{}, Now: time.Now}
+	p := &Provider{t: t, requests: map[string]url.Values{}, calls: map[string]int{}, Claims: map[string]any{}, Faults: map[string]string{}, Answer: url.Values{}, Now: time.Now}
 	p.Rotate()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.describe)
@@ -168,7 +168,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	code := rand.Text()
 	p.mu.Lock()
-	p.visits[code] = asked
+	p.requests[code] = asked
 	p.mu.Unlock()
 	query := url.Values{"code": {code}, "state": {asked.Get("state")}}
 	maps.Copy(query, p.Answer)
@@ -180,8 +180,8 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	code := r.PostFormValue("code")
 	p.mu.Lock()
-	asked, known := p.visits[code]
-	delete(p.visits, code)
+	asked, known := p.requests[code]
+	delete(p.requests, code)
 	p.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 	right := known && base64.RawURLEncoding.EncodeToString(sum[:]) == asked.Get("code_challenge") && asked.Get("redirect_uri") == r.PostFormValue("redirect_uri")

@@ -38,7 +38,7 @@ type Manner struct {
 	Refuse bool
 	// Silent passes on nothing, either way, as if a cable was cut; Deaf only what
 	// the one who connected says, and no answer.
-	Silent, Deaf bool
+	Silent, DropsRequests bool
 	// Delay is how long each piece is on its way.
 	Delay time.Duration
 	// Trickle passes on answers a byte a second.
@@ -148,7 +148,7 @@ func reset(connections ...net.Conn) {
 
 // pass moves pieces from one side to the other until one of them ends. What comes while
 // others are on their way is as long on its own. Heard is told of each as it comes.
-func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, heard func()) {
+func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
 	defer close(pieces)
@@ -158,7 +158,7 @@ func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) 
 		if err != nil {
 			return
 		}
-		heard()
+		received()
 		select {
 		case pieces <- piece{p[:read], time.Now()}:
 		case <-gone:
@@ -203,7 +203,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 
 // back carries answers, and tells answered when one comes.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
-	n.hold(func(m Manner) bool { return m.Silent || m.Deaf })
+	n.hold(func(m Manner) bool { return m.Silent || m.DropsRequests })
 	m, changed := n.now()
 	p.wait(m.Delay)
 	answered()

@@ -11,14 +11,14 @@ import (
 )
 
 // echo answers each byte with the same, by way of a network, and tells of it.
-func echo(t *testing.T) (n *network.Network, c net.Conn, heard chan byte) {
+func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	heard = make(chan byte, 100)
+	received = make(chan byte, 100)
 	go func() {
 		for {
 			c, err := listener.Accept()
@@ -26,7 +26,7 @@ func echo(t *testing.T) (n *network.Network, c net.Conn, heard chan byte) {
 				return
 			}
 			go func() {
-				for p := make([]byte, 1); ; heard <- p[0] {
+				for p := make([]byte, 1); ; received <- p[0] {
 					if _, err := c.Read(p); err != nil {
 						return
 					}
@@ -49,7 +49,7 @@ func echo(t *testing.T) (n *network.Network, c net.Conn, heard chan byte) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return n, c, heard
+	return n, c, received
 }
 
 func say(t *testing.T, c net.Conn) {
@@ -69,16 +69,16 @@ func hear(t *testing.T, c net.Conn, bytes int) {
 // TestTrips counts what is answered before the next is said, and what is said at once
 // as one.
 func TestTrips(t *testing.T) {
-	n, c, heard := echo(t)
+	n, c, received := echo(t)
 	for range 3 {
 		say(t, c)
 		hear(t, c, 1)
-		<-heard
+		<-received
 	}
-	n.Behave(network.Manner{Deaf: true})
+	n.Behave(network.Manner{DropsRequests: true})
 	for range 5 {
 		say(t, c)
-		<-heard
+		<-received
 	}
 	n.Behave(network.Manner{})
 	hear(t, c, 5)

@@ -30,8 +30,8 @@ type chart struct {
 	Bars    []bar
 }
 
-// homeData is how a domain is doing.
-type homeData struct {
+// overviewData is how a domain is doing.
+type overviewData struct {
 	Charts []chart
 	// Success is the share of requests to webhooks that were accepted, in percent,
 	// and Requests how many there were.
@@ -50,9 +50,9 @@ type oldest struct {
 	Registered string
 }
 
-func (c *Console) home(pc *page.Context) error {
-	var data homeData
-	for _, figure := range []func(*page.Context, *homeData) error{
+func (c *Console) overview(pc *page.Context) error {
+	var data overviewData
+	for _, figure := range []func(*page.Context, *overviewData) error{
 		c.paymentFigures, c.rejectionFigures, c.healthFigures, c.oldestFigure, c.troubleFigures,
 	} {
 		if err := figure(pc, &data); err != nil {
@@ -66,7 +66,7 @@ func (c *Console) home(pc *page.Context) error {
 func (c *Console) since(pc *page.Context) time.Time { return pc.Now().Add(-24 * time.Hour) }
 
 // add draws a chart of counts and what they are of.
-func (d *homeData) add(caption string, bars []bar, counts []int64) {
+func (d *overviewData) add(caption string, bars []bar, counts []int64) {
 	longest := int64(1)
 	for _, n := range counts {
 		longest = max(longest, n)
@@ -87,7 +87,7 @@ func (c *Console) listOf(pc *page.Context, fields ...string) string {
 	return pc.Path("/payments?%s", query.Encode())
 }
 
-func (c *Console) paymentFigures(pc *page.Context, data *homeData) error {
+func (c *Console) paymentFigures(pc *page.Context, data *overviewData) error {
 	all, err := c.DB.PaymentStates(pc, pc.Domain.ID, c.since(pc))
 	var (
 		bars   []bar
@@ -100,7 +100,7 @@ func (c *Console) paymentFigures(pc *page.Context, data *homeData) error {
 	return err
 }
 
-func (c *Console) rejectionFigures(pc *page.Context, data *homeData) error {
+func (c *Console) rejectionFigures(pc *page.Context, data *overviewData) error {
 	all, err := c.DB.Rejections(pc, pc.Domain.ID, c.since(pc), maxBars)
 	var (
 		bars   []bar
@@ -122,7 +122,7 @@ func (c *Console) rejectionFigures(pc *page.Context, data *homeData) error {
 	return err
 }
 
-func (c *Console) troubleFigures(pc *page.Context, data *homeData) error {
+func (c *Console) troubleFigures(pc *page.Context, data *overviewData) error {
 	all, err := c.DB.Troubles(pc, pc.Domain.ID)
 	var (
 		bars   []bar
@@ -135,7 +135,7 @@ func (c *Console) troubleFigures(pc *page.Context, data *homeData) error {
 	return err
 }
 
-func (c *Console) healthFigures(pc *page.Context, data *homeData) error {
+func (c *Console) healthFigures(pc *page.Context, data *overviewData) error {
 	health, err := c.DB.DomainHealth(pc, pc.Domain.ID, pc.Now())
 	if data.Requests = health.Requests; health.Requests > 0 {
 		data.Success = page.Percent(health.Successes, health.Requests)
@@ -143,7 +143,7 @@ func (c *Console) healthFigures(pc *page.Context, data *homeData) error {
 	return err
 }
 
-func (c *Console) oldestFigure(pc *page.Context, data *homeData) error {
+func (c *Console) oldestFigure(pc *page.Context, data *overviewData) error {
 	open, err := c.DB.OldestOpen(pc, pc.Domain.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
